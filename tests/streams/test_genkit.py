@@ -19,6 +19,7 @@ from toolwire.conversation.parts import Call, Result, Text
 from toolwire.streaming.events import (
     Event,
     Finish,
+    MessageStart,
     Metadata,
     PartComplete,
     PartDelta,
@@ -28,6 +29,7 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
+from toolwire.streaming.stream_translator import EventTranslator
 from toolwire.wires import wire
 
 
@@ -320,6 +322,14 @@ def test_fields_of_a_chunk_that_nobody_knows_are_reported_once() -> None:
     assert [event.path for event in events if isinstance(event, Unsupported)] == [
         (0, "message", "custom")
     ]
+
+
+def test_the_error_flag_of_a_result_in_a_stream_is_reported() -> None:
+    call = Call("c1", "f", {})
+    stream = EventTranslator("genkit", dict)
+    parts: list[Event] = [PartComplete(call), PartComplete(call.result("boom", error=True))]
+    stream.tell([MessageStart({}), *parts])
+    assert ["error flag" in loss.reason for loss in stream.losses] == [True]
 
 
 def test_over_a_socket_it_is_a_flow_with_chunks_and_a_result() -> None:

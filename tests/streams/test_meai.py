@@ -17,6 +17,7 @@ from toolwire.conversation.parts import Call, Opaque, Result, Text
 from toolwire.streaming.events import (
     Event,
     Finish,
+    MessageStart,
     Metadata,
     PartComplete,
     PartDelta,
@@ -26,6 +27,7 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
+from toolwire.streaming.stream_translator import EventTranslator
 from toolwire.wires import wire
 
 
@@ -244,6 +246,14 @@ def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
     assert isinstance(body, dict) and body["messages"] == [
         {"role": "assistant", "contents": [text("ab"), text("cd")]}
     ]
+
+
+def test_the_error_flag_of_a_result_in_a_stream_is_reported() -> None:
+    call = Call("c1", "f", {})
+    stream = EventTranslator("meai", dict)
+    parts: list[Event] = [PartComplete(call), PartComplete(call.result("boom", error=True))]
+    stream.tell([MessageStart({}), *parts])
+    assert ["error flag" in loss.reason for loss in stream.losses] == [True]
 
 
 def test_over_a_socket_every_update_is_an_event_of_its_own() -> None:

@@ -21,6 +21,7 @@ from toolwire import (
     Choice,
     Format,
     Media,
+    Opaque,
     Reasoning,
     Result,
     Text,
@@ -333,6 +334,35 @@ def test_a_failed_result_keeps_its_text_and_the_flag_is_reported() -> None:
     assert [loss.pointer for loss in made.losses] == ["/messages/1/content/0"]
     home = decode(translate(made.json(), NAME, "anthropic", ids=made.ids).json(), "anthropic")
     assert home.results()[0].error
+
+
+def test_parts_that_are_added_to_a_message_of_this_wire_are_lowered_and_reported() -> None:
+    found = decode([message("model", {"text": "Hi"})], NAME)
+    answer = found.messages[0]
+    added = (Media("file", text="doc"), Opaque("hologram", {}), Text("No.", refusal=True))
+    edited = replace(found, messages=(replace(answer, parts=(*answer.parts, *added)),))
+    made = encode(edited, NAME)
+    assert made.body == [message("model", {"text": "Hi"}, {"text": "doc"}, {"text": "No."})]
+    assert len(made.losses) == 3
+
+
+def test_a_refusal_in_a_plain_answer_is_reported() -> None:
+    answer: JSON = {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": None, "refusal": "No."},
+                "finish_reason": "stop",
+            }
+        ],
+    }
+    made = translate(answer, "openai-chat", NAME, "response")
+    assert at(made.body, "message") == message("model", {"text": "No."})
+    assert "/choices/0/message/refusal" in [loss.pointer for loss in made.losses]
 
 
 def test_a_field_that_is_null_does_not_tell_the_part() -> None:

@@ -286,6 +286,25 @@ def test_the_flag_of_a_failed_result_is_reported_and_comes_home_with_the_map() -
     )
 
 
+def test_parts_that_are_added_to_a_message_of_this_wire_are_lowered_and_reported() -> None:
+    found = decode([message("assistant", text("Hi"))], NAME)
+    answer = found.messages[0]
+    added = (Media("file", text="doc"), Opaque("hologram", {}))
+    edited = replace(found, messages=(replace(answer, parts=(*answer.parts, *added)),))
+    made = encode(edited, NAME)
+    assert made.body == [message("assistant", text("Hi"), text("doc"))]
+    assert len(made.losses) == 2
+
+
+def test_the_edit_of_a_result_keeps_the_contents_that_have_no_neutral_form() -> None:
+    counts = content("usage", details={"inputTokenCount": 1})
+    found = decode([message("tool", result([text("a"), counts]))], NAME)
+    (old,) = found.results()
+    assert isinstance(old.output, tuple)
+    edited = found.replace(old, replace(old, output=(Text("b"), old.output[1])))
+    assert encode(edited, NAME).body == [message("tool", result([text("b"), counts]))]
+
+
 # --- approvals ------------------------------------------------------------------------------------
 
 

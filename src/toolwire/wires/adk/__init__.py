@@ -86,7 +86,7 @@ from toolwire.wires.families.contents.settings import (
     FINISH_REASON_TO_WIRE,
     pick,
 )
-from toolwire.wires.families.turns.history import TurnHistory, bare, merged
+from toolwire.wires.families.turns.history import TurnHistory, lacks_ids, merge_turns
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         return _answer(
             body, said, [event for i, event in enumerate(events) if i not in pieces], unknown
         )
-    ordered = bare(said)
+    ordered = lacks_ids(said)
     return Conversation(
         assign_ids(tuple(said), seed="", ordered=ordered),
         (),
@@ -170,9 +170,9 @@ def _answer(
         stop = (
             FINISH_REASON_FROM_WIRE.get(reason, reason.lower()) if isinstance(reason, str) else stop
         )
-    ordered = bare(said)
+    ordered = lacks_ids(said)
     turns = assign_ids(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
-    message = merged(turns, NAME, ordered=ordered)
+    message = merge_turns(turns, NAME, ordered=ordered)
     held = {event.path: object_at(NAME, event.raw, ()) for event in said}  # type: ignore[arg-type]
     message = replace(message, parts=tuple(_owned(message.parts, held)))
     called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
@@ -290,11 +290,11 @@ def _parted(event: JSON) -> list[JSON]:
 
 
 HISTORY = TurnHistory(
-    NAME,
-    read_event,
-    PARTS.foreign,
-    _message,
-    lambda raw, blocks: put(raw, ("content", "parts"), blocks),
+    wire=NAME,
+    read_message=read_event,
+    part_writers=PARTS.foreign,
+    create_message=_message,
+    with_blocks=lambda raw, blocks: put(raw, ("content", "parts"), blocks),
 )
 
 
@@ -387,7 +387,7 @@ def _write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
             replace(one, parts=()) if i in pieces or one.role == "user" else one
             for i, one in enumerate(before)
         ]
-        events = HISTORY.spread(first, kept, context)
+        events = HISTORY.split(first, kept, context)
         return {**log, "events": events} if isinstance(log, dict) else events
     body = write_settings(FIELDS, conversation, context)
     seed = conversation.settings.get("id")

@@ -1,36 +1,37 @@
-"""The chunks of a Genkit stream, as its HTTP flows send them: `{"message": chunk}`, and at the end
-`{"result": response}`.
+"""Read the chunks of a Genkit stream.
+
+HTTP flows send `{"message": chunk}`, and at the end `{"result": response}`.
 
 - bare-chunks-too: a chunk or a response may come without such a frame (the framework's own API
-  sends lines of them), and a flow's chunk may be plain text. A stream of bare chunks has no other
-  end than its own.
-- index-counts-messages: a model's turn, the tools' responses, the next turn. The response has the
-  last one; those before it stand in the messages of its request.
+  sends lines of them), and a flow's chunk may be plain text. A stream of bare chunks has no end
+  mark.
+- index-counts-messages: `index` counts the messages of an answer: a model's turn, the tools'
+  responses, the next turn. The response holds the last one; those before it are in the messages of
+  its request.
 - texts-grow: the first part of a chunk continues the last one before it, if both are text or both
-  are reasoning. Two texts in one chunk are two texts; so a text that is to stand for itself comes
-  after an empty piece of the one before it.
-- aggregated-says-again: a chunk that says so holds the whole message so far.
-- snapshots-and-fragments: JavaScript sends a request again and again, with the input as far as it
-  could be parsed and `partial`; Go sends fragments of JSON text as the input, with ref and name on
-  the first only. Objects are told when they are not partial any more, or the turn is over; text
-  that begins with a brace is told as it comes.
+  are reasoning. Two texts in one chunk are two texts, so a separate text comes after an empty piece
+  of the one before it.
+- aggregated-repeats: a chunk with `aggregated` holds the whole message so far.
+- snapshots-and-fragments: JavaScript sends a request repeatedly, with `partial` and the input as
+  far as it could be parsed; Go sends fragments of JSON text as the input, with ref and name only on
+  the first. Objects are emitted when they are no longer partial, or when the turn is over; text
+  that begins with a brace is emitted as it comes.
 - a-ref-may-come-late: Go gives refs to requests without one only in the response. Such a request is
-  told when the turn is over.
-- completion-order: responses come as the tools finish; a ref says whose they are.
+  emitted when the turn is over.
+- completion-order: responses come as the tools finish; their refs pair them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 
 from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import mint
-from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.events import (
@@ -43,532 +44,393 @@ from toolwire.streaming.events import (
     PartDelta,
     PartEnd,
     PartStart,
-    StreamError,
     TurnStart,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, text_or_none
-from toolwire.wires.engine.stream import (
-    STREAM_CUT,
-    StreamReader,
-    StreamSpec,
-    copy_json,
-    data_sse,
-    merge,
+from toolwire.wires.engine.specs import text_or_none
+from toolwire.wires.engine.stream import copy_json, merge
+from toolwire.wires.families.turns.stream_reader import (
+    UNKNOWN_FIELD,
+    MessageRecord,
+    TurnStream,
+    TurnStreamReader,
 )
-from toolwire.wires.genkit.pending_requests import Asked
-from toolwire.wires.genkit.stream_writer import ChunkWriter
+from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS
+from toolwire.wires.genkit.bodies import MESSAGES, read, write
+from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_request, match_calls
 
-NAME = "genkit"
-_CHUNK = frozenset({"role", "index", "content", "aggregated"})
-_WHOLE = frozenset({"finishReason", "usage", "candidates"})
-"""What a response has and a chunk has not."""
-_LEFT = "no such field on this wire"
+TABLES = TurnStream(
+    shape=MESSAGES,
+    signature_field="metadata",
+    part_writers=PART_WRITERS,
+    write=write,
+    capabilities=CAPABILITIES,
+    block_type=lambda block: next(iter(block)),
+    text_block=lambda kind, text: {kind: text},
+)
+_CHUNK_KEYS = frozenset({"role", "index", "content", "aggregated"})
+_RESPONSE_KEYS = frozenset({"finishReason", "usage", "candidates"})
+"""Fields that a response has and a chunk has not."""
 
 
-class _Reader(StreamReader):
+class GenkitReader(TurnStreamReader):
+    """Reads one stream of Genkit."""
+
     wire = NAME
-    replies = True
+    stream = TABLES
 
-    def __init__(
-        self,
-        part: Callable[[JSON, JsonPath], Part],
-        read: Callable[[JSON, Kind], Conversation],
-        roles: Mapping[str, Role],
-        *,
-        keep: bool = False,
-    ) -> None:
+    def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
-        self.part_of = part
-        self.answer_of = read
-        self.roles = roles
-        self.begun = False
+        self.started = False
         self.framed = False
-        """Whether chunks came inside an object, so that a result is sure to follow."""
-        self.messages: list[tuple[Object, list[JSON]]] = []
+        """True if chunks arrived in a frame: then a result must follow."""
         self.index: JSON = None
         self.role: Role | None = None
-        self.asked: list[Asked] = []
-        """What the current message asks for."""
+        """The role of the current message; None before the first one."""
+        self.requests: list[ToolRequest] = []
+        """The tool requests of the current message."""
         self.ordinal = 0
-        self.told: dict[type[Part], int] = {}
-        """What the current message has: how much text, or how many parts."""
-        self.waits: list[Call] = []
-        """Calls without an answer."""
-        self.grows: tuple[Block, str, Object] | None = None
-        self.pieces: list[str] = []
-        self.repeats = False
-        """Whether chunks came that say all of their message again."""
-        self.slots = 0
+        """Number of calls in the stream so far."""
+        self.sizes: dict[type[Part], int] = {}
+        """What was read of the current message: characters of text, or the number of parts."""
+        self.unanswered: list[Call] = []
+        self.aggregates = False
+        """True if a chunk repeated its whole message."""
+        self.unknown: Object = {}
+        """Unknown fields of chunks, and what a flow returned if it is no response."""
         self.reported: set[str] = set()
-        self.extra: Object = {}
         self.response: Object | None = None
-        self.error: JSON = None
 
     def read(self, event: Chunk) -> list[Event]:
         out: list[Event] = []
-        if not self.begun:
-            self.begun = True
+        if not self.started:
+            self.started = True
             out.append(MessageStart({}))
         if "content" in event:
-            return out + self._chunk(event, (self.count,))
-        if event.get("error") is not None:
-            return out + self._fault(event["error"])
+            return out + self._read_chunk(event, (self.count,))
+        error = event.get("error")
+        if error is not None:
+            code = text_or_none(error.get("status")) if isinstance(error, dict) else None
+            return out + self.fail(error, code)
         if "result" in event:
-            return out + self._result(event["result"], (self.count, "result"))
-        if not _WHOLE.isdisjoint(event):
-            return out + self._result(event, (self.count,))
+            return out + self._read_result(event["result"], (self.count, "result"))
+        if not _RESPONSE_KEYS.isdisjoint(event):
+            return out + self._read_result(event, (self.count,))
         chunk = event.get("message")
         self.framed = self.framed or "message" in event
-        path: JsonPath = (self.count, "message")
         if isinstance(chunk, str):
-            return out + self._chunk({"content": [{"text": chunk}]}, path)
+            chunk = {"content": [{"text": chunk}]}
         if isinstance(chunk, dict):
-            return out + self._chunk(chunk, path)
+            return out + self._read_chunk(chunk, (self.count, "message"))
         return [*out, Unsupported((self.count,), "an unknown event")]
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return (
-            self._longer
-            if slot == self.slots and self.grows is not None and not self.repeats
-            else None
-        )
+        growing = self.growing
+        if growing is None or growing.slot != slot or self.aggregates:
+            return None
+        return self._count_text
 
-    def _longer(self, text: str) -> bool:
-        assert self.grows is not None
-        kind = Text if self.grows[0].part is Text else Reasoning
-        self.told[kind] += len(text)
+    def _count_text(self, text: str) -> bool:
+        assert self.growing is not None
+        self.sizes[Text if self.growing.spec.part is Text else Reasoning] += len(text)
         return True
+
+    def _count(self, part: Part) -> None:
+        self.sizes[type(part)] = self.sizes.get(type(part), 0) + _size(part)
 
     # --- chunks ---
 
-    def _chunk(self, chunk: Object, path: JsonPath) -> list[Event]:
+    def _read_chunk(self, chunk: Object, path: JsonPath) -> list[Event]:
         content = chunk.get("content")
-        out: list[Event] = []
         if not isinstance(content, list):
-            return [Unsupported((*path, "content"), _LEFT)]
+            return [Unsupported((*path, "content"), UNKNOWN_FIELD)]
+        out: list[Event] = []
         if self.role is None or not chunk.keys().isdisjoint(("role", "index")):
-            out = self._message(chunk, content)
-        if not _CHUNK.issuperset(chunk):
-            out += self._around(chunk, path)
+            out = self._read_head(chunk, content)
+        if not _CHUNK_KEYS.issuperset(chunk):
+            out += self._read_unknown(chunk, path)
         if chunk.get("aggregated") is True:
-            self.repeats = True
-            return out + self._aggregated(
-                [block for block in content if self._readable(block)], path
-            )
+            self.aggregates = True
+            return out + self._read_aggregated(content, (*path, "content"))
         for i, block in enumerate(content):
-            out += self._part(block, (*path, "content", i), first=i == 0)
+            out += self.read_block(block, (*path, "content", i), first=i == 0)
         return out
 
-    def _around(self, chunk: Object, path: JsonPath) -> list[Event]:
-        """Fields of a chunk that nobody knows."""
+    def _read_unknown(self, chunk: Object, path: JsonPath) -> list[Event]:
+        """Keep the unknown fields of a chunk, and report each once."""
         out: list[Event] = []
         for key, value in chunk.items():
-            if key in _CHUNK or value is None:
+            if key in _CHUNK_KEYS or value is None:
                 continue
             if self.keep:
-                self.extra[key] = merge(self.extra.get(key), value)
+                self.unknown[key] = merge(self.unknown.get(key), value)
             if key not in self.reported:
                 self.reported.add(key)
-                out.append(Unsupported((*path, key), _LEFT))
+                out.append(Unsupported((*path, key), UNKNOWN_FIELD))
         return out
 
-    def _message(self, chunk: Object, content: list[JSON]) -> list[Event]:
-        """The next message, if it is one."""
-        said, index = chunk.get("role"), chunk.get("index")
-        role = (
-            self.roles.get(said, "assistant") if isinstance(said, str) else self.role or "assistant"
-        )
-        same = index is None or self.index is None or index == self.index
-        if self.role is not None and same and role == self.role:
+    def _read_head(self, chunk: Object, content: list[JSON]) -> list[Event]:
+        """Start the next message, if the chunk belongs to another one than the chunk before."""
+        name, index = chunk.get("role"), chunk.get("index")
+        role = self.role or "assistant"
+        if isinstance(name, str):
+            role = MESSAGES.role_from_wire.get(name, "assistant")
+        same_index = index is None or self.index is None or index == self.index
+        if same_index and role == self.role:
             self.index = index if self.index is None else self.index
             return []
         first = self.role is None
-        self._adopt(content)
-        out = self._released(cut=False)
-        self._next(role, index)
+        adopt_refs(self.requests, content)
+        out = self.close_parts(cut=False)
+        self._start_message(role, index)
         return out if first and role == "assistant" else [*out, TurnStart(role)]
 
-    def _next(self, role: Role, index: JSON) -> None:
+    def _start_message(self, role: Role, index: JSON) -> None:
         self.role, self.index = role, index
-        self.asked = []
-        self.told = {}
+        self.requests = []
+        self.sizes = {}
         if self.keep:
-            name = next((said for said, neutral in self.roles.items() if neutral == role), "model")
-            self.messages.append(({"role": name}, []))
-
-    def _adopt(self, content: list[JSON]) -> None:
-        """A response with a ref tells that of the only request of its name that came without."""
-        for name in {one.call.name for one in self.asked if not one.ref}:
-            bare = [one for one in self.asked if not one.ref and one.call.name == name]
-            answers = [get(block, ("toolResponse",)) for block in content]
-            refs = [
-                get(answer, ("ref",))
-                for answer in answers
-                if isinstance(answer, dict) and answer.get("name") == name
-            ]
-            if len(bare) == len(refs) == 1 and isinstance(refs[0], str):
-                bare[0].ref = refs[0]
+            self.messages.append(MessageRecord({"role": MESSAGES.role_to_wire[role]}, []))
 
     # --- parts ---
 
-    def _part(self, block: JSON, path: JsonPath, *, first: bool) -> list[Event]:
-        if not isinstance(block, dict):
-            return [Unsupported(path, _LEFT)]
-        try:
-            part = self.part_of(block, path)
-        except RemoteError as wrong:
-            return [Unsupported(wrong.path, wrong.why)]
-        spec = part.spec
-        if isinstance(part, Text | Reasoning) and isinstance(spec, Block):
-            return self._text(part, spec, block, first=first)
+    def read_part(self, part: Part, block: Object, *, first: bool) -> list[Event]:
         if isinstance(part, Call):
-            return self._request(part, block)
-        out = self._closed(cut=False)
-        self.told[type(part)] = self.told.get(type(part), 0) + 1
-        self._kept(copy_json(block))
-        return [*out, PartComplete(self._answered(part) if isinstance(part, Result) else part)]
+            return self._read_request(part, block)
+        self._count(part)
+        return super().read_part(part, block, first=first)
 
-    def _kept(self, block: JSON) -> None:
-        if self.keep:
-            self.messages[-1][1].append(block)
+    def answered(self, result: Result) -> Result:
+        """The result with the id of its call: by its ref, or by its name.
 
-    def _text(
-        self, part: Text | Reasoning, spec: Block, block: Object, *, first: bool
-    ) -> list[Event]:
-        kind = type(part)
-        self.told[kind] = self.told.get(kind, 0) + len(part.text)
-        grows = self.grows
-        plain = spec.clean(
-            {key: value for key, value in block.items() if value is not None}
-        )  # Python writes nulls
-        if (
-            first
-            and plain
-            and grows is not None
-            and grows[0] is spec
-            and grows[2].get("metadata") is None
-        ):
-            if self.keep:
-                self.pieces.append(part.text)
-            if block.get("metadata") is not None:
-                grows[2]["metadata"] = copy_json(block["metadata"])
-            return [PartDelta(self.slots, part.text)] if part.text else []
-        out = self._closed(cut=False)
-        ((_, field),) = spec.deltas.values()
-        held = dict(block)
-        self.grows = (spec, field, held)
-        self.pieces = [part.text]
-        self._kept(held)
-        more = [PartDelta(self.slots, part.text)] if part.text else []
-        return [*out, PartStart(self.slots, replace(part, text="", signature=None)), *more]
-
-    def _closed(self, *, cut: bool) -> list[Event]:
-        if self.grows is None:
-            return []
-        (_, field, held), self.grows = self.grows, None
-        if len(self.pieces) > 1:
-            held[field] = "".join(self.pieces)
-        self.slots += 1
-        return [PartEnd(self.slots - 1, signature=self.part_of(held, ()).signature, cut=cut)]
-
-    def _answered(self, result: Result) -> Result:
-        """The result under the id of its call: its ref; else the oldest call of its name without
-        one, or the only one with."""
+        By name it is the oldest call without a ref, or else the only one with a ref.
+        """
         if result.call_id:
-            self.waits = [call for call in self.waits if call.id != result.call_id]
+            self.unanswered = [call for call in self.unanswered if call.id != result.call_id]
             return result
-        named = [call for call in self.waits if call.name == result.name]
-        found = next(
-            (call for call in named if call.origin == "minted"),
-            named[0] if len(named) == 1 else None,
-        )
-        if found is None:
-            return replace(
-                result, call_id=mint(f"{self.seed} result", len(self.called), result.name or "")
-            )
-        self.waits.remove(found)
-        return replace(result, call_id=found.id)
+        named = [call for call in self.unanswered if call.name == result.name]
+        minted = [call for call in named if call.origin == "minted"]
+        if not minted and len(named) != 1:
+            call_id = mint(f"{self.seed} result", len(self.called), result.name or "")
+            return replace(result, call_id=call_id)
+        call = (minted or named)[0]
+        self.unanswered.remove(call)
+        return replace(result, call_id=call.id)
 
-    # --- requests ---
+    # --- tool requests ---
 
-    def _request(self, part: Call, block: Object) -> list[Event]:
-        held = block["toolRequest"]
-        request = held if isinstance(held, dict) else {}
-        one = self._same(part)
+    def _read_request(self, part: Call, block: Object) -> list[Event]:
+        given = block["toolRequest"]
+        data = given if isinstance(given, dict) else {}
+        request = find_request(self.requests, part)
         out: list[Event] = []
-        fragment = one is not None and not part.name
-        if one is None:
-            out = self._closed(cut=False)
-            for before in self.asked:  # fragments belong to the newest request
-                out += self._ended(before, cut=False) if before.ref and before.pieces else []
-            one = Asked(part, block, self.ordinal)
+        fragment = request is not None and not part.name
+        if request is None:
+            out = self.close_growing()
+            for earlier in self.requests:  # fragments belong to the newest request
+                if earlier.ref and earlier.pieces:
+                    out += self._close_request(earlier, cut=False)
+            request = ToolRequest(part, block, self.ordinal)
             self.ordinal += 1
-            self.asked.append(one)
-            self._kept(one.block)
-        one.ref = one.ref or part.id
-        one.take(request.get("input"), unfinished=request.get("partial") is True, fragment=fragment)
-        return out + self._progress(one)
+            self.requests.append(request)
+            self.keep_block(request.block)
+        request.ref = request.ref or part.id
+        partial = data.get("partial") is True
+        request.add_input(data.get("input"), partial=partial, fragment=fragment)
+        return out + self._emit_request(request)
 
-    def _same(self, part: Call) -> Asked | None:
-        """The request that this is more of."""
-        for one in reversed(self.asked):
-            if one.closed:
-                continue
-            if part.id and one.ref:
-                if part.id == one.ref:
-                    return one
-            elif not part.name or (not part.id and one.partial and one.call.name == part.name):
-                return one
-        return None
-
-    def _progress(self, one: Asked) -> list[Event]:
-        """What can be told of a request by now."""
-        before = self.asked[: self.asked.index(one)] if one in self.asked else []
-        if (
-            not one.ref or not one.call.name or any(other.slot < 0 for other in before)
-        ):  # told in the order in which they came
+    def _emit_request(self, request: ToolRequest) -> list[Event]:
+        """Emit what is certain of a request. Requests are emitted in the order they began."""
+        if not request.ref or not request.call.name:
             return []
-        if not isinstance(one.value, UnsetType) and not one.partial:
-            return self._ended(one, cut=False)
-        out = self._started(one)
-        if one.live:
-            out += [PartDelta(one.slot, one.pieces[-1])] if one.pieces[-1] else []
-        elif any(one.pieces) and one.coded:
-            one.live = True
-            out += [PartDelta(one.slot, piece) for piece in one.pieces if piece]
-        if one.live and not self.keep:
-            one.pieces.clear()
+        earlier = self.requests[: self.requests.index(request)]
+        if any(other.slot is None for other in earlier):
+            return []
+        if not isinstance(request.value, UnsetType) and not request.partial:
+            return self._close_request(request, cut=False)
+        out = self._open_request(request)
+        if request.streamed:
+            new = request.pieces[-1:] if isinstance(request.value, UnsetType) else []
+        elif any(request.pieces) and request.text_is_json:
+            request.streamed = True
+            new = list(request.pieces)
+        else:
+            return out
+        assert request.slot is not None
+        out += [PartDelta(request.slot, text) for text in new if text]
+        if not self.keep:
+            request.pieces.clear()
         return out
 
-    def _started(self, one: Asked) -> list[Event]:
-        if one.slot >= 0:
+    def _open_request(self, request: ToolRequest) -> list[Event]:
+        """Emit the start of a call, unless it was emitted."""
+        if request.slot is not None:
             return []
-        out = self._closed(cut=False)
-        call = self.identified(
-            replace(one.call, id=one.ref, origin="wire" if one.ref else "minted"), one.ordinal
-        )
-        self.waits.append(self.called[-1])
-        self.told[Call] = self.told.get(Call, 0) + 1
-        one.slot = self.slots
+        out = self.close_growing()
+        call = replace(request.call, id=request.ref, origin="wire" if request.ref else "minted")
+        call = self.identified(call, request.ordinal)
+        self.unanswered.append(self.called[-1])
+        self._count(call)
+        request.slot = self.slots
         self.slots += 1
-        return [*out, PartStart(one.slot, replace(call, args=LazyJson(""), signature=None))]
+        return [*out, PartStart(request.slot, replace(call, args=LazyJson(""), signature=None))]
 
-    def _ended(self, one: Asked, *, cut: bool) -> list[Event]:
-        if one.closed:
+    def _close_request(self, request: ToolRequest, *, cut: bool) -> list[Event]:
+        if request.closed:
             return []
-        one.closed = True
-        out = self._started(one)
-        text = "" if one.live else one.text()
-        out += [PartDelta(one.slot, text)] if text else []
-        one.partial = one.partial and cut
+        request.closed = True
+        out = self._open_request(request)
+        assert request.slot is not None
+        text = "" if request.streamed else request.arguments_text()
+        if text:
+            out.append(PartDelta(request.slot, text))
+        request.partial = request.partial and cut
         if self.keep:
-            one.block["toolRequest"] = one.request()
-        one.pieces = []
-        return [
-            *out,
-            PartEnd(
-                one.slot,
-                signature=one.call.signature,
-                cut=one.partial or (cut and isinstance(one.value, UnsetType)),
-            ),
-        ]
+            request.block["toolRequest"] = request.write()
+        request.pieces = []
+        unfinished = request.partial or (cut and isinstance(request.value, UnsetType))
+        end = PartEnd(request.slot, signature=request.call.signature, cut=unfinished)
+        return [*out, end]
 
-    def _released(self, *, cut: bool) -> list[Event]:
-        """All of the current message that was still open."""
-        out = self._closed(cut=cut)
-        for one in self.asked:
-            out += self._ended(one, cut=cut)
+    def close_parts(self, *, cut: bool) -> list[Event]:
+        out = self.close_growing(cut=cut)
+        for request in self.requests:
+            out += self._close_request(request, cut=cut)
         return out
 
-    def _readable(self, block: JSON) -> bool:
-        try:
-            return isinstance(self.part_of(block, ()), Part)
-        except RemoteError:
-            return False
+    # --- messages that are repeated ---
 
-    def _aggregated(self, content: list[JSON], path: JsonPath) -> list[Event]:
-        """A chunk that holds all of its message so far: what is new in it."""
-        asked = list(self.asked)
-        past: dict[type[Part], int] = {}
+    def _read_aggregated(self, content: list[JSON], path: JsonPath) -> list[Event]:
+        """Read what is new in a chunk that holds the whole message so far."""
+        requests = list(self.requests)
+        readable: list[JSON] = []
+        compared: dict[type[Part], int] = {}
         out: list[Event] = []
         for i, block in enumerate(content):
-            if not isinstance(block, dict):
+            try:
+                part = MESSAGES.read_part(block, (*path, i))
+            except RemoteError:
                 continue
-            part = self.part_of(block, (*path, "content", i))
+            readable.append(block)
             if not isinstance(part, Call):
-                out += self._beyond(part, past)
+                out += self._read_new(part, compared)
                 continue
-            known = next(
-                (one for one in asked if one.ref == part.id and one.call.name == part.name), None
-            )
+            same = (req for req in requests if (req.ref, req.call.name) == (part.id, part.name))
+            known = next(same, None)
             if known is not None:
-                asked.remove(known)
-            if known is None or not known.closed:
-                out += self._request(part, block)
+                requests.remove(known)
+            if (known is None or not known.closed) and isinstance(block, dict):
+                out += self._read_request(part, block)
         if self.keep:
-            self._again([copy_json(block) for block in content])
+            self._replace_content([copy_json(block) for block in readable])
         return out
 
-    def _beyond(self, part: Part, past: dict[type[Part], int]) -> list[Event]:
-        """What a part of a message that is said again has beyond what was told: known by its
-        length, or by its number."""
-        kind = type(part)
-        before, told = past.get(kind, 0), self.told.get(kind, 0)
-        past[kind] = before + (len(part.text) if isinstance(part, Text | Reasoning) else 1)
-        if past[kind] <= told or not isinstance(part.raw, dict):
-            return []
-        if isinstance(part, Text | Reasoning) and isinstance(part.spec, Block):
-            new = part.text[max(told - before, 0) :]
-            return self._text(replace(part, text=new), part.spec, part.raw, first=told > before)
-        return self._part(part.raw, part.path, first=False)
+    def _read_new(self, part: Part, compared: dict[type[Part], int]) -> list[Event]:
+        """Read what a repeated part has beyond what was read before.
 
-    def _again(self, content: list[JSON]) -> None:
-        """The current message, said again: what is still open in it goes on there."""
-        self.messages[-1] = (self.messages[-1][0], content)
-        last = content[-1] if content else None
-        if (
-            self.grows is not None
-            and isinstance(last, dict)
-            and isinstance(last.get(self.grows[1]), str)
-        ):
-            self.grows = (self.grows[0], self.grows[1], last)
-            self.pieces = [str(last[self.grows[1]])]
+        `compared` counts the repeated parts as `sizes` counts the parts that were read.
+        """
+        start, known = compared.get(type(part), 0), self.sizes.get(type(part), 0)
+        compared[type(part)] = start + _size(part)
+        block = part.raw
+        if start + _size(part) <= known or not isinstance(block, dict):
+            return []
+        if isinstance(part, Text | Reasoning):
+            part = replace(part, text=part.text[max(known - start, 0) :])
+        return self.read_part(part, block, first=known > start)
+
+    def _replace_content(self, content: list[JSON]) -> None:
+        """Replace the kept blocks of the current message; open parts continue in the new ones."""
+        self.messages[-1].content = content
+        last, growing = content[-1] if content else None, self.growing
+        if growing is not None and isinstance(last, dict):
+            text = last.get(growing.field)
+            if isinstance(text, str):
+                growing.block, growing.pieces = last, [text]
         for block in content:
-            for one in self.asked:
-                if (
-                    isinstance(block, dict)
-                    and not one.closed
-                    and one.ref
-                    and get(block, ("toolRequest", "ref")) == one.ref
-                ):
-                    one.block = block
+            ref = get(block, ("toolRequest", "ref"))
+            for request in self.requests:
+                if isinstance(block, dict) and request.ref == ref and ref and not request.closed:
+                    request.block = block
 
     # --- the end ---
 
-    def _result(self, result: JSON, at: JsonPath) -> list[Event]:
+    def _read_result(self, result: JSON, path: JsonPath) -> list[Event]:
+        """Read the last event: the response, or another value that a flow returned."""
         self.over = True
-        try:
-            said = self.answer_of(result, "response") if isinstance(result, dict) else None
-        except RemoteError:
-            said = None
-        if said is None or not isinstance(result, dict):
-            self.extra["result"] = result
-            return [
-                *self._released(cut=False),
-                Unsupported(at, "what a flow gives is its own"),
-                Finish(None),
-            ]
-        self.response = result
+        conversation: Conversation | None = None
+        if isinstance(result, dict):
+            try:
+                conversation = read(result, "response")
+                self.response = result
+            except RemoteError:
+                conversation = None
+        if conversation is None:
+            self.unknown["result"] = result
+            reason = "the result of a flow has no neutral form"
+            return [*self.close_parts(cut=False), Unsupported(path, reason), Finish(None)]
         out: list[Event] = []
-        for choice, message in enumerate(said.messages):
-            out += (
-                [PartComplete(self._named(part), choice) for part in message.parts]
-                if choice
-                else self._settled(message.parts)
-            )
-        out.append(Metadata(said.settings))
-        out += [Unsupported((*at, *path), _LEFT) for path in said.source.unknown_fields]
-        return out + [Finish(message.stop, choice) for choice, message in enumerate(said.messages)]
+        for choice, message in enumerate(conversation.messages):
+            if choice:
+                out += [PartComplete(self._identify(part), choice) for part in message.parts]
+            else:
+                out += self._complete_message(message.parts)
+        out.append(Metadata(conversation.settings))
+        unknown = conversation.source.unknown_fields
+        out += [Unsupported((*path, *field), UNKNOWN_FIELD) for field in unknown]
+        for choice, message in enumerate(conversation.messages):
+            out.append(Finish(message.stop, choice))
+        return out
 
-    def _named(self, part: Part) -> Part:
-        """A part of a response: its calls already have ids."""
-        if isinstance(part, Call):
-            self.ordinal += 1
-            return self.identified(part)
-        return part
+    def _identify(self, part: Part) -> Part:
+        """A part of the response; its calls have ids already."""
+        if not isinstance(part, Call):
+            return part
+        self.ordinal += 1
+        return self.identified(part)
 
-    def _settled(self, parts: tuple[Part, ...]) -> list[Event]:
-        """What the response says of its message beyond what was told."""
+    def _complete_message(self, parts: tuple[Part, ...]) -> list[Event]:
+        """Read what the response holds of its message beyond what was read before."""
         out: list[Event] = []
         if self.role != "assistant":
-            out = self._released(cut=False)
-            out += [TurnStart("assistant")] if self.role is not None else []
-            self._next("assistant", None)
-        calls = [part for part in parts if isinstance(part, Call)]
-        mine = {one.ref for one in self.asked if one.ref}
-        for one in self.asked:
-            found = next(
-                (
-                    call
-                    for call in calls
-                    if call.name == one.call.name
-                    and (
-                        call.id == one.ref
-                        if one.ref
-                        else call.origin == "minted" or call.id not in mine
-                    )
-                ),
-                None,
-            )
-            if found is None:
-                continue
-            calls = [call for call in calls if call is not found]
-            if not one.closed:
-                one.ref = one.ref or ("" if found.origin == "minted" else found.id)
-                one.value, one.partial = found.input if found.args.text else None, False
-        if not self.told and not self.asked:
-            return out + [PartComplete(self._named(part)) for part in parts]
-        past: dict[type[Part], int] = {}
-        out += [
-            event
-            for part in parts
-            if isinstance(part, Text | Reasoning)
-            for event in self._beyond(part, past)
-        ]
-        out += self._released(cut=False)
-        missed = [
+            out = self.close_parts(cut=False)
+            if self.role is not None:
+                out.append(TurnStart("assistant"))
+            self._start_message("assistant", None)
+        calls = match_calls(self.requests, [part for part in parts if isinstance(part, Call)])
+        if not self.sizes and not self.requests:
+            return out + [PartComplete(self._identify(part)) for part in parts]
+        compared: dict[type[Part], int] = {}
+        for part in parts:
+            if isinstance(part, Text | Reasoning):
+                out += self._read_new(part, compared)
+        out += self.close_parts(cut=False)
+        missing = [
             part
             for part in parts
-            if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.told
+            if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.sizes
         ]
-        return out + [PartComplete(self._named(part)) for part in (*calls, *missed)]
-
-    def _fault(self, error: JSON) -> list[Event]:
-        self.error = error
-        said = error.get("message") if isinstance(error, dict) else error
-        code = text_or_none(error.get("status")) if isinstance(error, dict) else None
-        return [
-            *self._released(cut=True),
-            StreamError(said if isinstance(said, str) else text_of(error), code),
-        ]
+        return out + [PartComplete(self._identify(part)) for part in (*calls, *missing)]
 
     def end(self) -> list[Event]:
         if self.over or self.error is not None:
             return []
         if self.role is not None and not self.framed:
-            return [*self._released(cut=False), Finish(None)]
-        self.error = {"message": STREAM_CUT}
-        return [*self._released(cut=True), StreamError(STREAM_CUT, cut=True)]
+            return [*self.close_parts(cut=False), Finish(None)]
+        return self.fail_cut()
 
     def body(self) -> JSON:
-        whole: list[JSON] = [{**head, "content": content} for head, content in self.messages]
-        last: JSON = {"role": "model", "content": []}
-        if self.role == "assistant" and whole:
-            last = whole.pop()
-        earlier: Object = {"request": {"messages": whole}} if whole else {}
-        failed: Object = {} if self.error is None else {"error": self.error}
+        messages = self.message_bodies()
+        message: JSON = {"role": "model", "content": []}
+        if self.role == "assistant" and messages:
+            message = messages.pop()
+        earlier: Object = {"request": {"messages": messages}} if messages else {}
         if self.response is not None:
-            return {**earlier, **self.response, **failed}
-        if (
-            not self.messages
-            and not self.extra
-            and (self.error is None or self.error == {"message": STREAM_CUT})
-        ):
+            return {**earlier, **self.response, **self.error_field()}
+        if not self.messages and not self.unknown and not self.peer_failed:
             raise self.nothing()
-        return {**self.extra, "message": last, **earlier, **failed}
+        return {**self.unknown, "message": message, **earlier, **self.error_field()}
 
 
-def stream(
-    part: Callable[[JSON, JsonPath], Part],
-    read: Callable[[JSON, Kind], Conversation],
-    roles: Mapping[str, Role],
-    foreign: Mapping[type[Part], Callable[..., JSON]],
-    write: Callable[[Conversation, EncodeContext], JSON],
-) -> StreamSpec:
-    """How this wire streams, by the tables of its bodies."""
-    says = {neutral: said for said, neutral in roles.items()}
-    return StreamSpec(
-        partial(_Reader, part, read, roles), partial(ChunkWriter, foreign, write, says), data_sse
-    )
+def _size(part: Part) -> int:
+    return len(part.text) if isinstance(part, Text | Reasoning) else 1

@@ -1,301 +1,245 @@
-"""The updates of a Microsoft.Extensions.AI stream: each is some contents, and the message and
-answer they belong to.
+"""The updates of a Microsoft.Extensions.AI stream: server-sent events, or one JSON array.
 
-- one-message-until-told: an update belongs to the message before it unless author, message id or
-  role say otherwise.
+Each update holds contents, and fields of the message and the answer they belong to.
+
+- same-message-by-default: an update belongs to the message before it unless author, message id or
+  role differ.
 - texts-and-reasoning-grow: the first content of an update continues the last one before it, if both
   are plain text or both are reasoning that is not signed yet. Two texts in one update are two
-  texts; so a text that is to stand for itself comes after an empty piece of the one before it.
+  texts, so a separate text comes after an empty piece of the one before it.
 - calls-come-whole: only a code interpreter's inputs and outputs come in pieces, under one call id;
-  they are told when whole.
-- usage-adds-up: tokens are contents of updates, and are added to those before.
-- first-words-count: id, model and time of an answer are those that came first, since others were
-  told them then.
+  they are emitted when they are complete.
+- usage-adds-up: token counts are contents of updates, and are added to those before.
+- first-values-count: id, model and time of an answer are the first ones that arrived, because they
+  have been emitted.
 - no-event-for-errors: an `error` content need not be the end. An answer whose last message has no
-  finish reason broke off, and then the error that stands last is why.
-
-As server-sent events, or as one JSON array. The writer holds back a call until its arguments are
-whole, and a refusal.
+  finish reason was cut off, and then an error that stands last is the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
-from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
-from toolwire.errors import RemoteError
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.streaming.events import (
     Chunk,
     Event,
     Finish,
     MessageStart,
     Metadata,
-    PartComplete,
-    PartDelta,
-    PartEnd,
-    PartStart,
     StreamError,
     TurnStart,
     Unsupported,
 )
-from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, text_or_none
-from toolwire.wires.engine.stream import (
-    STREAM_CUT,
-    StreamReader,
-    StreamSpec,
-    StreamWriter,
-    copy_json,
-    data_sse,
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
+from toolwire.wires.families.turns.stream_reader import (
+    UNKNOWN_FIELD,
+    GrowingPart,
+    MessageRecord,
+    TurnStream,
+    TurnStreamReader,
+    growing_field,
 )
-from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
+from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
+from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS
+from toolwire.wires.meai.bodies import ANSWER_ROLES, MESSAGES, write
+from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
-_KNOWN = frozenset({"contents", "role", "messageId", "finishReason", "error"})
-_OF_MESSAGE = ("authorName", "messageId", "role")
-"""What tells one message from the next."""
-_FIRST = frozenset({"responseId", "modelId", "createdAt"})
-_GROW = frozenset({"text", "reasoning"})
-_ANSWERS: frozenset[Role] = frozenset({"assistant", "tool"})
+TABLES = TurnStream(
+    shape=MESSAGES,
+    signature_field="protectedData",
+    part_writers=PART_WRITERS,
+    write=write,
+    capabilities=CAPABILITIES,
+    block_type=lambda block: str(block["$type"]),
+    text_block=lambda kind, text: {"$type": kind, "text": text},
+)
+_MESSAGE_KEYS = ("authorName", "messageId", "role")
+"""Fields that tell one message from the next."""
+_UPDATE_KEYS = frozenset({"contents", "role", "messageId", "finishReason", "error"})
+"""Fields of an update that are no settings."""
+_FIRST_KEYS = frozenset({"responseId", "modelId", "createdAt"})
+"""Fields of which the first value counts."""
 
 
-class _Reader(StreamReader):
+class MeaiReader(TurnStreamReader):
+    """Reads one stream of Microsoft.Extensions.AI."""
+
     wire = NAME
-    replies = True
+    stream = TABLES
 
-    def __init__(
-        self,
-        rows: Mapping[str, Block],
-        read: Callable[[JSON, JsonPath], Part],
-        roles: Mapping[str, Role],
-        *,
-        keep: bool = False,
-    ) -> None:
+    def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
-        self.rows = rows
-        self.part_of = read
-        self.roles = roles
-        self.head: Object | None = None
-        """All of the newest update but its contents."""
-        self.frame: Object = {}
+        self.fields: Object | None = None
+        """The newest update without its contents."""
+        self.response: Object = {}
+        """The fields of the response, if the body is wanted."""
         self.usage: Object = {}
-        self.messages: list[Object] = []
-        self.tells: Object = {}
+        self.message: Object = {}
         """What is known of the newest message: its author, id and role."""
-        self.muted = False
-        self.told: set[str] = set()
-        self.grows: tuple[Block, str, Object] | None = None
-        """The content that may still grow, if there is one: its row, the field that does, and the
-        content itself."""
-        self.pieces: list[str] = []
-        self.slot = -1
+        self.ignored = False
+        """True while the newest message is not part of the answer."""
+        self.reported: set[str] = set()
+        """Settings that were emitted, and unknown fields that were reported."""
         self.finished = False
         self.stop: str | None = None
-        self.trouble: Object | None = None
-        self.error: JSON = None
+        self.last_error: Object | None = None
+        """The newest content, if it is an error."""
 
     def read(self, event: Chunk) -> list[Event]:
         contents = event.get("contents")
-        head = {key: value for key, value in event.items() if key != "contents"}
-        out = [] if head == self.head else self._headed(event, head)
+        fields = {key: value for key, value in event.items() if key != "contents"}
+        if "error" in fields and not isinstance(contents, list):
+            return self.fail(fields["error"])
+        out = [] if fields == self.fields else self._read_fields(fields)
         if contents is None:
             return out
         if not isinstance(contents, list):
-            return [*out, Unsupported((self.count, "contents"), "no such field on this wire")]
+            return [*out, Unsupported((self.count, "contents"), UNKNOWN_FIELD)]
         for i, block in enumerate(contents):
-            out += self._content(block, (self.count, "contents", i), i == 0)
+            out += self.read_block(block, (self.count, "contents", i), first=i == 0)
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if slot == self.slot and self.grows is not None else None
+        return bool if self.growing is not None and self.growing.slot == slot else None
 
     # --- around the contents ---
 
-    def _headed(self, event: Chunk, head: Object) -> list[Event]:
+    def _read_fields(self, fields: Object) -> list[Event]:
         out: list[Event] = []
-        if "error" in head and not isinstance(event.get("contents"), list):
-            self.error = error = head["error"]
-            said = error.get("message") if isinstance(error, dict) else error
-            return [
-                *self._closed(cut=True),
-                StreamError(said if isinstance(said, str) else text_of(error)),
-            ]
-        settings = read_settings(RESPONSE, head, _KNOWN)
-        values = {name: value for name, value in settings.values.items() if name not in self.told}
-        self.told.update(values)
-        if self.head is None:
-            self.seed = text_or_none(head.get("responseId")) or ""
+        settings = read_settings(RESPONSE, fields, _UPDATE_KEYS)
+        values = {
+            name: value for name, value in settings.values.items() if name not in self.reported
+        }
+        self.reported.update(values)
+        if self.fields is None:
+            self.seed = text_or_none(fields.get("responseId")) or ""
             out.append(MessageStart(values))
         elif values:
             out.append(Metadata(values))
-        self.head = head
+        self.fields = fields
         for path in settings.unknown:
-            if path[0] not in self.told:
-                self.told.add(str(path[0]))
-                out.append(Unsupported((self.count, *path), "no such field on this wire"))
-        out += self._message(head)
-        reason = head.get("finishReason")
+            if path[0] not in self.reported:
+                self.reported.add(str(path[0]))
+                out.append(Unsupported((self.count, *path), UNKNOWN_FIELD))
+        out += self._read_message_fields(fields)
+        reason = fields.get("finishReason")
         if isinstance(reason, str):
             self.finished = True
             self.stop = reason
         if self.keep:
-            self._kept(head)
+            self._keep_fields(fields)
         return out
 
-    def _message(self, head: Object) -> list[Event]:
-        """The next message, if it is one."""
-        new = {
-            key: value for key in _OF_MESSAGE if (value := head.get(key)) and isinstance(value, str)
+    def _read_message_fields(self, fields: Object) -> list[Event]:
+        """Start the next message, if the update belongs to another one than the update before."""
+        given: Object = {
+            key: value
+            for key in _MESSAGE_KEYS
+            if (value := fields.get(key)) and isinstance(value, str)
         }
-        first = not self.tells
-        if not first and not any(
-            key in self.tells and self.tells[key] != value for key, value in new.items()
-        ):
-            self.tells.update(new)
+        first = not self.message
+        if not first and all(self.message.get(key, value) == value for key, value in given.items()):
+            self.message.update(given)
             return []
-        out = self._closed(cut=False)
+        out = self.close_growing()
         self.finished = False
-        self.tells = {"role": "assistant", **new}
-        role = self.roles.get(str(self.tells["role"]))
-        self.muted = role not in _ANSWERS
+        self.message = {"role": "assistant", **given}
+        role = MESSAGES.role_from_wire.get(str(self.message["role"]))
+        self.ignored = role not in ANSWER_ROLES
         if self.keep:
-            self.messages.append({"contents": []})
-        if role is None or self.muted:
-            out.append(
-                Unsupported(
-                    (self.count,),
-                    "an answer holds only what the assistant says, and results:"
-                    f" {self.tells['role']}",
-                )
-            )
+            self.messages.append(MessageRecord({}, []))
+        if role is None or self.ignored:
+            reason = f"an answer cannot hold a message of this role: {self.message['role']}"
+            out.append(Unsupported((self.count,), reason))
         elif not first or role == "tool":
             out.append(TurnStart(role))
         return out
 
-    def _kept(self, head: Object) -> None:
-        message = self.messages[-1]
-        message.update(self.tells)
-        for key, value in head.items():
-            if key in _OF_MESSAGE or value is None or (key in _FIRST and self.frame.get(key)):
+    def _keep_fields(self, fields: Object) -> None:
+        message = self.messages[-1].fields
+        message.update(self.message)
+        for key, value in fields.items():
+            if key in _MESSAGE_KEYS or value is None:
                 continue
-            holder = message if key == "additionalProperties" else self.frame
-            old = holder.get(key)
-            holder[key] = (
-                {**old, **value}
-                if isinstance(old, dict) and isinstance(value, dict)
-                else copy_json(value)
-            )
+            if key in _FIRST_KEYS and self.response.get(key):
+                continue
+            holder = message if key == "additionalProperties" else self.response
+            previous = holder.get(key)
+            if isinstance(previous, dict) and isinstance(value, dict):
+                holder[key] = {**previous, **value}
+            else:
+                holder[key] = copy_json(value)
 
     # --- contents ---
 
-    def _content(self, block: JSON, path: JsonPath, first: bool) -> list[Event]:
-        if not isinstance(block, dict):
-            return [Unsupported(path, "no such field on this wire")]
-        kind = block.get("$type")
-        if self.grows is not None and self.grows[0].name == kind:
-            more = self._more(block, path, first, *self.grows)
-            if more is not None:
-                return more
-        if kind == "usage" and isinstance(block.get("details"), dict):
-            return self._usage(block, path)
-        out = self._closed(cut=False)
-        self.trouble = block if kind == "error" else None
-        try:
-            part = self.part_of(block, path)
-        except RemoteError as wrong:
-            return [*out, Unsupported(wrong.path, wrong.why)]
-        spec = self.rows.get(kind) if isinstance(kind, str) else None
-        opens = spec is not None and spec.deltas and spec.clean(block) and type(part) is spec.part
-        kept = dict(block) if opens else copy_json(block)
-        if self.keep:
-            self.messages[-1]["contents"].append(kept)  # type: ignore[union-attr]
-        if not opens:
-            return out + self._whole(part)
-        assert spec is not None and isinstance(kept, dict)
-        ((_, field),) = spec.deltas.values()
-        self.grows = (spec, field, kept)
-        if not isinstance(part, Text | Reasoning):
-            return out
-        self.pieces = [part.text]
-        self.slot += 1
-        if not self.muted:
-            out.append(PartStart(self.slot, replace(part, text="", signature=None)))
-            out += [PartDelta(self.slot, part.text)] if part.text else []
+    def read_part(self, part: Part, block: Object, *, first: bool) -> list[Event]:
+        spec, kind = part.spec, block.get("$type")
+        if isinstance(spec, Block) and spec.deltas and type(part) is spec.part:
+            self.last_error = None
+            if spec.clean(block):
+                return self._read_growing(part, spec, block, first=first)
+        details = block.get("details")
+        if kind == "usage" and isinstance(details, dict):
+            return self._read_usage(block, details, part.path)
+        self.last_error = block if kind == "error" else None
+        out = self.close_growing()
+        self.keep_block(copy_json(block))
+        return out + self.complete(part)
+
+    def _read_growing(self, part: Part, spec: Block, block: Object, *, first: bool) -> list[Event]:
+        if isinstance(part, Text | Reasoning):
+            return self.read_text(part, spec, block, first=first)
+        if self._add_piece(block):
+            return []
+        out = self.close_growing()
+        self.growing = GrowingPart(spec, dict(block), growing_field(spec))
+        self.keep_block(self.growing.block)
         return out
 
-    def _whole(self, part: Part) -> list[Event]:
-        if self.muted:
-            return []
-        if isinstance(part, Call):
-            part = self.identified(part)
-        elif isinstance(part, Result):
-            part = self.answered(part)
-        return [PartComplete(part)]
+    def _add_piece(self, block: Object) -> bool:
+        """Add the list of a further piece to the code interpreter content that grows.
 
-    def _more(
-        self, block: Object, path: JsonPath, first: bool, spec: Block, field: str, held: Object
-    ) -> list[Event] | None:
-        """What a piece adds to the content that is open; None if it is not a piece of it."""
-        piece = block.get(field)
-        if not spec.clean(block):
-            return None
-        if spec.part is Call or spec.part is Result:
-            if (
-                not held.get("callId")
-                or held["callId"] != block.get("callId")
-                or not isinstance(piece, list)
-            ):
-                return None
-            try:
-                self.part_of(block, path)
-            except RemoteError as wrong:
-                return [Unsupported(wrong.path, wrong.why)]
-            before = held.get(field)
-            held[field] = [*(before if isinstance(before, list) else ()), *piece]
-            return []
-        if not first or not isinstance(piece, str) or held.get("protectedData"):
-            return None
-        if self.keep:
-            self.pieces.append(piece)
-        if isinstance(block.get("protectedData"), str):
-            held["protectedData"] = block["protectedData"]
-        return [PartDelta(self.slot, piece)] if piece and not self.muted else []
+        False if the block is not a piece of it.
+        """
+        growing = self.growing
+        if growing is None or block.get("$type") != growing.spec.name:
+            return False
+        pieces, call_id = block.get(growing.field), growing.block.get("callId")
+        if not isinstance(pieces, list):
+            return False
+        if not call_id or call_id != block.get("callId"):
+            return False
+        previous = growing.block.get(growing.field)
+        growing.block[growing.field] = [*(previous if isinstance(previous, list) else ()), *pieces]
+        return True
 
-    def _closed(self, *, cut: bool) -> list[Event]:
-        if self.grows is None:
-            return []
-        (spec, field, held), self.grows = self.grows, None
-        if spec.part is Call or spec.part is Result:
-            return self._whole(self.part_of(held, (self.count,)))
-        if len(self.pieces) > 1:
-            held[field] = "".join(self.pieces)
-        return (
-            []
-            if self.muted
-            else [PartEnd(self.slot, signature=text_or_none(held.get("protectedData")), cut=cut)]
-        )
+    def close_growing(self, *, cut: bool = False) -> list[Event]:
+        growing = self.growing
+        out = super().close_growing(cut=cut)
+        if growing is not None and growing.spec.part in (Call, Result):
+            return self.complete(MESSAGES.read_part(growing.block, (self.count,)))
+        return out
 
-    def _usage(self, block: Object, at: JsonPath) -> list[Event]:
-        details = block["details"]
-        assert isinstance(details, dict)
-        _add(self.usage, details)
+    def next_slot(self) -> int | None:
+        return None if self.ignored else super().next_slot()
+
+    def complete(self, part: Part) -> list[Event]:
+        return [] if self.ignored else super().complete(part)
+
+    def _read_usage(self, block: Object, details: Object, path: JsonPath) -> list[Event]:
+        _add_counts(self.usage, details)
         settings = read_settings(RESPONSE, {"usage": self.usage}, frozenset())
-        extra = [
-            Unsupported((*at, key), "no such field on this wire")
-            for key in block
-            if key not in ("$type", "details")
+        unknown: list[JsonPath] = [(key,) for key in block if key not in ("$type", "details")]
+        unknown += [("details", *field[1:]) for field in settings.unknown]
+        return [
+            Metadata(settings.values),
+            *(Unsupported((*path, *field), UNKNOWN_FIELD) for field in unknown),
         ]
-        unread = [
-            Unsupported((*at, "details", *path[1:]), "no such field on this wire")
-            for path in settings.unknown
-        ]
-        return [Metadata(settings.values), *extra, *unread]
 
     # --- the end ---
 
@@ -303,161 +247,67 @@ class _Reader(StreamReader):
         if self.error is not None:
             return []
         if self.finished:
-            return [
-                *self._closed(cut=False),
-                Finish(FINISH_REASON_FROM_WIRE.get(self.stop or "", self.stop)),
-            ]
-        if self.trouble is not None:
-            said = self.trouble.get("message")
-            self.error = {"message": said if isinstance(said, str) else STREAM_CUT}
-            fault = StreamError(
-                str(self.error["message"]), text_or_none(self.trouble.get("errorCode"))
-            )
-        else:
-            self.error = {"message": STREAM_CUT}
-            fault = StreamError(STREAM_CUT, cut=True)
-        return [*self._closed(cut=True), fault]
+            reason = FINISH_REASON_FROM_WIRE.get(self.stop or "", self.stop)
+            return [*self.close_growing(), Finish(reason)]
+        if self.last_error is None:
+            return self.fail_cut()
+        message = self.last_error.get("message")
+        error: Object = {"message": message if isinstance(message, str) else STREAM_CUT}
+        return self.fail(error, text_or_none(self.last_error.get("errorCode")))
 
     def body(self) -> JSON:
-        failed: Object = {} if self.error is None else {"error": self.error}
         if not self.messages:
-            if self.error is None or self.error == {"message": STREAM_CUT}:
+            if not self.peer_failed:
                 raise self.nothing()
-            return failed
+            return self.error_field()
         usage: Object = {"usage": self.usage} if self.usage else {}
-        return {**self.frame, "messages": list(self.messages), **usage, **failed}
+        messages = self.message_bodies()
+        return {**self.response, "messages": messages, **usage, **self.error_field()}
 
 
-def _add(total: Object, more: Object) -> None:
+def _add_counts(total: Object, more: Object) -> None:
+    """Add token counts; anything else replaces what was there."""
     for key, value in more.items():
-        held = total.get(key)
+        previous = total.get(key)
         if isinstance(value, dict):
-            inside: Object = dict(held) if isinstance(held, dict) else {}
-            _add(inside, value)
-            total[key] = inside
-        elif isinstance(value, int) and isinstance(held, int) and not isinstance(value, bool):
-            total[key] = held + value
+            inner: Object = dict(previous) if isinstance(previous, dict) else {}
+            _add_counts(inner, value)
+            total[key] = inner
+        elif isinstance(value, int) and isinstance(previous, int) and not isinstance(value, bool):
+            total[key] = previous + value
         elif value is not None:
             total[key] = copy_json(value)
 
 
-class _Writer(StreamWriter):
-    results = True
+class MeaiWriter(TurnStreamWriter):
+    """Writes one stream of Microsoft.Extensions.AI."""
 
-    def __init__(
-        self,
-        foreign: Mapping[type[Part], Callable[..., JSON]],
-        write: Callable[[Conversation, EncodeContext], JSON],
-        context: EncodeContext,
-        version: int | None = None,
-    ) -> None:
+    stream = TABLES
+
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
-        self.foreign = foreign
-        self.write = write
-        self.base: Object = {}
-        self.role: Role = "assistant"
-        self.held = PartBuffer()
-        """Calls, and refusals, which are contents that do not grow."""
-        self.opened: dict[int, Part] = {}
-        """Texts and reasoning that have nothing in them yet."""
-        self.kinds: dict[int, str] = {}
-        self.parted = False
-        """Whether the newest update has an empty piece in front."""
-        self.last: str | None = None
-        """The type of the newest content, if what comes next could be taken for more of it."""
-        self.stop: str | None = None
+        self.fields: Object = {}
+        """Fields that every update holds."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.envelope(self.write)
-        self.base = {key: value for key, value in body.items() if key in _FIRST}
+        response = self.write_response()
+        self.fields = {key: value for key, value in response.items() if key in _FIRST_KEYS}
         return []
 
-    def _update(self, *contents: JSON) -> Chunk:
-        return {"role": self.role, "contents": list(contents), **self.base}
-
-    def _turned(self, role: Role) -> None:
-        """The next message begins where a result follows what was said, or the other way round;
-        nowhere else."""
-        if role != self.role:
-            self.role = role
-            self.last = None
-
-    def start(self, event: PartStart) -> list[Chunk]:
-        part = event.part
-        if isinstance(part, Call) or (isinstance(part, Text) and part.refusal):
-            self.held.start(event)
-        else:
-            self.opened[event.slot] = part
-        return []
-
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        slot, text = event.slot, event.text
-        kind = self.kinds.get(slot)
-        if kind is not None:
-            self.parted = False
-            self._turned("assistant")
-            return [self._update({"$type": kind, "text": text})]
-        if slot in self.held:
-            self.held.delta(event)
-            return []
-        part = self.opened.pop(slot, None)
-        if part is None:
-            return []
-        out = self._said(replace(part, text=text))
-        if out and self.last is not None:
-            self.kinds[slot] = self.last
-        return out
-
-    def again(self, slot: int) -> Callable[[str], object] | None:
-        return bool if slot in self.kinds and not self.parted else None  # nothing is kept of a text
-
-    def end(self, event: PartEnd) -> list[Chunk]:
-        self.opened.pop(event.slot, None)
-        self.kinds.pop(event.slot, None)
-        whole = self.held.end(event) if event.slot in self.held else []
-        return [update for part in whole for update in self._said(part)]
-
-    def whole(self, event: PartComplete) -> list[Chunk]:
-        return self._said(event.part)
-
-    def _said(self, part: Part) -> list[Chunk]:
-        block = self.foreign[type(part)](part, self.context)
-        if not isinstance(block, dict):
-            return []
-        self._turned("tool" if isinstance(part, Result) else "assistant")
-        kind = str(block["$type"])
-        before, self.last = self.last, kind if kind in _GROW else None
-        self.parted = before == kind
-        return [
-            self._update({"$type": kind, "text": ""}, block) if self.parted else self._update(block)
-        ]
-
-    def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = event.stop
-        return []
+    def create_chunk(self, blocks: list[JSON]) -> Chunk:
+        return {"role": self.role, "contents": blocks, **self.fields}
 
     def close(self) -> list[Chunk]:
-        body = self.envelope(self.write, self.stop)
-        usage = body.pop("usage", None)
-        del body["messages"]
-        return [
-            {"contents": [] if usage is None else [{"$type": "usage", "details": usage}], **body}
-        ]
+        response = self.write_response(self.stop)
+        usage = response.pop("usage", None)
+        del response["messages"]
+        contents: list[JSON] = [] if usage is None else [{"$type": "usage", "details": usage}]
+        return [{"contents": contents, **response}]
 
     def fault(self, event: StreamError) -> list[Chunk]:
         code: Object = {} if event.code is None else {"errorCode": event.code}
-        return [self._update({"$type": "error", "message": event.message, **code})]
+        return [self.create_chunk([{"$type": "error", "message": event.message, **code}])]
 
 
-def stream(
-    rows: Mapping[str, Block],
-    read: Callable[[JSON, JsonPath], Part],
-    roles: Mapping[str, Role],
-    foreign: Mapping[type[Part], Callable[..., JSON]],
-    write: Callable[[Conversation, EncodeContext], JSON],
-) -> StreamSpec:
-    """How this wire streams, by the tables of its bodies."""
-    return StreamSpec(
-        partial(_Reader, rows, read, roles), partial(_Writer, foreign, write), data_sse
-    )
+STREAM = StreamSpec(reader=MeaiReader, writer=MeaiWriter, frame=data_sse)

@@ -1,2 +1,2 @@
-"""The turn shape: every turn is one message object, and the results of a turn follow it in one
-message."""
+"""The turn shape: each message is an object with a list of parts, and the results of a turn share
+the message after its calls. Streams of this shape send pieces of such messages."""

@@ -1,165 +1,255 @@
-"""The turn shape: every message is an object of its own, and a turn's results stand together in one
-after the calls.
+"""Messages and histories in turn shape: one object per message, with a list of parts.
 
-Frameworks keep their logs so. A response may hold several turns, since a framework runs tools
-itself before it answers. Knows no wire by name; a `Turns` holds a wire's tables.
+The results of a turn share one message, which follows the calls. A response may hold several turns,
+because a framework runs tools itself before it answers. This module knows no wire by name: a wire
+fills in a `MessageShape` and a `TurnHistory`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
+from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import patch_block, patch_message
+from toolwire.wires.engine.lowering import lower
+from toolwire.wires.engine.specs import (
+    Block,
+    opaque,
+    patch_block,
+    patch_message,
+    raise_unexpected,
+    require_object,
+)
 
 
-class TurnHistory(Struct, frozen=True, eq=False):
-    """How one wire of this shape writes a history."""
+class MessageShape(Struct, frozen=True, eq=False):
+    """How a wire writes a message that is a role and a list of parts."""
 
-    name: str
-    read: Callable[[JSON, JsonPath], Message]
-    """Reads a message of its own again, to see what was edited."""
-    foreign: Mapping[type[Part], Callable[..., JSON]]
-    """How a part of another wire is written; None if it cannot stand here."""
-    message: Callable[[Role, list[JSON]], JSON]
-    """A new message; that of a turn's results has the role `tool`."""
-    hold: Callable[[JSON, list[JSON]], JSON]
-    """A message of its own with other blocks in it."""
+    wire: str
+    content: str
+    """The field that holds the parts."""
+    spec: Block
+    role_from_wire: Mapping[str, Role]
+    role_to_wire: Mapping[Role, str]
+    read_part: Callable[[JSON, JsonPath], Part]
+    default_role: str | None = None
+    """The role of a message that names none."""
+
+    def read(self, message: JSON, path: JsonPath) -> Message:
+        """Read a message. One with an unknown role becomes a single opaque part."""
+        if not isinstance(message, dict):
+            raise_unexpected(self.wire, path, "an object", message)
+        name = message.get("role", self.default_role)
+        role = self.role_from_wire.get(str(name))
+        if role is None:
+            source = Source(raw=message, path=path)
+            return Message("user", (opaque(name, message, path),), None, self.wire, source=source)
+        content = message.get(self.content)
+        if content is not None and not isinstance(content, list):
+            raise_unexpected(self.wire, (*path, self.content), "a list", content)
+        read_part, inside = self.read_part, (*path, self.content)
+        parts = tuple([read_part(block, (*inside, i)) for i, block in enumerate(content or ())])
+        return Message(role, parts, None, self.wire, source=Source(message, path, self.spec))
+
+    def create(self, role: Role, blocks: list[JSON]) -> Object:
+        """A new message."""
+        return {"role": self.role_to_wire[role], self.content: blocks}
+
+    def with_blocks(self, raw: JSON, blocks: list[JSON]) -> JSON:
+        """A message that was read, with other blocks in it."""
+        return {**require_object(raw), self.content: blocks}
+
+    def history(
+        self,
+        part_writers: Mapping[type[Part], Callable[..., JSON]],
+        capabilities: Capabilities,
+        read_message: Callable[[JSON, JsonPath], Message] | None = None,
+    ) -> TurnHistory:
+        """The history whose messages have this shape."""
+        return TurnHistory(
+            wire=self.wire,
+            read_message=read_message or self.read,
+            part_writers=part_writers,
+            create_message=self.create,
+            with_blocks=self.with_blocks,
+            capabilities=capabilities,
+        )
+
+
+class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
+    """How a wire writes the messages of a conversation."""
+
+    wire: str
+    read_message: Callable[[JSON, JsonPath], Message]
+    """Reads a message of this wire again, to find out which of its parts were edited."""
+    part_writers: Mapping[type[Part], Callable[..., JSON]]
+    """Write a part as a block; None if there is nothing to write."""
+    create_message: Callable[[Role, list[JSON]], JSON]
+    """A new message; the one with the results of a turn has the role `tool`."""
+    with_blocks: Callable[[JSON, list[JSON]], JSON]
+    """A message of this wire with other blocks in it."""
+    capabilities: Capabilities = EVERYTHING
 
     def write(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
-        """The whole history."""
+        """Write all messages; results are collected until their turn is over."""
         out: list[JSON] = []
         turn = _Turn()
         for message in messages:
-            kept = patch_message(message, context, self.read)
-            if not isinstance(kept, UnsetType):
-                turn.close(self, out, context)
-                turn.hear(message)
+            patched = patch_message(message, context, self.read_message)
+            if not isinstance(patched, UnsetType):
+                self._write_results(turn, out, context)
+                turn.add_calls(message)
                 for part in message.parts:
                     if isinstance(part, Call):
                         context.called_names[part.id] = part.name
                         context.ordinal += 1
-                out.append(kept)
+                out.append(patched)
                 continue
             if message.role == "assistant":
-                turn.close(self, out, context)
-            turn.hear(message)
-            mine = message.wire == self.name and isinstance(message.raw, dict)
+                self._write_results(turn, out, context)
+            turn.add_calls(message)
+            native = message.wire == self.wire and isinstance(message.raw, dict)
             blocks: list[JSON] = []
             for part in message.parts:
-                block = self.block(part, message, context)
+                block = self.write_part(part, message, context)
                 if block is None:
                     continue
-                if isinstance(part, Result) and message.role != "assistant" and not mine:
+                if isinstance(part, Result) and message.role != "assistant" and not native:
                     turn.results.append((part.call_id, context.result_id(part), block))
                 else:
                     blocks.append(block)
-            if mine:
-                turn.close(self, out, context)
-                out.append(self.hold(message.raw, blocks))  # type: ignore[arg-type]
+            if native:
+                self._write_results(turn, out, context)
+                out.append(self.with_blocks(message.raw, blocks))  # type: ignore[arg-type]
             elif blocks:
-                turn.close(self, out, context)
-                out.append(self.message("user" if message.role == "tool" else message.role, blocks))
-        turn.close(self, out, context)
+                self._write_results(turn, out, context)
+                role: Role = "user" if message.role == "tool" else message.role
+                out.append(self.create_message(role, blocks))
+        self._write_results(turn, out, context)
         return out
 
-    def block(self, part: Part, message: Message, context: EncodeContext) -> JSON:
-        """A part as it goes out: one of this wire's own as it came, with its edit; None if it
-        cannot stand here."""
-        if message.wire == self.name and not isinstance(part.raw, UnsetType):
-            kept = patch_block(part, context, part.raw)
-            if not isinstance(kept, UnsetType):
-                return kept
-        return self.foreign[type(part)](part, context)
+    def _write_results(self, turn: _Turn, out: list[JSON], context: EncodeContext) -> None:
+        """Write the results of a turn as one message.
 
-    def spread(
-        self, message: Message, before: Sequence[Message], context: EncodeContext
+        Where their ids are not sent, only order pairs them: they follow the order of their calls.
+        """
+        if not turn.results:
+            return
+        results, turn.results = turn.results, []
+        if any(context.hides_id(sent) for _, sent, _ in results):
+            positions = {part.id: i for i, part in enumerate(turn.parts) if isinstance(part, Call)}
+            results.sort(key=lambda result: positions.get(result[0], len(positions)))
+        out.append(self.create_message("tool", [block for _, _, block in results]))
+
+    def write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
+        """A part of a message as a block; None if there is nothing to write.
+
+        A block that was read from this wire stays as it is, except for the edit of its part.
+        """
+        if message.wire == self.wire:
+            if not isinstance(part.raw, UnsetType):
+                patched = patch_block(part, context, part.raw)
+                if not isinstance(patched, UnsetType):
+                    return patched
+            lowered = lower_here(part, message.role, self.capabilities, context)
+            if lowered is None:
+                return None
+            part = lowered
+        return self.part_writers[type(part)](part, context)
+
+    def split(
+        self, message: Message, originals: Sequence[Message], context: EncodeContext
     ) -> list[JSON]:
-        """A message that was merged from several, as these again: a new part stands where the part
-        before it does."""
-        held: dict[JsonPath, list[JSON]] = {one.path: [] for one in before}
-        where = before[0].path if before else ()
+        """Write a message that `merge_turns` made as the messages it was merged from.
+
+        A part that was added goes into the message of the part before it.
+        """
+        contents: dict[JsonPath, list[JSON]] = {original.path: [] for original in originals}
+        target = originals[0].path if originals else ()
         for part in message.parts:
-            where = (
-                next((path for path in held if part.path[: len(path)] == path), where)
-                if part.path
-                else where
-            )
-            block = self.block(part, message, context)
+            if part.path:
+                holders = (path for path in contents if part.path[: len(path)] == path)
+                target = next(holders, target)
+            block = self.write_part(part, message, context)
             if block is not None:
-                held.setdefault(where, []).append(block)
+                contents.setdefault(target, []).append(block)
         out: list[JSON] = []
-        for one in before:
-            if held[one.path] or not one.parts:
-                out.append(self.hold(one.raw, held[one.path]) if one.parts else one.raw)  # type: ignore[arg-type]
-        return out or [self.message("assistant", held.get((), []))]
+        for original in originals:
+            blocks = contents[original.path]
+            if not original.parts:
+                out.append(original.raw)  # type: ignore[arg-type]
+            elif blocks:
+                out.append(self.with_blocks(original.raw, blocks))  # type: ignore[arg-type]
+        return out or [self.create_message("assistant", contents.get((), []))]
 
 
 class _Turn:
-    """The calls of a turn, and its results so far, which may come in several messages."""
+    """The calls of a turn and its results so far, which may come in several messages."""
 
-    __slots__ = ("asked", "asking", "results")
+    __slots__ = ("assistant_last", "parts", "results")
 
     def __init__(self) -> None:
-        self.asked: list[Part] = []
-        self.asking = False
-        """Whether the assistant spoke last: its next message belongs to the same turn."""
+        self.parts: list[Part] = []
+        """The parts of the assistant's messages."""
+        self.assistant_last = False
+        """True if the last message was the assistant's: another one belongs to the same turn."""
         self.results: list[tuple[str, str, JSON]] = []
-        """Each with the id of its call, the one that is sent, and its block."""
+        """Each with the id of its call, the id that is sent, and its block."""
 
-    def hear(self, message: Message) -> None:
-        """Keep in mind what is asked, also in several messages that follow one another."""
-        asking, self.asking = self.asking, message.role == "assistant"
-        if self.asking:
-            self.asked = self.asked if asking else []
-            self.asked += message.parts
-
-    def close(self, turns: TurnHistory, out: list[JSON], context: EncodeContext) -> None:
-        """Write the results out: in the order of their calls where that is all that tells them
-        apart."""
-        results, self.results = self.results, []
-        if any(context.hides_id(sent) for _, sent, _ in results):
-            places = {part.id: i for i, part in enumerate(self.asked) if isinstance(part, Call)}
-            results.sort(key=lambda one: places.get(one[0], len(places)))
-        if results:
-            out.append(turns.message("tool", [block for _, _, block in results]))
+    def add_calls(self, message: Message) -> None:
+        """Remember the calls of an assistant message."""
+        same_turn, self.assistant_last = self.assistant_last, message.role == "assistant"
+        if self.assistant_last:
+            self.parts = [*self.parts, *message.parts] if same_turn else list(message.parts)
 
 
-def bare(messages: Iterable[Message]) -> bool:
-    """Whether a call or a result came without an id: only then does order count, since an id that
-    nobody has names nobody."""
-    parts = [part for message in messages for part in message.parts]
+def lower_here(
+    part: Part, role: Role, capabilities: Capabilities, context: EncodeContext
+) -> Part | None:
+    """A part as the wire can hold it; None if it cannot. Losses are reported.
+
+    For parts that the codec has not lowered: those added to a message of the wire itself, and
+    results in streams.
+    """
+    if capabilities is EVERYTHING:
+        return part
+    lowered = lower(
+        Conversation((Message(role, (part,)),)), capabilities, wire=context.wire, kind="request"
+    )
+    context.losses += lowered.losses
+    return next(lowered.conversation.parts(), None)
+
+
+def lacks_ids(messages: Iterable[Message]) -> bool:
+    """True if a call or a result was read without an id: only then does the order pair them."""
     return any(
-        (isinstance(one, Call) and not one.id) or (isinstance(one, Result) and not one.call_id)
-        for one in parts
+        (isinstance(part, Call) and not part.id) or (isinstance(part, Result) and not part.call_id)
+        for message in messages
+        for part in message.parts
     )
 
 
-def merged(messages: tuple[Message, ...], name: str, *, ordered: bool) -> Message:
-    """The turns of a response as the one message that an answer is.
+def merge_turns(messages: tuple[Message, ...], wire: str, *, ordered: bool) -> Message:
+    """The turns of a response as one assistant message.
 
-    Calls that are answered within it were run already, and whoever gets the answer must not run
-    them again: they count as the provider's. Results without an id keep the call they were given,
-    since in one message their order says nothing more.
+    A call with a result in the response has been run, and the receiver must not run it again: it
+    counts as run by the provider. A result without an id keeps the call it was paired with, because
+    in one message the order pairs nothing.
     """
-    done: dict[int, Part] = {}
+    replaced: dict[int, Part] = {}
     for pair in pairs(messages, ordered=ordered):
         if pair.call is not None and pair.result is not None:
-            done[id(pair.call)] = replace(pair.call, executor="provider")
-            done[id(pair.result)] = replace(pair.result, executor="provider", origin="wire")
+            replaced[id(pair.call)] = replace(pair.call, executor="provider")
+            replaced[id(pair.result)] = replace(pair.result, executor="provider", origin="wire")
         elif pair.result is not None:
-            done[id(pair.result)] = replace(pair.result, executor="provider")
-    parts = tuple(done.get(id(part), part) for message in messages for part in message.parts)
-    return Message(
-        "assistant",
-        parts,
-        None,
-        name,
-        source=Source(raw=UNSET, path=messages[0].path if messages else ()),
-    )
+            replaced[id(pair.result)] = replace(pair.result, executor="provider")
+    parts = tuple(replaced.get(id(part), part) for message in messages for part in message.parts)
+    path = messages[0].path if messages else ()
+    return Message("assistant", parts, None, wire, source=Source(path=path))

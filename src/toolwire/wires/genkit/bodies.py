@@ -1,0 +1,219 @@
+"""Genkit's messages, requests and responses: how whole bodies are read, written and recognized."""
+
+from __future__ import annotations
+
+from msgspec import UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.model import BodySource, Conversation, Kind
+from toolwire.conversation.parts import Call, Message, Role, Source
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.specs import (
+    Block,
+    keys,
+    list_at,
+    object_at,
+    patch_message,
+    raise_unexpected,
+)
+from toolwire.wires.families.turns.history import MessageShape, lacks_ids
+from toolwire.wires.families.turns.settings import write_tools
+from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS, read_part
+from toolwire.wires.genkit.settings import (
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
+    OUTPUT_KEYS,
+    REQUEST,
+    RESPONSE,
+    read_tool,
+)
+
+ROLE_FROM_WIRE: dict[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "model": "assistant",
+    "tool": "tool",
+}
+MESSAGES = MessageShape(
+    wire=NAME,
+    content="content",
+    spec=Block("message", part=Message, keys=keys("role", "content")),
+    role_from_wire=ROLE_FROM_WIRE,
+    role_to_wire={role: name for name, role in ROLE_FROM_WIRE.items()},
+    read_part=read_part,
+)
+HISTORY = MESSAGES.history(PART_WRITERS, CAPABILITIES)
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """Read a request, a list of messages, or a response."""
+    if kind == "response":
+        return _read_response(body)
+    if not isinstance(body, list | dict):
+        raise_unexpected(NAME, (), "an object or a list of messages", body)
+    path: JsonPath = () if isinstance(body, list) else ("messages",)
+    messages = tuple(
+        [MESSAGES.read(item, (*path, i)) for i, item in enumerate(list_at(NAME, body, path))]
+    )
+    ordered = lacks_ids(messages)
+    messages = assign_ids(messages, seed="", ordered=ordered)
+    if isinstance(body, list):
+        source = BodySource(body, ordered=ordered)
+        return Conversation(messages, (), {}, NAME, "request", source=source)
+    definitions = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
+    tools = tuple(read_tool(tool, ("tools", i)) for i, tool in enumerate(definitions))
+    settings = read_settings(REQUEST, body, keys("messages", "tools"))
+    unknown = list(settings.unknown)
+    output = body.get("output")
+    if isinstance(output, dict) and "format" in settings.values:
+        unknown += [("output", key) for key in output if key not in OUTPUT_KEYS]
+    source = BodySource(
+        body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=ordered
+    )
+    return Conversation(messages, tools, settings.values, NAME, "request", source=source)
+
+
+_CANDIDATE_KEYS = keys("index", "message", "finishReason")
+
+
+def _read_response(body: JSON) -> Conversation:
+    """Read a response: one message, or the candidates of early versions."""
+    if not isinstance(body, dict):
+        raise_unexpected(NAME, (), "an object", body)
+    paths: list[JsonPath] = [()]
+    if body.get("message") is None and body.get("candidates") is not None:
+        paths = [("candidates", i) for i in range(len(list_at(NAME, body, ("candidates",))))]
+    settings = read_settings(RESPONSE, body, keys("message", "finishReason", "candidates"))
+    unknown = list(settings.unknown)
+    messages: list[Message] = []
+    for path in paths:
+        messages.append(_read_candidate(body, path))
+        if path:
+            unknown += [
+                (*path, key)
+                for key, value in object_at(NAME, body, path).items()
+                if key not in _CANDIDATE_KEYS and value is not None
+            ]
+    return Conversation(
+        assign_ids(tuple(messages), seed="", ordered=True),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        source=BodySource(
+            body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=True
+        ),
+    )
+
+
+def _read_candidate(body: Object, path: JsonPath) -> Message:
+    """The message of a response or candidate; a blocked one may have a finish reason only."""
+    candidate = object_at(NAME, body, path)
+    message_path: JsonPath = (*path, "message")
+    if candidate.get("message") is None and "finishReason" in candidate:
+        message = Message("assistant", (), None, NAME, source=Source(path=message_path))
+    else:
+        message = MESSAGES.read(object_at(NAME, body, message_path), message_path)
+    reason = candidate.get("finishReason")
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
+    if stop == "stop" and any(isinstance(part, Call) for part in message.parts):
+        stop = "tool"
+    return replace(message, role="assistant", stop=stop)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
+    """Write a request, a list of messages if one was read, or a response."""
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    native = conversation.wire == NAME and conversation.kind == context.kind
+    body = write_settings(REQUEST, conversation, context)
+    messages = HISTORY.write(conversation.messages, context)
+    was_list = native and isinstance(conversation.source.body, list)
+    if was_list and not body and not conversation.tools:
+        return messages
+    body["messages"] = messages
+    if not conversation.same_tools if native else conversation.tools:
+        body["tools"] = write_tools(conversation.tools, context, schema_field="inputSchema")
+    return body
+
+
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    messages = conversation.messages or (Message("assistant", ()),)
+    if "candidates" in body:
+        frames: list[JSON] = [
+            _write_candidate(message, conversation, context) for message in messages
+        ]
+        return {**body, "candidates": frames}
+    for message in messages[1:]:  # added to a response of this wire, which is not lowered
+        context.report_loss(message, "a response holds one message; this candidate is dropped")
+    return {**body, **_write_candidate(messages[0], conversation, context)}
+
+
+def _write_candidate(
+    message: Message, conversation: Conversation, context: EncodeContext
+) -> Object:
+    """A message with its finish reason, in the object it was read from if there is one."""
+    written = patch_message(message, context, _read_answer)
+    if isinstance(written, UnsetType):
+        blocks = [HISTORY.write_part(part, message, context) for part in message.parts]
+        written = MESSAGES.create("assistant", [block for block in blocks if block is not None])
+    if message.wire == NAME and conversation.wire == NAME:
+        original = get(conversation.source.body, message.path[:-1])
+        if isinstance(original, dict):
+            if "message" in original or message.parts:
+                return {**original, "message": written}
+            return original
+    if message.stop == "tool" and any(isinstance(part, Call) for part in message.parts):
+        return {"message": written, "finishReason": "stop"}
+    reason = write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+    return {"message": written} if reason is None else {"message": written, "finishReason": reason}
+
+
+def _read_answer(message: JSON, path: JsonPath) -> Message:
+    return replace(MESSAGES.read(message, path), role="assistant")
+
+
+# --- recognition ----------------------------------------------------------------------------------
+
+_PART_FIELDS = keys("toolRequest", "toolResponse", "media", "custom", "resource")
+_REQUEST_FIELDS = keys("config", "output", "docs", "toolChoice")
+
+
+def match_score(body: JSON) -> int:
+    """How sure it is that a body is Genkit's: parts without a type, under the role `model`."""
+    if isinstance(body, dict):
+        candidates = body.get("candidates")
+        if isinstance(candidates, list):
+            messages = [get(candidate, ("message",)) or None for candidate in candidates]
+            return max((_match_messages([message], 1) for message in messages), default=0)
+        if isinstance(body.get("message"), dict):
+            return 3 if _match_messages([body["message"]], 1) == 3 else 0
+        return _match_messages(body.get("messages"), 3 if body.keys() & _REQUEST_FIELDS else 1)
+    return _match_messages(body, 1)
+
+
+def _match_messages(messages: JSON, score: int) -> int:
+    """3 if a message has a mark of this wire, `score` if none contradicts it, else 0."""
+    if not isinstance(messages, list) or not messages:
+        return 0
+    for message in messages:
+        content, role = get(message, ("content",)), get(message, ("role",))
+        if not isinstance(content, list) or role == "assistant":
+            return 0
+        for part in content:
+            if not isinstance(part, dict) or "type" in part or "$type" in part:
+                return 0
+            if part.keys() & _PART_FIELDS:
+                score = 3
+        if role == "model":
+            score = 3
+    return score

@@ -1,0 +1,101 @@
+"""Genkit's tool definitions, the settings of requests and responses, and its finish reasons."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Choice, Format, Setting, Tool
+from toolwire.conversation.parts import Source
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import (
+    Block,
+    keys,
+    raise_unexpected,
+    read_name,
+    require_object,
+    text_or_none,
+)
+from toolwire.wires.families.turns.settings import read_texts, usage_spec
+from toolwire.wires.genkit.blocks import NAME
+
+TOOL = Block("tool", part=Tool, keys=keys("name", "description", "inputSchema"))
+
+
+def read_tool(tool: JSON, path: JsonPath) -> Tool:
+    """Read a tool definition, or the bare name of a tool."""
+    if isinstance(tool, str):
+        return Tool(tool, source=Source(raw=tool, path=path))
+    if not isinstance(tool, dict):
+        raise_unexpected(NAME, path, "an object or a name", tool)
+    return Tool(
+        read_name(tool.get("name")),
+        text_or_none(tool.get("description")),
+        tool.get("inputSchema"),
+        source=Source(tool, path, TOOL),
+    )
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    return Choice(value) if value in ("auto", "required", "none") else UNSET  # type: ignore[arg-type]
+
+
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    return value.mode
+
+
+def _read_output(value: JSON) -> Setting | UnsetType:
+    output = require_object(value)
+    schema = output.get("schema", output.get("jsonSchema"))
+    return Format(schema) if schema is not None or output.get("format") == "json" else UNSET
+
+
+def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
+    output: Object = {"format": "json", "contentType": "application/json"}
+    if value.schema is not None:
+        output.update(schema=value.schema, constrained=True)
+    return output
+
+
+REQUEST = (
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("config", "maxOutputTokens")),
+    SettingSpec("temperature", ("config", "temperature")),
+    SettingSpec("top_p", ("config", "topP")),
+    SettingSpec("top_k", ("config", "topK")),
+    SettingSpec("stop", ("config", "stopSequences"), read=read_texts),
+    SettingSpec("candidates", ("candidates",)),
+    SettingSpec("choice", ("toolChoice",), read=_read_choice, write=_write_choice),
+    SettingSpec("format", ("output",), read=_read_output, write=_write_output),
+)
+OUTPUT_KEYS = keys("format", "contentType", "schema", "jsonSchema", "constrained")
+
+
+RESPONSE = (
+    usage_spec(
+        input="inputTokens",
+        output="outputTokens",
+        total="totalTokens",
+        cached="cachedContentTokens",
+        reasoning="thoughtsTokens",
+        output_includes_reasoning=False,
+    ),
+)
+FINISH_REASON_FROM_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "blocked": "filter",
+    "interrupted": "pause",
+}
+FINISH_REASON_TO_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "filter": "blocked",
+    "refusal": "blocked",
+    "pause": "interrupted",
+    "tool": "stop",
+    "sequence": "stop",
+}

@@ -1,0 +1,150 @@
+"""The tool requests of a Genkit stream while they arrive.
+
+An input comes as snapshots of a value, as fragments of JSON text, or as one value. Text is taken
+for JSON if it begins with a brace or comes in fragments; other text is a value.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, Object, get, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call
+
+
+class ToolRequest:
+    """A tool request, as far as it has arrived."""
+
+    __slots__ = (
+        "block",
+        "call",
+        "closed",
+        "fragmented",
+        "ordinal",
+        "partial",
+        "pieces",
+        "ref",
+        "slot",
+        "streamed",
+        "value",
+    )
+
+    def __init__(self, call: Call, block: Object, ordinal: int) -> None:
+        self.block: Object = {**block, "toolRequest": _without_partial(block["toolRequest"])}
+        """The block as the whole message will hold it."""
+        self.call = replace(call, source=replace(call.source, raw=self.block))
+        self.ref = call.id
+        self.ordinal = ordinal
+        """Its position among all calls of the stream."""
+        self.slot: int | None = None
+        """None until the call has been emitted."""
+        self.pieces: list[str] = []
+        """Text that arrived as the input."""
+        self.fragmented = False
+        """True if the text arrived in fragments."""
+        self.streamed = False
+        """True if the text is emitted as it arrives."""
+        self.value: JSON | UnsetType = UNSET
+        """The input, if the newest one is not text."""
+        self.partial = False
+        """True if the newest input is a snapshot of an unfinished one."""
+        self.closed = False
+
+    def add_input(self, value: JSON, *, partial: bool, fragment: bool) -> None:
+        """Take the input of a chunk, which replaces the one before or continues its text."""
+        self.partial = partial
+        if isinstance(value, str) and not partial:
+            self.fragmented = self.fragmented or fragment
+            if not fragment:
+                self.pieces.clear()
+            self.pieces.append(value)
+            self.value = UNSET
+        elif value is not None or not self.pieces:
+            self.value = value
+
+    @property
+    def text_is_json(self) -> bool:
+        """True if the text that arrived is JSON, and not a value that is a text."""
+        return self.fragmented or "".join(self.pieces[:4]).lstrip()[:1] in ("{", "")
+
+    def arguments_text(self) -> str:
+        """The arguments as JSON text."""
+        if not isinstance(self.value, UnsetType):
+            return "" if self.value is None else text_of(self.value)
+        text = "".join(self.pieces)
+        return text if self.text_is_json else text_of(text)
+
+    def write(self) -> Object:
+        """The `toolRequest` as a whole message holds it."""
+        request = _without_partial(self.block["toolRequest"])
+        if self.ref:
+            request["ref"] = self.ref
+        if not isinstance(self.value, UnsetType):
+            if self.value is not None:
+                request["input"] = self.value
+        elif any(self.pieces) and self.text_is_json:
+            text = "".join(self.pieces)
+            value = LazyJson(text).value
+            request["input"] = value if isinstance(value, dict) else {"_raw": text}
+        if self.partial:
+            request["partial"] = True
+        return request
+
+
+def _without_partial(request: JSON) -> Object:
+    if not isinstance(request, dict):
+        return {}
+    return {key: value for key, value in request.items() if key != "partial"}
+
+
+def find_request(requests: list[ToolRequest], part: Call) -> ToolRequest | None:
+    """The newest open request that a part continues: by its ref, or by its name if it has none."""
+    for request in reversed(requests):
+        if request.closed:
+            continue
+        if part.id and request.ref:
+            if part.id == request.ref:
+                return request
+        elif not part.name or (not part.id and request.partial and request.call.name == part.name):
+            return request
+    return None
+
+
+def adopt_refs(requests: list[ToolRequest], content: list[JSON]) -> None:
+    """Take the ref of a request from a tool response, if just one of each has that name."""
+    responses = [get(block, ("toolResponse",)) for block in content]
+    for name in {request.call.name for request in requests if not request.ref}:
+        without_ref = [other for other in requests if not other.ref and other.call.name == name]
+        refs = [
+            response.get("ref")
+            for response in responses
+            if isinstance(response, dict) and response.get("name") == name
+        ]
+        if len(without_ref) == len(refs) == 1 and isinstance(refs[0], str):
+            without_ref[0].ref = refs[0]
+
+
+def match_calls(requests: list[ToolRequest], calls: list[Call]) -> list[Call]:
+    """Give open requests the ref and input of their calls in the response.
+
+    Returns:
+        The calls that belong to no request.
+    """
+    refs = {request.ref for request in requests if request.ref}
+    for request in requests:
+        named = (call for call in calls if call.name == request.call.name)
+        if request.ref:
+            matching = (call for call in named if call.id == request.ref)
+        else:
+            matching = (call for call in named if call.origin == "minted" or call.id not in refs)
+        call = next(matching, None)
+        if call is None:
+            continue
+        calls = [other for other in calls if other is not call]
+        if not request.closed:
+            request.ref = request.ref or ("" if call.origin == "minted" else call.id)
+            request.value = call.input if call.args.text else None
+            request.partial = False
+    return calls
