@@ -382,7 +382,7 @@ def test_a_note_of_a_call_that_goes_on_is_a_preliminary_output(version: int) -> 
 def test_clients_that_would_take_a_note_for_the_result_are_not_told_of_it() -> None:
     stream = restream(WAITS, "adk", "ai-sdk", framed=False, version=5)
     assert not any(str(one["type"]).startswith("tool-output") for one in stream)
-    assert any("last word" in loss.reason for loss in stream.losses)
+    assert any("final result" in loss.reason for loss in stream.losses)
 
 
 def test_a_call_that_goes_on_and_fails_has_failed() -> None:

@@ -500,10 +500,10 @@ def test_reasoning_has_a_place_unless_only_its_provider_can_read_it() -> None:
     }
     written = translate(body, "anthropic", "ai-sdk")  # type: ignore[arg-type]
     assert decode(written.body, "ai-sdk").messages[0].parts == (Reasoning("Hm."), Text("Hello."))
-    assert [loss.pointer for loss in written.losses] == [
+    assert {loss.pointer for loss in written.losses} == {
         "/messages/0/content/0",
         "/messages/0/content/1",
-    ]
+    }
 
 
 def test_settings_and_tools_stand_beside_the_messages() -> None:
