@@ -8,10 +8,19 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import Call, Media, Part, Reasoning, Source, Text, describe
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Media,
+    Part,
+    Reasoning,
+    Source,
+    Text,
+    describe,
+)
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, mime_of, split_data_url
-from toolwire.wires.engine.specs import Block, require_string
+from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.specs import Block, require_string, text_or_none
 
 NAME = "ai-sdk"
 DENIED = "Tool call execution denied."
@@ -46,6 +55,17 @@ def media_type(value: JSON) -> str | None:
     return value if isinstance(value, str) and "/" in value and not value.endswith("/*") else None
 
 
+def read_media_header(block: Object, path: JsonPath, spec: Block) -> Media:
+    """A medium without its content: kind, media type and file name."""
+    mime = block.get("mediaType")
+    return Media(
+        "image" if spec.name.startswith("image") else kind_by(text_or_none(mime)),
+        media_type(mime),
+        name=text_or_none(block.get("filename")),
+        source=Source(block, path, spec),
+    )
+
+
 def with_url(media: Media, url: str) -> Media:
     """The medium with a URL, or with the data that a `data:` URL holds."""
     content = split_data_url(url)
@@ -74,6 +94,11 @@ def media_address(media: Media, context: EncodeContext) -> tuple[str, str] | Non
 
 
 # --- calls ----------------------------------------------------------------------------------------
+
+
+def executor_of(spec: Block) -> Executor:
+    """Who runs the tool of a call or result with this spec."""
+    return "provider" if spec.executor == "provider" else "client"
 
 
 def restore_arguments(call: Call, context: EncodeContext) -> LazyJson:

@@ -32,8 +32,9 @@ from toolwire.conversation.parts import (
 from toolwire.wires.ai_sdk.blocks import (
     DENIED,
     NAME,
+    executor_of,
     media_address,
-    media_type,
+    read_media_header,
     read_reasoning,
     read_text,
     report_misplaced,
@@ -45,7 +46,7 @@ from toolwire.wires.ai_sdk.blocks import (
 )
 from toolwire.wires.ai_sdk.result_content import read_items, write_error_text, write_items
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import kind_by, split_data_url
+from toolwire.wires.engine.media import split_data_url
 from toolwire.wires.engine.specs import (
     OPAQUE,
     Block,
@@ -70,15 +71,10 @@ from toolwire.wires.engine.specs import (
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
     """A file or image: base64, a URL (only a URL has a colon), or an object that says which."""
-    is_image = spec.name == "image"
-    mime = block.get("mediaType")
-    media = Media(
-        "image" if is_image else kind_by(require_string(mime)),
-        media_type(mime),
-        name=text_or_none(block.get("filename")),
-        source=Source(block, path, spec),
-    )
-    content = block["image" if is_image else "data"]
+    if spec.name == "file":
+        require_string(block["mediaType"])
+    media = read_media_header(block, path, spec)
+    content = block["image" if spec.name == "image" else "data"]
     if isinstance(content, dict):
         form = require_string(content["type"])
         if form == "text":
@@ -121,10 +117,6 @@ def _write_image(media: Media, context: EncodeContext) -> Object:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _executor(spec: Block) -> Executor:
-    return "provider" if spec.executor == "provider" else "client"
-
-
 def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_id(block.get("toolCallId"))
     value = block.get("input")
@@ -134,7 +126,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
         LazyJson("") if value is None else LazyJson.from_value(value),
         origin,
         spec.family,
-        _executor(spec),
+        executor_of(spec),
         source=Source(block, path, spec),
     )
 
@@ -153,7 +145,7 @@ def _write_call(call: Call, context: EncodeContext) -> Object:
 
 def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_result_id(block.get("toolCallId"))
-    raw, executor = block.get("output"), _executor(spec)
+    raw, executor = block.get("output"), executor_of(spec)
     output: Output
     try:
         output, error = _read_output(require_object(raw), path)

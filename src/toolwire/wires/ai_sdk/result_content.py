@@ -11,26 +11,17 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import (
-    Media,
-    Output,
-    Part,
-    Result,
-    Source,
-    Text,
-    describe,
-    output_text,
-)
+from toolwire.conversation.parts import Media, Output, Part, Result, Text, describe, output_text
 from toolwire.wires.ai_sdk.blocks import (
     NAME,
     media_address,
-    media_type,
+    read_media_header,
     read_text,
     report_misplaced,
     with_url,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import kind_by, split_data_url
+from toolwire.wires.engine.media import split_data_url
 from toolwire.wires.engine.specs import (
     Block,
     blocks,
@@ -38,7 +29,6 @@ from toolwire.wires.engine.specs import (
     read_block,
     require_object,
     require_string,
-    text_or_none,
 )
 
 # --- reading --------------------------------------------------------------------------------------
@@ -78,15 +68,8 @@ _SOURCES: dict[str, tuple[str, Callable[[Media, JSON], Media]]] = {
 
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
-    mime = block.get("mediaType")
-    media = Media(
-        "image" if spec.name.startswith("image-") else kind_by(text_or_none(mime)),
-        media_type(mime),
-        name=text_or_none(block.get("filename")),
-        source=Source(block, path, spec),
-    )
     field, read_source = _SOURCES[spec.name]
-    return read_source(media, block[field])
+    return read_source(read_media_header(block, path, spec), block[field])
 
 
 ITEMS = blocks(

@@ -146,15 +146,10 @@ FINISH_REASON_FROM_WIRE = {
     "other": "other",
 }
 FINISH_REASON_TO_WIRE = {
-    "stop": "stop",
-    "tool": "tool-calls",
-    "length": "length",
-    "filter": "content-filter",
+    **{reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()},
     "sequence": "stop",
     "refusal": "content-filter",
     "context": "length",
-    "error": "error",
-    "other": "other",
 }
 IMPLIED_REASONS = ("stop", "tool")
 """Finish reasons that follow from the parts of a message, which has no field for them."""

@@ -12,14 +12,10 @@ something:
 - an-output-without-its-call: it belongs to an earlier message and is kept under `unplaced`.
 - why-the-model-stopped: the reason is kept under `finishReason` if the parts do not imply it; a
   client forgets it.
-
-A call that is answered in the same stream ran on the server. Whether it did is known when its
-output arrives or the stream ends: until then the call, and everything after it, is queued.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
@@ -42,6 +38,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.ai_sdk.blocks import NAME
 from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, IMPLIED_REASONS
+from toolwire.wires.ai_sdk.stream_queue import EventQueue
 from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input, tool_outcome
 from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part
@@ -63,13 +60,6 @@ class _OpenText(Struct):
     deltas: list[str]
 
 
-class _Queued(Struct):
-    """An event, or a call whose result may follow, and the step it belongs to."""
-
-    step: int
-    item: Event | StreamedToolPart
-
-
 class ChunkReader(StreamReader):
     """Reads the chunks of one stream."""
 
@@ -88,16 +78,9 @@ class ChunkReader(StreamReader):
         self.texts: list[_OpenText] = []
         self.open_texts: dict[tuple[str, JSON], _OpenText] = {}
         self.tools = StreamedToolParts(self._on_new_tool_part)
-        self.step = 0
-        self.step_emitted = False
-        """True if an event of this step was emitted."""
+        self.queue = EventQueue(self._call_events)
         self.data_parts: set[tuple[JSON, str]] = set()
         """Type and id of the data parts so far."""
-        self.queue: deque[_Queued] = deque()
-        """Held events; the first entry is a call without its output."""
-        self.open_slots: set[int] = set()
-        """Slots whose start was emitted and whose end was not."""
-        self.next_slot = 0
         self.reason: str | None = None
         self.finished = False
         self.error: str | None = None
@@ -131,41 +114,6 @@ class ChunkReader(StreamReader):
     def _unknown_fields(self, fields: Iterable[str]) -> list[Event]:
         return [self._unsupported(_NO_SUCH_FIELD, key) for key in fields]
 
-    # --- queue ---
-
-    def _emit(self, *events: Event) -> list[Event]:
-        """The events that can be emitted now; those behind an unanswered call are queued."""
-        out: list[Event] = []
-        for event in events:
-            continues = isinstance(event, PartDelta | PartEnd) and event.slot in self.open_slots
-            if self.queue and not continues:
-                self.queue.append(_Queued(self.step, event))
-            else:
-                out.append(self._note_emitted(event))
-        return out
-
-    def _note_emitted(self, event: Event) -> Event:
-        self.step_emitted = True
-        if event.__class__ is PartStart:
-            self.open_slots.add(event.slot)
-        elif event.__class__ is PartEnd:
-            self.open_slots.discard(event.slot)
-        return event
-
-    def _release(self, *, all_of_it: bool = False) -> list[Event]:
-        """The queued events up to the next unanswered call, or all of them."""
-        out: list[Event] = []
-        while self.queue:
-            item = self.queue[0].item
-            if isinstance(item, StreamedToolPart):
-                if not (item.answered or all_of_it):
-                    break
-                out += map(self._note_emitted, self._call_events(item))
-            else:
-                out.append(self._note_emitted(item))
-            self.queue.popleft()
-        return out
-
     def _call_events(self, tool: StreamedToolPart) -> list[Event]:
         """The events of a call and its result, as they are read from the whole message."""
         tool.emitted = True
@@ -183,7 +131,7 @@ class ChunkReader(StreamReader):
         call = self.identified(call)
         events: list[Event] = [PartComplete(call)]
         if block.get("state") == "input-streaming":
-            slot = self._new_slot()
+            slot = self.queue.new_slot()
             events = [PartStart(slot, replace(call, args=LazyJson("")))]
             if call.args.text:
                 events.append(PartDelta(slot, call.args.text))
@@ -192,10 +140,6 @@ class ChunkReader(StreamReader):
             events.append(PartComplete(replace(result, call_id=call.id, executor="provider")))
         return events
 
-    def _new_slot(self) -> int:
-        self.next_slot += 1
-        return self.next_slot - 1
-
     # --- text and reasoning ---
 
     def _read_text_start(self, chunk: Chunk) -> list[Event]:
@@ -203,7 +147,9 @@ class ChunkReader(StreamReader):
         out: list[Event] = []
         if (kind, key) in self.open_texts:
             out = self._read_text_end({"type": f"{kind}-end", "id": chunk.get("id")})
-        text = _OpenText({"type": kind, "text": "", "state": "streaming"}, self._new_slot(), [])
+        text = _OpenText(
+            {"type": kind, "text": "", "state": "streaming"}, self.queue.new_slot(), []
+        )
         if kind == "reasoning":
             text.block["id"] = chunk.get("id")
         text.block.update(other_keys(chunk, "id"))
@@ -215,7 +161,7 @@ class ChunkReader(StreamReader):
         assert spec.read is not None
         part = spec.read({"type": kind, "text": ""}, (self.count,), spec)
         part = replace(part, source=replace(part.source, raw=text.block))
-        return [*out, *self._emit(PartStart(text.slot, part))]
+        return [*out, *self.queue.emit(PartStart(text.slot, part))]
 
     def _read_text_delta(self, chunk: Chunk) -> list[Event]:
         kind, key = _text_key(chunk)
@@ -233,18 +179,18 @@ class ChunkReader(StreamReader):
             text.deltas.append(delta)
         if delta:
             event = PartDelta(text.slot, delta)
-            out += self._emit(event) if self.queue else (event,)
+            out += self.queue.emit(event) if self.queue.held else (event,)
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if slot in self.open_slots else None
+        return bool if slot in self.queue.open_slots else None
 
     def _read_text_end(self, chunk: Chunk) -> list[Event]:
         text = self.open_texts.pop(_text_key(chunk), None)
         if text is None:
             return [self._unsupported("the end of a text that is not open")]
         text.block["state"] = "done"
-        return [*self._add_text_fields(text, chunk), *self._emit(PartEnd(text.slot))]
+        return [*self._add_text_fields(text, chunk), *self.queue.emit(PartEnd(text.slot))]
 
     def _add_text_fields(self, text: _OpenText, chunk: Chunk) -> list[Event]:
         """Add the other fields of a later chunk to an open text."""
@@ -258,7 +204,7 @@ class ChunkReader(StreamReader):
     def _on_new_tool_part(self, tool: StreamedToolPart) -> None:
         if self.keep:
             self.parts.append(tool.block)
-        self.queue.append(_Queued(self.step, tool))
+        self.queue.hold(tool)
 
     def _read_input(self, chunk: Chunk) -> list[Event]:
         found = self.tools.add_input(chunk, (self.count,))
@@ -273,7 +219,7 @@ class ChunkReader(StreamReader):
                 return []
             return [self._unsupported("a second output of a call")]
         tool.add_output(chunk)
-        return self._release()
+        return self.queue.release()
 
     def _read_approval(self, chunk: Chunk) -> list[Event]:
         return [] if self.tools.add_approval(chunk) else self._keep_unplaced(chunk)
@@ -293,7 +239,7 @@ class ChunkReader(StreamReader):
         (part,) = read_part(block, (self.count,))
         if isinstance(part, Opaque):
             part = replace(part, source=replace(part.source, spec=OWN_CHUNK))
-        return self._emit(PartComplete(part))
+        return self.queue.emit(PartComplete(part))
 
     def _read_data(self, chunk: Chunk) -> list[Event]:
         if chunk.get("transient") is True:
@@ -343,8 +289,8 @@ class ChunkReader(StreamReader):
         return [] if metadata in ([], {}) else self._unknown_fields(("messageMetadata",))
 
     def _read_start_step(self, chunk: Chunk) -> list[Event]:
-        self.step = self.tools.step = self.step + 1
-        self.step_emitted = False
+        self.queue.start_step()
+        self.tools.step = self.queue.step
         if self.keep:
             self.parts.append({**chunk, "type": "step-start"})
         return self._unknown_fields(other_keys(chunk))
@@ -354,27 +300,25 @@ class ChunkReader(StreamReader):
 
         Texts stay open: version 7 lets them go on in the next step.
         """
-        for queued in self.queue:
-            tool = queued.item
-            if isinstance(tool, StreamedToolPart) and not tool.input_complete:
-                tool.answered = tool.answered or tool.block.get("state") == "output-error"
-        return [*self._release(), *self._unknown_fields(other_keys(chunk))]
+        for tool in self.queue.held_calls():
+            if not tool.input_complete and tool.block.get("state") == "output-error":
+                tool.answered = True
+        return [*self.queue.release(), *self._unknown_fields(other_keys(chunk))]
 
     def _read_reset_step(self, chunk: Chunk) -> list[Event]:
         """Discard the current step."""
         self.tools.discard_step()
-        self.queue = deque(queued for queued in self.queue if queued.step != self.step)
-        is_start = [part.get("type") == "step-start" for part in self.parts]
-        first = len(is_start) - is_start[::-1].index(True) if True in is_start else 0
-        del self.parts[first:]
+        self.queue.discard_step()
+        starts = [i for i, part in enumerate(self.parts) if part.get("type") == "step-start"]
+        del self.parts[starts[-1] + 1 if starts else 0 :]
         self.texts = [text for text in self.texts if any(text.block is p for p in self.parts)]
-        slots = [text.slot for text in self.open_texts.values() if text.slot in self.open_slots]
-        self.open_texts.clear()
         late: list[Event] = []
-        if self.step_emitted:
+        if self.queue.step_emitted:
             late.append(self._unsupported("a step was reset after some of it was sent"))
-        ends = [self._note_emitted(PartEnd(slot)) for slot in slots]
-        return [*ends, *self._release(), *late]
+        slots = [text.slot for text in self.open_texts.values()]
+        self.open_texts.clear()
+        ends = [PartEnd(slot) for slot in slots if slot in self.queue.open_slots]
+        return [*self.queue.emit(*ends), *self.queue.release(), *late]
 
     # --- end ---
 
@@ -404,7 +348,7 @@ class ChunkReader(StreamReader):
         """End the open texts and release the queue."""
         ends = [PartEnd(text.slot, cut=cut) for text in self.open_texts.values()]
         self.open_texts.clear()
-        return [*self._emit(*ends), *self._release(all_of_it=True)]
+        return [*self.queue.emit(*ends), *self.queue.release(all_of_it=True)]
 
     def end(self) -> list[Event]:
         if self.error is not None:
@@ -461,34 +405,27 @@ def _merge_metadata(old: JSON, new: JSON) -> JSON:
 
 
 _HANDLERS: dict[str, Callable[[ChunkReader, Chunk], list[Event]]] = {
-    "text-delta": ChunkReader._read_text_delta,
-    "text-start": ChunkReader._read_text_start,
-    "text-end": ChunkReader._read_text_end,
-    "reasoning-delta": ChunkReader._read_text_delta,
-    "reasoning-start": ChunkReader._read_text_start,
-    "reasoning-end": ChunkReader._read_text_end,
-    "tool-input-delta": ChunkReader._read_input,
-    "tool-input-start": ChunkReader._read_input,
-    "tool-input-available": ChunkReader._read_input,
-    "tool-input-error": ChunkReader._read_input,
-    "tool-output-available": ChunkReader._read_output,
-    "tool-output-error": ChunkReader._read_output,
-    "tool-output-denied": ChunkReader._read_output,
-    "tool-approval-request": ChunkReader._read_approval,
-    "tool-approval-response": ChunkReader._read_approval,
-    "file": ChunkReader._read_part,
-    "reasoning-file": ChunkReader._read_part,
-    "source-url": ChunkReader._read_part,
-    "source-document": ChunkReader._read_part,
-    "custom": ChunkReader._read_part,
-    "steering-message": ChunkReader._read_part,
-    "message-metadata": ChunkReader._read_metadata,
-    "start": ChunkReader._read_start,
-    "start-step": ChunkReader._read_start_step,
-    "finish-step": ChunkReader._read_finish_step,
-    "reset-step": ChunkReader._read_reset_step,
-    "finish": ChunkReader._read_finish,
-    "error": ChunkReader._read_error,
-    "abort": ChunkReader._read_abort,
+    kind: handler
+    for handler, kinds in (
+        (ChunkReader._read_start, ("start",)),
+        (ChunkReader._read_start_step, ("start-step",)),
+        (ChunkReader._read_text_start, ("text-start", "reasoning-start")),
+        (ChunkReader._read_text_delta, ("text-delta", "reasoning-delta")),
+        (ChunkReader._read_text_end, ("text-end", "reasoning-end")),
+        (ChunkReader._read_input, ("tool-input-start", "tool-input-delta")),
+        (ChunkReader._read_input, ("tool-input-available", "tool-input-error")),
+        (ChunkReader._read_output, ("tool-output-available", "tool-output-error")),
+        (ChunkReader._read_output, ("tool-output-denied",)),
+        (ChunkReader._read_approval, ("tool-approval-request", "tool-approval-response")),
+        (ChunkReader._read_part, ("file", "reasoning-file", "source-url", "source-document")),
+        (ChunkReader._read_part, ("custom", "steering-message")),
+        (ChunkReader._read_metadata, ("message-metadata",)),
+        (ChunkReader._read_finish_step, ("finish-step",)),
+        (ChunkReader._read_reset_step, ("reset-step",)),
+        (ChunkReader._read_finish, ("finish",)),
+        (ChunkReader._read_error, ("error",)),
+        (ChunkReader._read_abort, ("abort",)),
+    )
+    for kind in kinds
 }
 _BEFORE_START = (ChunkReader._read_data, ChunkReader._read_metadata)

@@ -21,7 +21,7 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.ai_sdk.blocks import DENIED, restore_arguments, write_input
+from toolwire.wires.ai_sdk.blocks import DENIED, executor_of, restore_arguments, write_input
 from toolwire.wires.ai_sdk.result_content import read_items, write_error_text, write_items
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
@@ -131,14 +131,10 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Call:
         read_arguments(block.get("rawInput")) if value is None else LazyJson.from_value(value),
         origin,
         spec.family,
-        _executor(spec),
+        executor_of(spec),
         approval=_read_approval(block["approval"], path) if "approval" in block else None,
         source=Source(block, path, spec),
     )
-
-
-def _executor(spec: Block) -> Executor:
-    return "provider" if spec.executor == "provider" else "client"
 
 
 def _read_approval(approval: JSON, path: JsonPath) -> Approval | None:
@@ -175,7 +171,7 @@ def read_result(block: Object, path: JsonPath, spec: Block) -> Result:
         None,
         "wire" if call_id else "minted",
         spec.family,
-        _executor(spec),
+        executor_of(spec),
         outcome == "success" and block.get("preliminary") is True,
         source=Source(block, path, spec),
     )

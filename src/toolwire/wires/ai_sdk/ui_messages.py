@@ -28,7 +28,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.ai_sdk.blocks import (
     NAME,
     media_address,
-    media_type,
+    read_media_header,
     read_reasoning,
     read_text,
     with_url,
@@ -37,7 +37,6 @@ from toolwire.wires.ai_sdk.blocks import (
 )
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, read_tool_part
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import kind_by
 from toolwire.wires.engine.specs import (
     UNREADABLE,
     Block,
@@ -47,7 +46,6 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     read_block,
     require_string,
-    text_or_none,
 )
 
 STEP: Object = {"type": "step-start"}
@@ -57,14 +55,8 @@ ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assi
 
 
 def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
-    mime = require_string(block["mediaType"])
-    media = Media(
-        kind_by(mime),
-        media_type(mime),
-        name=text_or_none(block.get("filename")),
-        source=Source(block, path, spec),
-    )
-    return with_url(media, require_string(block["url"]))
+    require_string(block["mediaType"])
+    return with_url(read_media_header(block, path, spec), require_string(block["url"]))
 
 
 def write_file(media: Media, context: EncodeContext) -> Object:
