@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Pair, Result
 from toolwire.wires.ai_sdk.tool_parts import read_result
-from toolwire.wires.engine.specs import Block
+from toolwire.wires.engine.specs import Block, flag_or_none, text_or_none
 
 REQUEST_MERGED = "the approval request is part of the call that it is about"
 DECISION_MERGED = "the decision is part of the call that it is about"
-PRELIMINARY_LEFT_OUT = "a preliminary result has no place while its call waits for approval"
+PRELIMINARY_OMITTED = "a preliminary result has no place while its call waits for approval"
 PRELIMINARY_REPLACED = "a preliminary result is replaced by the one that followed"
 EXECUTOR_UNKNOWN = "a call that waits for approval does not say who will run it"
-NO_DECISION = "a result has no place for an approval that was never decided"
+NOT_GRANTED = "an approval that was not granted cannot accompany a result"
 NO_CALL = "a result belongs in the part of its call, which is not here"
 _APPROVED_FIELDS = ("approved", "confirmed")
 """The fields in which wires say that an approval was granted."""
@@ -34,7 +34,7 @@ def holds_call(request: Call) -> bool:
     return request.approval_for is not None and request.family == "tool-approval"
 
 
-def held_call(request: Call) -> Call:
+def call_of_request(request: Call) -> Call:
     """The call that such a request is about."""
     call_id = request.approval_for or request.id
     return replace(request, id=call_id, approval_for=None, family="function")
@@ -43,12 +43,9 @@ def held_call(request: Call) -> Call:
 def read_decision(result: Result | None) -> tuple[bool | None, str | None]:
     """Whether an approval was granted (None: not decided), and the reason."""
     output = result.output if result is not None and isinstance(result.output, dict) else {}
-    reason = output.get("reason")
-    for field in _APPROVED_FIELDS:
-        approved = output.get(field)
-        if isinstance(approved, bool):
-            return approved, reason if isinstance(reason, str) else None
-    return None, reason if isinstance(reason, str) else None
+    decisions = (flag_or_none(output.get(field)) for field in _APPROVED_FIELDS)
+    approved = next((decision for decision in decisions if decision is not None), None)
+    return approved, text_or_none(output.get("reason"))
 
 
 class CallIndex:
@@ -62,7 +59,7 @@ class CallIndex:
         self._results = _results_by_call(calls, pairs)
         self._requests: dict[int, Call] = {}
         self._is_request: set[int] = set()
-        self._left_out: dict[int, str] = {}
+        self._omissions: dict[int, str] = {}
         newest = self._match_requests(calls)
         self._place_preliminary_results(newest, pairs)
         self._placed = {id(result) for result in self._results.values()}
@@ -79,9 +76,9 @@ class CallIndex:
         """True if a call only requests approval for another call of the conversation."""
         return id(call) in self._is_request
 
-    def left_out(self, result: Result) -> str | None:
+    def omission_reason(self, result: Result) -> str | None:
         """Why a result that has a call is not written as a result; None if it is."""
-        return self._left_out.get(id(result))
+        return self._omissions.get(id(result))
 
     def is_placed(self, result: Result) -> bool:
         """True if the result has a call whose part can hold it."""
@@ -107,25 +104,25 @@ class CallIndex:
             if about is not None or holds_call(call):
                 decision = self.result(call)
                 if decision is not None:
-                    self._left_out[id(decision)] = DECISION_MERGED
+                    self._omissions[id(decision)] = DECISION_MERGED
             newest[call.id] = call
         return newest
 
     def _place_preliminary_results(self, newest: dict[str, Call], pairs: list[Pair]) -> None:
-        """Leave preliminary results out if their call waits for approval or has a later result."""
+        """Omit preliminary results if their call waits for approval or has a later result."""
         preliminary = {key: result for key, result in self._results.items() if result.preliminary}
         if not preliminary:
             return
         for key, result in preliminary.items():
             if key in self._requests:
-                self._left_out[id(result)] = PRELIMINARY_LEFT_OUT
+                self._omissions[id(result)] = PRELIMINARY_OMITTED
                 del self._results[key]
         for pair in pairs:
             if pair.call is not None or pair.result is None:
                 continue
             call = newest.get(pair.result.call_id)
             if call is not None and id(call) in preliminary:
-                self._left_out.setdefault(id(preliminary[id(call)]), PRELIMINARY_REPLACED)
+                self._omissions.setdefault(id(preliminary[id(call)]), PRELIMINARY_REPLACED)
                 self._results[id(call)] = pair.result
 
 

@@ -56,7 +56,7 @@ def _read_request(body: JSON) -> Conversation:
             known.add(key)
             text = Text(prompt, source=Source(prompt, (key,), _SYSTEM))
             source = Source(prompt, (key,), model.MESSAGE)
-            messages.append(Message("system", (text,), None, NAME, source=source))
+            messages.append(Message("system", (text,), wire=NAME, source=source))
     unknown: list[JsonPath] = []
     items = list_at(NAME, body, path)
     as_ui = bool(items) and _is_ui(items[0])
@@ -82,9 +82,9 @@ def _read_request(body: JSON) -> Conversation:
     return Conversation(
         assign_ids(ui.assign_tool_part_ids(separated, ""), seed="", ordered=False),
         tools,
-        settings.values,
-        NAME,
-        "request",
+        settings=settings.values,
+        wire=NAME,
+        kind="request",
         source=BodySource(
             body, unknown_fields=(*settings.unknown, *unknown), setting_paths=settings.places
         ),
@@ -133,7 +133,7 @@ def _read_response(body: JSON) -> Conversation:
     settings = read_settings(MESSAGE if single else RESPONSE, body, keys(*known))
     seed = str(settings.values.get("id", ""))
     source = Source(path=(), spec=ui.MESSAGE)
-    message = Message("assistant", tuple(parts), None, NAME, source=source)
+    message = Message("assistant", tuple(parts), wire=NAME, source=source)
     (message,) = assign_ids(ui.assign_tool_part_ids((message,), seed), seed=seed, ordered=False)
     served = _mark_server_tools(message.parts)
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
@@ -141,10 +141,9 @@ def _read_response(body: JSON) -> Conversation:
         stop = _implied_reason(served)
     return Conversation(
         (replace(message, parts=served, stop=stop),),
-        (),
-        settings.values,
-        NAME,
-        "response",
+        settings=settings.values,
+        wire=NAME,
+        kind="response",
         source=BodySource(
             body, unknown_fields=(*settings.unknown, *unknown), setting_paths=settings.places
         ),

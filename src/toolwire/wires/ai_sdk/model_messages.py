@@ -123,10 +123,10 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     return Call(
         call_id,
         read_name(block.get("toolName")),
-        LazyJson("") if value is None else LazyJson.from_value(value),
-        origin,
-        spec.family,
-        executor_of(spec),
+        args=LazyJson("") if value is None else LazyJson.from_value(value),
+        origin=origin,
+        family=spec.family,
+        executor=executor_of(spec),
         source=Source(block, path, spec),
     )
 
@@ -156,11 +156,11 @@ def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
     return Result(
         call_id,
         output,
-        error,
-        read_name(block.get("toolName")) or None,
-        origin,
-        spec.family,
-        executor,
+        error=error,
+        name=read_name(block.get("toolName")) or None,
+        origin=origin,
+        family=spec.family,
+        executor=executor,
         source=Source(block, path, _result_spec(form, executor)),
     )
 
@@ -330,7 +330,7 @@ def read_message(message: JSON, path: JsonPath) -> Message:
     else:
         raise_unexpected(NAME, content_path, "a string or a list", content)
     source = Source(message, path, MESSAGE)
-    return Message(ROLES.get(role, "user"), parts, None, NAME, source=source)
+    return Message(ROLES.get(role, "user"), parts, wire=NAME, source=source)
 
 
 def _read_part(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
@@ -438,5 +438,5 @@ def split_response(message: Message) -> tuple[Message, ...]:
         if out and out[-1].role == role:
             out[-1] = replace(out[-1], parts=(*out[-1].parts, part))
         else:
-            out.append(Message(role, (part,), None, message.wire))
+            out.append(Message(role, (part,), wire=message.wire))
     return tuple(out)

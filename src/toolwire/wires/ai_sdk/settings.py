@@ -46,8 +46,8 @@ def _read_tool(name: str, tool: Object) -> Tool:
     return Tool(
         name,
         text_or_none(tool.get("description")),
-        tool.get("inputSchema", tool.get("parameters")),
-        flag_or_none(tool.get("strict")),
+        schema=tool.get("inputSchema", tool.get("parameters")),
+        strict=flag_or_none(tool.get("strict")),
         source=Source(tool, path, TOOL),
     )
 

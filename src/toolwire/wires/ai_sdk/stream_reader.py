@@ -105,8 +105,8 @@ class ChunkReader(StreamReader):
         if message_id:
             self.message["id"] = message_id
         self.seed = str(self.message["id"])
-        held, self.before_start = self.before_start, []
-        return [MessageStart({"id": self.seed}), *held]
+        events, self.before_start = self.before_start, []
+        return [MessageStart({"id": self.seed}), *events]
 
     def _unsupported(self, reason: str, *keys: str) -> Unsupported:
         return Unsupported((self.count, *keys), reason)
@@ -179,7 +179,7 @@ class ChunkReader(StreamReader):
             text.deltas.append(delta)
         if delta:
             event = PartDelta(text.slot, delta)
-            out += self.queue.emit(event) if self.queue.held else (event,)
+            out += self.queue.emit(event) if self.queue.waiting else (event,)
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
@@ -204,7 +204,7 @@ class ChunkReader(StreamReader):
     def _on_new_tool_part(self, tool: StreamedToolPart) -> None:
         if self.keep:
             self.parts.append(tool.block)
-        self.queue.hold(tool)
+        self.queue.add_call(tool)
 
     def _read_input(self, chunk: Chunk) -> list[Event]:
         found = self.tools.add_input(chunk, (self.count,))
@@ -300,7 +300,7 @@ class ChunkReader(StreamReader):
 
         Texts stay open: version 7 lets them go on in the next step.
         """
-        for tool in self.queue.held_calls():
+        for tool in self.queue.waiting_calls():
             if not tool.input_complete and tool.block.get("state") == "output-error":
                 tool.answered = True
         return [*self.queue.release(), *self._unknown_fields(other_keys(chunk))]

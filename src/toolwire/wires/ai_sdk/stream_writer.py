@@ -45,10 +45,10 @@ from toolwire.streaming.events import (
 from toolwire.wires.ai_sdk.approvals import (
     EXECUTOR_UNKNOWN,
     NO_CALL,
-    PRELIMINARY_LEFT_OUT,
+    PRELIMINARY_OMITTED,
     PRELIMINARY_REPLACED,
     REQUEST_MERGED,
-    held_call,
+    call_of_request,
     holds_call,
 )
 from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
@@ -248,7 +248,7 @@ class ChunkWriter(StreamWriter):
                 return []
             if about is None and holds_call(call):
                 self.context.report_loss(call, REQUEST_MERGED)
-                request, call = call, held_call(call)
+                request, call = call, call_of_request(call)
         state = _CallState(call, [], request=request)
         self.open_calls[slot] = self.calls[call.id] = state
         start: Chunk = {"type": "tool-input-start", "toolCallId": call.id, "toolName": call.name}
@@ -304,7 +304,7 @@ class ChunkWriter(StreamWriter):
     def _write_result(self, result: Result) -> list[Chunk]:
         call = self.calls.get(result.call_id)
         if call is not None and call.request is not None and result.preliminary:
-            self.context.report_loss(result, PRELIMINARY_LEFT_OUT)
+            self.context.report_loss(result, PRELIMINARY_OMITTED)
             return []
         self.has_results = self.has_results or (result.family == "function" and self.in_step)
         if call is None:
@@ -358,7 +358,7 @@ class ChunkWriter(StreamWriter):
         if self.stop in (None, *IMPLIED_REASONS):
             return implied
         reason = write_finish_reason(
-            Message("assistant", (), self.stop, source=Source(path=_FINISH_PATH)),
+            Message("assistant", (), stop=self.stop, source=Source(path=_FINISH_PATH)),
             FINISH_REASON_TO_WIRE,
             FINISH_REASON_FROM_WIRE,
             self.context,

@@ -27,6 +27,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     Block,
     Id,
+    flag_or_none,
     keys,
     read_arguments,
     read_id,
@@ -128,10 +129,10 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Call:
     return Call(
         call_id,
         name,
-        read_arguments(block.get("rawInput")) if value is None else LazyJson.from_value(value),
-        origin,
-        spec.family,
-        executor_of(spec),
+        args=read_arguments(block.get("rawInput")) if value is None else LazyJson.from_value(value),
+        origin=origin,
+        family=spec.family,
+        executor=executor_of(spec),
         approval=_read_approval(block["approval"], path) if "approval" in block else None,
         source=Source(block, path, spec),
     )
@@ -146,9 +147,9 @@ def _read_approval(approval: JSON, path: JsonPath) -> Approval | None:
         return None
     return Approval(
         approval_id,
-        approved if isinstance(approved, bool) else None,
-        text_or_none(approval.get("reason")),
-        (*path, "approval"),
+        granted=flag_or_none(approved),
+        reason=text_or_none(approval.get("reason")),
+        path=(*path, "approval"),
     )
 
 
@@ -167,12 +168,11 @@ def read_result(block: Object, path: JsonPath, spec: Block) -> Result:
     return Result(
         call_id,
         output,
-        outcome != "success",
-        None,
-        "wire" if call_id else "minted",
-        spec.family,
-        executor_of(spec),
-        outcome == "success" and block.get("preliminary") is True,
+        error=outcome != "success",
+        origin="wire" if call_id else "minted",
+        family=spec.family,
+        executor=executor_of(spec),
+        preliminary=outcome == "success" and block.get("preliminary") is True,
         source=Source(block, path, spec),
     )
 
@@ -256,7 +256,7 @@ def complete_input(block: Object) -> Object:
     return {**block, "input": block.get("rawInput", {})}
 
 
-def patched_result_fields(result: Part, context: EncodeContext) -> Object:
+def write_edited_result(result: Part, context: EncodeContext) -> Object:
     """The fields of an edited result: in the form of the tool part it was read from, if any."""
     assert isinstance(result, Result)
     spec = result.spec

@@ -97,7 +97,7 @@ MESSAGE = Block("message", part=Message, keys=keys("id", "role", "parts"))
 
 def _message(role: Role, parts: Iterable[Part], path: JsonPath) -> Message:
     """A message that is a section of the UI message at `path`."""
-    return Message(role, tuple(parts), None, NAME, source=Source(path=path, spec=MESSAGE))
+    return Message(role, tuple(parts), wire=NAME, source=Source(path=path, spec=MESSAGE))
 
 
 def read_message(message: Object, path: JsonPath) -> list[Message]:
@@ -122,7 +122,7 @@ def read_message(message: Object, path: JsonPath) -> list[Message]:
     else:
         parts = (opaque(role, message, path),)
     source = Source(message, path, MESSAGE)
-    return [Message(ROLES.get(role, "user"), parts, None, NAME, source=source)]
+    return [Message(ROLES.get(role, "user"), parts, wire=NAME, source=source)]
 
 
 def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:

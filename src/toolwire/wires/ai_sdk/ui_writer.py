@@ -26,10 +26,10 @@ from toolwire.conversation.parts import (
 from toolwire.wires.ai_sdk.approvals import (
     EXECUTOR_UNKNOWN,
     NO_CALL,
-    NO_DECISION,
+    NOT_GRANTED,
     REQUEST_MERGED,
     CallIndex,
-    held_call,
+    call_of_request,
     holds_call,
     read_decision,
 )
@@ -37,9 +37,9 @@ from toolwire.wires.ai_sdk.blocks import NAME, report_misplaced, write_reasoning
 from toolwire.wires.ai_sdk.tool_parts import (
     complete_input,
     is_tool_part,
-    patched_result_fields,
     read_tool_part,
     reports_invalid_input,
+    write_edited_result,
     write_tool_part,
 )
 from toolwire.wires.ai_sdk.ui_messages import (
@@ -60,7 +60,7 @@ def write_content(part: Part, context: EncodeContext, role: Role) -> Object | No
     """
     match part:
         case Text():
-            if part.refusal:
+            if part.refusal:  # a response of only text and calls is written without lowering
                 context.report_loss(part, "a refusal is sent as plain text")
             if not part.text:
                 return None
@@ -160,7 +160,7 @@ class UiWriter:
         for part in message.parts:
             if not isinstance(part, Result):
                 continue
-            reason = self.calls.left_out(part)
+            reason = self.calls.omission_reason(part)
             if reason is not None:
                 self.context.report_loss(part, reason)
             elif not self.calls.is_placed(part):
@@ -208,14 +208,14 @@ class UiWriter:
         old = require_object(spec.write(original, self.unmapped))
         new = require_object(spec.write(call, self.context))
         if original_results:
-            old |= patched_result_fields(original_results[0], self.unmapped)
+            old |= write_edited_result(original_results[0], self.unmapped)
         else:
             old["state"] = block.get("state")
         if result is not None:
-            new |= patched_result_fields(result, self.context)
+            new |= write_edited_result(result, self.context)
             approved = get(block, ("approval", "approved"))
             if not original_results and "approval" in block and approved is not True:
-                self.context.report_loss((*call.path, "approval"), NO_DECISION)
+                self.context.report_loss((*call.path, "approval"), NOT_GRANTED)
                 block = {key: value for key, value in block.items() if key != "approval"}
         else:
             new["state"] = "input-available" if original_results else block.get("state")
@@ -241,7 +241,8 @@ class UiWriter:
         role: Role = "assistant" if message.role == "tool" else message.role
         blocks = self._write_blocks(message, role, None)
         if any(
-            isinstance(part, Result) and not self.calls.left_out(part) for part in message.parts
+            isinstance(part, Result) and not self.calls.omission_reason(part)
+            for part in message.parts
         ):
             self.has_results = True
         if role == "assistant":
@@ -259,7 +260,7 @@ class UiWriter:
         has_results = False
         for part in message.parts:
             if isinstance(part, Result):
-                if not self.calls.left_out(part) and self.context.kind == "response":
+                if not self.calls.omission_reason(part) and self.context.kind == "response":
                     has_results = has_results or (part.family == "function" and bool(blocks))
                 continue
             if message.role == "user" and role == "assistant":
@@ -292,7 +293,7 @@ class UiWriter:
             return None
         if holds_call(call):
             self.context.report_loss(call, REQUEST_MERGED)
-            call, request, result = held_call(call), call, None
+            call, request, result = call_of_request(call), call, None
         block = write_tool_part(call, result, self.context)
         if request is None or "input" not in block:
             return block
@@ -305,7 +306,7 @@ class UiWriter:
         approval: Object = {"id": self.context.call_id(request)}
         if approved is None:
             if result is not None:
-                self.context.report_loss(request, NO_DECISION)
+                self.context.report_loss(request, NOT_GRANTED)
                 return block
             if call.executor == "provider":
                 self.context.report_loss(call, EXECUTOR_UNKNOWN)
@@ -315,7 +316,7 @@ class UiWriter:
             block["state"] = "approval-responded"
         elif not approved:
             if not result.error:
-                self.context.report_loss(request, "a successful result cannot be a denied call")
+                self.context.report_loss(request, NOT_GRANTED)
                 return block
             reason = str(block.pop("errorText"))
             block["state"] = "output-denied"
