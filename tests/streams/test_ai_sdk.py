@@ -559,7 +559,7 @@ def test_the_oldest_version_is_not_told_why_the_model_stopped_and_that_is_report
         answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5
     )
     assert list(stream)[-1] == {"type": "finish"}
-    assert any("finish reason: length" in loss.reason for loss in stream.losses)
+    assert [loss.pointer for loss in stream.losses if "length" in loss.reason] == ["/finish_reason"]
     assert list(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False))[
         -1
     ] == {"type": "finish", "finishReason": "length"}

@@ -25,7 +25,12 @@ from toolwire.wires.ai_sdk.settings import (
 from toolwire.wires.ai_sdk.tool_parts import reports_invalid_input
 from toolwire.wires.ai_sdk.ui_writer import UiWriter
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.settings import (
+    SettingsRead,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
 from toolwire.wires.engine.specs import Block, keys, list_at, patch_parts, raise_unexpected
 
 _SYSTEM = Block("system", part=Text, write=lambda part, context: part.text)
@@ -85,10 +90,13 @@ def _read_request(body: JSON) -> Conversation:
         settings=settings.values,
         wire=NAME,
         kind="request",
-        source=BodySource(
-            body, unknown_fields=(*settings.unknown, *unknown), setting_paths=settings.places
-        ),
+        source=_body_source(body, settings, unknown),
     )
+
+
+def _body_source(body: JSON, settings: SettingsRead, unknown: list[JsonPath]) -> BodySource:
+    fields = (*settings.unknown, *unknown)
+    return BodySource(body, unknown_fields=fields, setting_paths=settings.places)
 
 
 def _unknown_fields(messages: list[Message], item: Object, path: JsonPath) -> list[JsonPath]:
@@ -144,9 +152,7 @@ def _read_response(body: JSON) -> Conversation:
         settings=settings.values,
         wire=NAME,
         kind="response",
-        source=BodySource(
-            body, unknown_fields=(*settings.unknown, *unknown), setting_paths=settings.places
-        ),
+        source=_body_source(body, settings, unknown),
     )
 
 

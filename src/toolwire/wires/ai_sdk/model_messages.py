@@ -5,7 +5,7 @@ A message is one side of a turn; `tool` messages hold results and the responses 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from msgspec import UNSET, UnsetType
@@ -45,6 +45,7 @@ from toolwire.wires.ai_sdk.blocks import (
     write_text,
 )
 from toolwire.wires.ai_sdk.result_content import read_items, write_error_text, write_items
+from toolwire.wires.ai_sdk.ui_messages import ROLES as UI_ROLES
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import split_data_url
 from toolwire.wires.engine.specs import (
@@ -194,37 +195,20 @@ def _write_output(result: Result, context: EncodeContext) -> JSON:
     return {"type": "text" if isinstance(output, str) else "json", "value": output}
 
 
-def _write_denied(result: Result, context: EncodeContext) -> JSON:
-    if not result.error:
-        return _write_output(result, context)
-    return {"type": "execution-denied", "reason": output_text(result.output)}
-
-
-def _write_untyped(result: Result, context: EncodeContext) -> JSON:
-    if result.error or isinstance(result.output, tuple):
-        return _write_output(result, context)
-    return result.output
-
-
-_OUTPUT_WRITERS: dict[str, Callable[[Result, EncodeContext], JSON]] = {
-    "typed": _write_output,
-    "denied": _write_denied,
-    "untyped": _write_untyped,
-}
-
-
 @cache
 def _result_spec(form: str, executor: Executor) -> Block:
     """The spec of a result, by the form of its output and by who ran the tool."""
 
     def write(result: Result, context: EncodeContext) -> Object:
-        name: Object = {"toolName": context.name(result.name)} if result.name else {}
-        return {
-            "type": "tool-result",
-            "toolCallId": context.result_id(result),
-            **name,
-            "output": _OUTPUT_WRITERS[form](result, context),
-        }
+        block: Object = {"type": "tool-result", "toolCallId": context.result_id(result)}
+        if result.name:
+            block["toolName"] = context.name(result.name)
+        if form == "denied" and result.error:
+            denial: Object = {"type": "execution-denied", "reason": output_text(result.output)}
+            return block | {"output": denial}
+        if form == "untyped" and not result.error and not isinstance(result.output, tuple):
+            return block | {"output": result.output}
+        return block | {"output": _write_output(result, context)}
 
     hosted = executor == "provider"
     discriminator = {"type": "tool-result"}
@@ -299,12 +283,7 @@ ASSISTANT_BLOCKS = BLOCKS | blocks(HOSTED_RESULT)
 CONTENT = Block("content", part=Text, write=lambda part, context: part.text)
 """A message whose content is a string."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
-ROLES: dict[str, Role] = {
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+ROLES: dict[str, Role] = {**UI_ROLES, "tool": "tool"}
 
 # --- messages -------------------------------------------------------------------------------------
 
