@@ -6,8 +6,6 @@ An item names its kind and its source in one word (`image-data`, `file-url`); ve
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -34,42 +32,32 @@ from toolwire.wires.engine.specs import (
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _with_data(media: Media, value: JSON) -> Media:
-    return replace(media, data=require_string(value))
-
-
-def _with_url(media: Media, value: JSON) -> Media:
-    return with_url(media, require_string(value))
-
-
-def _with_file_id(media: Media, value: JSON) -> Media:
-    return replace(media, file=require_string(value))
-
-
-def _with_tagged_source(media: Media, value: JSON) -> Media:
-    source = require_object(value)
-    form = require_string(source["type"])
-    if form not in ("data", "url", "text"):
-        raise ValueError(form)
-    return replace(media, **{form: require_string(source[form])})
-
-
-_SOURCES: dict[str, tuple[str, Callable[[Media, JSON], Media]]] = {
-    "media": ("data", _with_data),
-    "file-data": ("data", _with_data),
-    "image-data": ("data", _with_data),
-    "file-url": ("url", _with_url),
-    "image-url": ("url", _with_url),
-    "file-id": ("fileId", _with_file_id),
-    "image-file-id": ("fileId", _with_file_id),
-    "file": ("data", _with_tagged_source),
+_SOURCES = {
+    "media": ("data", "data"),
+    "file-data": ("data", "data"),
+    "image-data": ("data", "data"),
+    "file-url": ("url", "url"),
+    "image-url": ("url", "url"),
+    "file-id": ("fileId", "file"),
+    "image-file-id": ("fileId", "file"),
+    "file": ("data", "tagged"),
 }
-"""The field of each media item that holds its source, and the reader of that field."""
+"""The field of each media item that holds its source, and the form of the source."""
 
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
-    field, read_source = _SOURCES[spec.name]
-    return read_source(read_media_header(block, path, spec), block[field])
+    media = read_media_header(block, path, spec)
+    field, form = _SOURCES[spec.name]
+    source = block[field]
+    if form == "url":
+        return with_url(media, require_string(source))
+    if form == "tagged":
+        tagged = require_object(source)
+        form = require_string(tagged["type"])
+        if form not in ("data", "url", "text"):
+            raise ValueError(form)
+        source = tagged[form]
+    return replace(media, **{form: require_string(source)})
 
 
 ITEMS = blocks(

@@ -42,15 +42,7 @@ from toolwire.streaming.events import (
     PartStart,
     StreamError,
 )
-from toolwire.wires.ai_sdk.approvals import (
-    EXECUTOR_UNKNOWN,
-    NO_CALL,
-    PRELIMINARY_OMITTED,
-    PRELIMINARY_REPLACED,
-    REQUEST_MERGED,
-    call_of_request,
-    holds_call,
-)
+from toolwire.wires.ai_sdk import approvals
 from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
 from toolwire.wires.ai_sdk.settings import (
     FINISH_REASON_FROM_WIRE,
@@ -243,12 +235,12 @@ class ChunkWriter(StreamWriter):
         if call.approval_for is not None and self._holds({"type": "tool-approval-request"}):
             about = self.calls.get(call.approval_for)
             if about is not None and self._can_wait(about):
-                self.context.report_loss(call, REQUEST_MERGED)
+                self.context.report_loss(call, approvals.REQUEST_MERGED)
                 self.open_requests[slot] = (about, call)
                 return []
-            if about is None and holds_call(call):
-                self.context.report_loss(call, REQUEST_MERGED)
-                request, call = call, call_of_request(call)
+            if about is None and approvals.holds_call(call):
+                self.context.report_loss(call, approvals.REQUEST_MERGED)
+                request, call = call, approvals.call_of_request(call)
         state = _CallState(call, [], request=request)
         self.open_calls[slot] = self.calls[call.id] = state
         start: Chunk = {"type": "tool-input-start", "toolCallId": call.id, "toolName": call.name}
@@ -268,7 +260,7 @@ class ChunkWriter(StreamWriter):
     def _request_approval(self, call: _CallState, request: Call) -> list[Chunk]:
         call.request = request
         if call.part.executor == "provider":
-            self.context.report_loss(call.part, EXECUTOR_UNKNOWN)
+            self.context.report_loss(call.part, approvals.EXECUTOR_UNKNOWN)
         ids: Chunk = {"approvalId": request.id, "toolCallId": call.part.id}
         return [{"type": "tool-approval-request", **ids}]
 
@@ -304,11 +296,11 @@ class ChunkWriter(StreamWriter):
     def _write_result(self, result: Result) -> list[Chunk]:
         call = self.calls.get(result.call_id)
         if call is not None and call.request is not None and result.preliminary:
-            self.context.report_loss(result, PRELIMINARY_OMITTED)
+            self.context.report_loss(result, approvals.PRELIMINARY_OMITTED)
             return []
         self.has_results = self.has_results or (result.family == "function" and self.in_step)
         if call is None:
-            self.context.report_loss(result, f"{NO_CALL}: {describe(result)[:80]}")
+            self.context.report_loss(result, f"{approvals.NO_CALL}: {describe(result)[:80]}")
             return []
         preliminary = result.preliminary and not result.error
         if preliminary and not self._holds({"type": "tool-output-available", "preliminary": True}):
@@ -318,7 +310,7 @@ class ChunkWriter(StreamWriter):
         if call.answered:
             self.context.report_loss(result, "a second result of a call replaces the first")
         if call.preliminary is not None:
-            self.context.report_loss(call.preliminary, PRELIMINARY_REPLACED)
+            self.context.report_loss(call.preliminary, approvals.PRELIMINARY_REPLACED)
         call.preliminary = result if preliminary else None
         call.answered = call.answered or not preliminary
         if call.denied and result.error:  # the client has the reason

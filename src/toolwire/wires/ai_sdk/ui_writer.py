@@ -23,16 +23,7 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.ai_sdk.approvals import (
-    EXECUTOR_UNKNOWN,
-    NO_CALL,
-    NOT_GRANTED,
-    REQUEST_MERGED,
-    CallIndex,
-    call_of_request,
-    holds_call,
-    read_decision,
-)
+from toolwire.wires.ai_sdk import approvals
 from toolwire.wires.ai_sdk.blocks import NAME, report_misplaced, write_reasoning, write_text
 from toolwire.wires.ai_sdk.tool_parts import (
     complete_input,
@@ -89,7 +80,7 @@ class UiWriter:
     """Writes the messages of a conversation as UI messages."""
 
     def __init__(self, conversation: Conversation, context: EncodeContext) -> None:
-        self.calls = CallIndex(conversation)
+        self.calls = approvals.CallIndex(conversation)
         self.source = conversation.source.body if conversation.wire == NAME else None
         self.read = read_response_message if conversation.kind == "response" else read_message
         self.kind = conversation.kind
@@ -164,7 +155,7 @@ class UiWriter:
             if reason is not None:
                 self.context.report_loss(part, reason)
             elif not self.calls.is_placed(part):
-                self.context.report_loss(part, f"{NO_CALL}: {describe(part)[:80]}")
+                self.context.report_loss(part, f"{approvals.NO_CALL}: {describe(part)[:80]}")
 
     # --- messages of this wire ---
 
@@ -215,7 +206,7 @@ class UiWriter:
             new |= write_edited_result(result, self.context)
             approved = get(block, ("approval", "approved"))
             if not original_results and "approval" in block and approved is not True:
-                self.context.report_loss((*call.path, "approval"), NOT_GRANTED)
+                self.context.report_loss((*call.path, "approval"), approvals.NOT_GRANTED)
                 block = {key: value for key, value in block.items() if key != "approval"}
         else:
             new["state"] = "input-available" if original_results else block.get("state")
@@ -289,11 +280,11 @@ class UiWriter:
         """A call with its result and approval; None if it requests the approval of another call."""
         request, result = self.calls.request(call), self.calls.result(call)
         if self.calls.is_request(call):
-            self.context.report_loss(call, REQUEST_MERGED)
+            self.context.report_loss(call, approvals.REQUEST_MERGED)
             return None
-        if holds_call(call):
-            self.context.report_loss(call, REQUEST_MERGED)
-            call, request, result = call_of_request(call), call, None
+        if approvals.holds_call(call):
+            self.context.report_loss(call, approvals.REQUEST_MERGED)
+            call, request, result = approvals.call_of_request(call), call, None
         block = write_tool_part(call, result, self.context)
         if request is None or "input" not in block:
             return block
@@ -302,21 +293,21 @@ class UiWriter:
     def _add_approval(
         self, block: Object, call: Call, request: Call, result: Result | None
     ) -> Object:
-        approved, reason = read_decision(self.calls.result(request))
+        approved, reason = approvals.read_decision(self.calls.result(request))
         approval: Object = {"id": self.context.call_id(request)}
         if approved is None:
             if result is not None:
-                self.context.report_loss(request, NOT_GRANTED)
+                self.context.report_loss(request, approvals.NOT_GRANTED)
                 return block
             if call.executor == "provider":
-                self.context.report_loss(call, EXECUTOR_UNKNOWN)
+                self.context.report_loss(call, approvals.EXECUTOR_UNKNOWN)
             return {**block, "state": "approval-requested", "approval": approval}
         approval["approved"] = approved
         if result is None:
             block["state"] = "approval-responded"
         elif not approved:
             if not result.error:
-                self.context.report_loss(request, NOT_GRANTED)
+                self.context.report_loss(request, approvals.NOT_GRANTED)
                 return block
             reason = str(block.pop("errorText"))
             block["state"] = "output-denied"
