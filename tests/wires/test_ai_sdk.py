@@ -612,6 +612,12 @@ def test_a_bare_list_stays_a_bare_list() -> None:
     }
 
 
+def test_a_system_prompt_outside_the_messages_survives_in_a_conversation_made_by_hand() -> None:
+    body: JSON = {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi."}]}
+    written = encode(Conversation(decode(body, "ai-sdk").messages), "ai-sdk")
+    assert parts_of(written.body, 0) == [{"type": "text", "text": "Be brief."}]
+
+
 # --- telling it from others -----------------------------------------------------------------------
 
 
