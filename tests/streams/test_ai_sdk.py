@@ -31,8 +31,9 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.ai_sdk.stream_writer import CHUNKS, CUT_OFF, fitted
-from toolwire.wires.ai_sdk.ui_messages import UNREADABLE_OUTPUT
+from toolwire.wires.ai_sdk.chunk_types import CHUNK_TYPES, fit_chunk
+from toolwire.wires.ai_sdk.stream_writer import CUT_OFF
+from toolwire.wires.ai_sdk.tool_parts import INVALID_INPUT
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import (
     DONE,
@@ -264,7 +265,7 @@ def test_every_client_is_told_of_input_that_cannot_be_read_and_keeps_its_text(ju
         assert (part["toolCallId"], part["state"], part["errorText"]) == (
             "c1",
             "output-error",
-            UNREADABLE_OUTPUT,
+            INVALID_INPUT,
         ), name
         if (
             name != "ai5-strict"
@@ -448,7 +449,7 @@ def everything(version: int) -> list[Chunk]:
         {"type": "finish", "finishReason": "stop", "messageMetadata": {"c": 3}},
         {"type": "abort", "reason": "r"},
     ]
-    return [known for chunk in chunks if (known := fitted(chunk, version)) is not None]
+    return [known for chunk in chunks if (known := fit_chunk(chunk, version)) is not None]
 
 
 def test_the_table_of_chunks_is_what_the_first_releases_of_each_version_take(judge: Judge) -> None:
@@ -460,8 +461,10 @@ def test_the_table_of_chunks_is_what_the_first_releases_of_each_version_take(jud
         assert verdict["error"] is None, name
         assert len(parts_of(last(verdict))) > 8
     seen = {str(chunk["type"]).replace("data-x", "data-*") for chunk in everything(7)} | {"error"}
-    assert {name for name, known in CHUNKS.items() if known.since <= (7, 0)} == seen
-    newer = [kind for version in (5, 6) for kind in CHUNKS if (version, 0) < CHUNKS[kind].since]
+    assert {name for name, known in CHUNK_TYPES.items() if known.since <= (7, 0)} == seen
+    newer = [
+        kind for version in (5, 6) for kind in CHUNK_TYPES if (version, 0) < CHUNK_TYPES[kind].since
+    ]
     assert "tool-output-denied" in newer and "tool-approval-response" in newer
 
 
@@ -556,7 +559,7 @@ def test_the_oldest_version_is_not_told_why_the_model_stopped_and_that_is_report
         answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5
     )
     assert list(stream)[-1] == {"type": "finish"}
-    assert any("not told why the model stopped" in loss.reason for loss in stream.losses)
+    assert [loss.pointer for loss in stream.losses if "length" in loss.reason] == ["/finish_reason"]
     assert list(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False))[
         -1
     ] == {"type": "finish", "finishReason": "length"}
@@ -607,7 +610,7 @@ def test_input_that_cannot_be_read_is_an_error_with_its_text(
         if str(chunk["type"]).startswith("tool-") and str(chunk["type"]).endswith("-error")
     ]
     assert [chunk["type"] for chunk in failed] == types
-    assert all(chunk["errorText"] == UNREADABLE_OUTPUT for chunk in failed)
+    assert all(chunk["errorText"] == INVALID_INPUT for chunk in failed)
     assert all(
         chunk["input"] == '{"city' for chunk in failed if chunk["type"] == "tool-input-error"
     )
@@ -781,22 +784,24 @@ def test_newer_keys_and_types_are_left_out_for_an_older_version() -> None:
         "toolMetadata": {},
         "new": 1,
     }
-    assert fitted(start, 5) == {"type": "tool-input-start", "toolCallId": "1", "toolName": "f"}
-    assert fitted(start, 6) == {
+    assert fit_chunk(start, 5) == {"type": "tool-input-start", "toolCallId": "1", "toolName": "f"}
+    assert fit_chunk(start, 6) == {
         "type": "tool-input-start",
         "toolCallId": "1",
         "toolName": "f",
         "title": "F",
     }
-    assert fitted(start, 7) == {
+    assert fit_chunk(start, 7) == {
         "type": "tool-input-start",
         "toolCallId": "1",
         "toolName": "f",
         "title": "F",
         "toolMetadata": {},
     }
-    assert fitted({"type": "tool-output-denied", "toolCallId": "1"}, 5) is None
-    assert fitted({"type": "reset-step"}, 7) is None and fitted({"type": "hologram"}, 7) is None
+    assert fit_chunk({"type": "tool-output-denied", "toolCallId": "1"}, 5) is None
+    assert (
+        fit_chunk({"type": "reset-step"}, 7) is None and fit_chunk({"type": "hologram"}, 7) is None
+    )
 
 
 def test_a_part_that_only_this_wire_has_is_sent_to_the_versions_that_know_it() -> None:
@@ -954,7 +959,7 @@ def test_a_result_without_its_call_is_kept_beside_the_parts_and_reported() -> No
     body = fold(events, "ai-sdk")
     assert get(body, ("unplaced",)) == [gave("earlier", 1)] and parts_of(body) == []
     assert [event for event in spoken(events) if isinstance(event, Unsupported)] == [
-        Unsupported((1,), "it has no place in this stream: tool-output-available")
+        Unsupported((1,), "its part is not in this stream: tool-output-available")
     ]
 
 
@@ -1027,7 +1032,7 @@ def test_a_step_that_is_taken_back_never_was() -> None:
     assert texts == "ac" and not any(isinstance(event, Unsupported) for event in spoken(reset))
     late: list[Chunk] = [START, STEP, *text("0", "a"), {"type": "reset-step"}, *END]
     assert [event.reason for event in spoken(late) if isinstance(event, Unsupported)] == [
-        "a step was taken back that was told already"
+        "a step was reset after some of it was sent"
     ]
 
 

@@ -1,5 +1,5 @@
-"""Leave to run a call: asked by an agent, given or refused in a chat client, and carried out; and
-notes in place of results."""
+"""Approval of calls: requested by an agent, granted or denied in a chat client, and carried out;
+and preliminary results."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ def tool_of(body: JSON, n: int = -1) -> JSON:
     return [part for part in parts if str(get(part, ("type",))).startswith("tool-")][n]
 
 
-# --- leave, asked for -----------------------------------------------------------------------------
+# --- approval requests ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [None, 6, 7])
-def test_leave_is_asked_for_the_call_itself_and_what_stands_for_its_result_is_not_told(
+def test_approval_is_requested_for_the_call_itself_and_its_preliminary_result_is_not_sent(
     version: int | None,
 ) -> None:
     told = restream(ASKED, "adk", "ai-sdk", framed=False, version=version)
@@ -120,7 +120,7 @@ def test_leave_is_asked_for_the_call_itself_and_what_stands_for_its_result_is_no
     assert {"/1/content/parts/0", "/2/content/parts/0"} <= {loss.pointer for loss in body.losses}
 
 
-def test_a_version_without_approvals_is_told_of_a_call_that_asks_and_of_the_result_so_far() -> None:
+def test_a_version_without_approvals_gets_the_request_as_a_call_and_the_result_so_far() -> None:
     chunks = list(restream(ASKED, "adk", "ai-sdk", framed=False, version=5))
     assert [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"] == [
         MINE,
@@ -129,7 +129,7 @@ def test_a_version_without_approvals_is_told_of_a_call_that_asks_and_of_the_resu
     assert [one["errorText"] for one in chunks if one["type"] == "tool-output-error"] == [PENDING]
 
 
-def test_two_calls_of_one_tool_are_asked_for_apart() -> None:
+def test_two_calls_of_one_tool_have_separate_approvals() -> None:
     second, asks = MINE.replace("2b", "3c"), ASKS.replace("7c", "8d")
     about: JSON = {"id": second, "name": "delete", "args": {"path": "/y"}}
     events = [
@@ -153,12 +153,12 @@ def test_two_calls_of_one_tool_are_asked_for_apart() -> None:
     ] == [(MINE, ASKS), (second, asks)]
 
 
-def test_leave_asked_for_a_call_that_is_not_there_stays_a_call() -> None:
+def test_an_approval_request_for_a_missing_call_stays_a_call() -> None:
     chunks = list(restream(ASKED[1:2], "adk", "ai-sdk", framed=False))
     assert [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"] == [ASKS]
 
 
-def test_leave_is_asked_for_a_call_under_the_id_that_was_sent_for_it() -> None:
+def test_an_approval_request_names_the_call_by_the_id_that_was_sent_for_it() -> None:
     before = [
         event("model", call(MINE, "delete", {}), longRunningToolIds=[]),
         event("user", answer(MINE, "delete", {"output": 1})),
@@ -173,7 +173,7 @@ def test_leave_is_asked_for_a_call_under_the_id_that_was_sent_for_it() -> None:
     ] == inputs[1:]
 
 
-def test_a_request_of_meai_is_the_call_that_it_holds_and_the_question_for_leave() -> None:
+def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() -> None:
     held: JSON = {
         "$type": "functionCall",
         "callId": "c1",
@@ -198,7 +198,7 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_the_question_for_leave(
     }
 
 
-# --- leave, in a history --------------------------------------------------------------------------
+# --- approvals in a history -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -224,9 +224,7 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_the_question_for_leave(
         ),
     ],
 )
-def test_a_log_shows_how_far_the_question_for_leave_has_come(
-    more: list[Chunk], part: Object
-) -> None:
+def test_a_log_shows_the_state_of_an_approval(more: list[Chunk], part: Object) -> None:
     there = translate([START, *ASKED, *more], "adk", "ai-sdk")
     assert tool_of(there.body) == {
         "type": "tool-delete",
@@ -266,7 +264,7 @@ def posted(approval: JSON, **more: JSON) -> JSON:
 
 
 @pytest.mark.parametrize("approved", [True, False])
-def test_the_answer_of_a_client_goes_home_under_the_id_of_the_question(approved: bool) -> None:
+def test_the_decision_of_a_client_returns_under_the_id_of_the_request(approved: bool) -> None:
     home = translate(posted({"id": "q1", "approved": approved, "reason": "so"}), "ai-sdk", "adk")
     assert isinstance(home.body, list)
     for one in home.body:
@@ -290,7 +288,7 @@ def test_the_answer_of_a_client_goes_home_under_the_id_of_the_question(approved:
     assert [loss.pointer for loss in home.losses] == ["/messages/1/parts/1/approval/reason"]
 
 
-def test_an_answer_and_the_result_that_followed_are_two_events_of_two_authors() -> None:
+def test_a_decision_and_the_result_after_it_are_two_events_of_two_authors() -> None:
     home = translate(
         posted({"id": "q1", "approved": True}, state="output-available", output="gone"),
         "ai-sdk",
@@ -305,12 +303,12 @@ def test_an_answer_and_the_result_that_followed_are_two_events_of_two_authors() 
     assert home.ids.forms == {}
 
 
-def test_other_wires_are_not_told_of_leave_and_that_is_reported() -> None:
+def test_other_wires_lose_approvals_and_that_is_reported() -> None:
     home = translate(posted({"id": "q1", "approved": True}), "ai-sdk", "openai-chat")
     assert "/messages/1/parts/1/approval" in [loss.pointer for loss in home.losses]
 
 
-# --- what follows leave ---------------------------------------------------------------------------
+# --- after the decision ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -329,7 +327,7 @@ def test_other_wires_are_not_told_of_leave_and_that_is_reported() -> None:
         (False, {"error": REFUSED}, {"type": "tool-output-denied", "toolCallId": MINE}),
     ],
 )
-def test_the_result_that_follows_is_told_of_the_call_that_the_client_has(
+def test_the_result_after_a_decision_belongs_to_the_call_that_the_client_has(
     approved: bool, response: JSON, told: Chunk
 ) -> None:
     first = translate([START, *ASKED, GRANTED if approved else DENIED], "adk", "ai-sdk")
@@ -349,13 +347,13 @@ def test_the_result_that_follows_is_told_of_the_call_that_the_client_has(
     assert not any("never came" in loss.reason for loss in stream.losses)
 
 
-def test_nobody_is_taken_to_have_refused_what_only_failed() -> None:
+def test_a_failed_call_is_not_shown_as_denied() -> None:
     events = [*ASKED[:2], event("user", answer(MINE, "delete", {"error": REFUSED}))]
     chunks = list(restream(events, "adk", "ai-sdk", framed=False))
     assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": REFUSED} in chunks
 
 
-# --- notes in place of results --------------------------------------------------------------------
+# --- preliminary results --------------------------------------------------------------------------
 
 WAITS: list[Chunk] = [
     event("model", call(MINE, "ask", {}), longRunningToolIds=[MINE], finishReason="STOP"),
@@ -364,7 +362,7 @@ WAITS: list[Chunk] = [
 
 
 @pytest.mark.parametrize("version", [6, 7])
-def test_a_note_of_a_call_that_goes_on_is_a_preliminary_output(version: int) -> None:
+def test_the_progress_of_a_long_running_call_is_a_preliminary_output(version: int) -> None:
     chunks = list(restream(WAITS, "adk", "ai-sdk", framed=False, version=version))
     given: Chunk = {
         "type": "tool-output-available",
@@ -379,10 +377,10 @@ def test_a_note_of_a_call_that_goes_on_is_a_preliminary_output(version: int) -> 
     assert one.executor == "client"
 
 
-def test_clients_that_would_take_a_note_for_the_result_are_not_told_of_it() -> None:
+def test_clients_without_preliminary_outputs_do_not_get_them() -> None:
     stream = restream(WAITS, "adk", "ai-sdk", framed=False, version=5)
     assert not any(str(one["type"]).startswith("tool-output") for one in stream)
-    assert any("last word" in loss.reason for loss in stream.losses)
+    assert any("final result" in loss.reason for loss in stream.losses)
 
 
 def test_a_call_that_goes_on_and_fails_has_failed() -> None:
@@ -397,7 +395,7 @@ def test_a_call_that_goes_on_and_fails_has_failed() -> None:
     assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": "no"} in chunks
 
 
-def test_a_result_takes_the_place_of_the_note_before_it() -> None:
+def test_a_result_replaces_the_preliminary_result_before_it() -> None:
     part: JSON = {
         "type": "tool-ask",
         "toolCallId": "c",
@@ -523,7 +521,7 @@ def tools_in(messages: JSON) -> list[JSON]:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_real_agent_asks_real_clients_for_leave_and_does_what_they_say() -> None:
+def test_a_real_agent_requests_approval_from_real_clients_and_follows_the_decision() -> None:
     ran: list[str] = []
 
     def delete(path: str) -> dict[str, str]:
@@ -579,9 +577,9 @@ def test_a_real_agent_asks_real_clients_for_leave_and_does_what_they_say() -> No
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_real_note_is_shown_by_real_clients_as_preliminary() -> None:
+def test_real_clients_show_a_real_progress_result_as_preliminary() -> None:
     def delete(path: str) -> dict[str, str]:
-        """Ask somebody to delete a file."""
+        """Ask a person to delete a file."""
         return {"status": "pending", "path": path}
 
     tool = LongRunningFunctionTool(delete)

@@ -16,12 +16,14 @@ from streams.clients import Verdict, answers, installed
 from toolwire import (
     Call,
     Choice,
+    Conversation,
     Media,
     Message,
     Opaque,
     Reasoning,
     Result,
     Text,
+    Tool,
     catalogue,
     decode,
     detect,
@@ -500,10 +502,50 @@ def test_reasoning_has_a_place_unless_only_its_provider_can_read_it() -> None:
     }
     written = translate(body, "anthropic", "ai-sdk")  # type: ignore[arg-type]
     assert decode(written.body, "ai-sdk").messages[0].parts == (Reasoning("Hm."), Text("Hello."))
-    assert [loss.pointer for loss in written.losses] == [
+    assert {loss.pointer for loss in written.losses} == {
         "/messages/0/content/0",
         "/messages/0/content/1",
-    ]
+    }
+
+
+def test_a_refusal_in_a_response_is_text_and_reported_once() -> None:
+    message: JSON = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    body: JSON = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+    written = translate(body, "openai-chat", "ai-sdk", "response")
+    assert get(written.body, ("parts", 1, "text")) == "I cannot."
+    assert [loss.pointer for loss in written.losses] == ["/choices/0/message/refusal"]
+
+
+def test_media_by_file_id_or_in_a_system_message_are_named_in_text_and_reported() -> None:
+    conversation = Conversation(
+        [
+            Message("system", [Text("Look:"), Media("image", "image/png", "aGk=", name="a.png")]),
+            Message("user", Media("file", file="file-1")),
+        ]
+    )
+    written = encode(conversation, "ai-sdk")
+    assert parts_of(written.body, 0)[1] == {"type": "text", "text": "[image a.png image/png]"}
+    assert parts_of(written.body, 1) == [{"type": "text", "text": "[file file-1]"}]
+    assert len(written.losses) == 2
+
+
+@pytest.mark.parametrize(
+    "choice", [Choice("auto", ("roll",)), Choice("required", ("roll", "other"))], ids=str
+)
+def test_a_tool_choice_names_one_tool_only_to_require_it(choice: Choice) -> None:
+    tools = [Tool("roll"), Tool("other")]
+    conversation = Conversation([Message("user", "Roll.")], tools, {"choice": choice})
+    written = encode(conversation, "ai-sdk")
+    assert get(written.body, ("toolChoice",)) == choice.mode
+    assert [loss.pointer for loss in written.losses] == ["/choice"]
+
+
+def test_a_response_is_the_first_message_of_the_assistant_and_the_others_are_reported() -> None:
+    messages = [Message("user", "Hi."), Message("assistant", "One."), Message("assistant", "Two.")]
+    written = encode(Conversation(messages, [Tool("roll")]), "ai-sdk", "response")
+    parts = get(written.body, ("parts",))
+    assert parts == [STEP, {"type": "text", "text": "One.", "state": "done"}]
+    assert len(written.losses) == 3
 
 
 def test_settings_and_tools_stand_beside_the_messages() -> None:
@@ -568,6 +610,12 @@ def test_a_bare_list_stays_a_bare_list() -> None:
         "role": "user",
         "parts": [{"type": "text", "text": "Again."}],
     }
+
+
+def test_a_system_prompt_outside_the_messages_survives_in_a_conversation_made_by_hand() -> None:
+    body: JSON = {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi."}]}
+    written = encode(Conversation(decode(body, "ai-sdk").messages), "ai-sdk")
+    assert parts_of(written.body, 0) == [{"type": "text", "text": "Be brief."}]
 
 
 # --- telling it from others -----------------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""AI SDK: model messages, as a server hands them to a model and gets them back.
+"""AI SDK: model messages, as a server passes them to a model and gets them back.
 
-One message is one turn's side: `tool` messages hold results and the answers to approvals.
+A message is one side of a turn; `tool` messages hold results and the responses to approvals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from msgspec import UNSET, UnsetType
@@ -29,18 +29,25 @@ from toolwire.conversation.parts import (
     describe,
     output_text,
 )
-from toolwire.wires.ai_sdk.result_content import (
+from toolwire.wires.ai_sdk.blocks import (
     DENIED,
     NAME,
-    address,
-    located,
-    media_type,
-    plain,
-    read_items,
-    write_items,
+    executor_of,
+    media_address,
+    read_media_header,
+    read_reasoning,
+    read_text,
+    report_misplaced,
+    restore_arguments,
+    with_url,
+    write_input,
+    write_reasoning,
+    write_text,
 )
+from toolwire.wires.ai_sdk.result_content import read_items, write_error_text, write_items
+from toolwire.wires.ai_sdk.ui_messages import ROLES as UI_ROLES
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import kind_by, split_data_url
+from toolwire.wires.engine.media import split_data_url
 from toolwire.wires.engine.specs import (
     OPAQUE,
     Block,
@@ -64,88 +71,103 @@ from toolwire.wires.engine.specs import (
 
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Data stand as base64, as a URL or as an object that says which; only a URL has a colon."""
-    said = block.get("mediaType")
-    kind = "image" if spec.name == "image" else kind_by(require_string(said))
-    media = Media(
-        kind,
-        media_type(said),
-        name=text_or_none(block.get("filename")),
-        source=Source(block, path, spec),
-    )
-    held = block["image" if spec.name == "image" else "data"]
-    if isinstance(held, dict):
-        kind_of_data = require_string(held["type"])
-        if kind_of_data == "text":
-            return replace(media, text=require_string(held["text"]))
-        held = held[{"data": "data", "url": "url"}[kind_of_data]]
-    given = require_string(held)
-    return located(media, given) if ":" in given else replace(media, data=given)
+    """A file or image: base64, a URL (only a URL has a colon), or an object that says which."""
+    if spec.name == "file":
+        require_string(block["mediaType"])
+    media = read_media_header(block, path, spec)
+    content = block["image" if spec.name == "image" else "data"]
+    if isinstance(content, dict):
+        form = require_string(content["type"])
+        if form == "text":
+            return replace(media, text=require_string(content["text"]))
+        if form not in ("data", "url"):
+            raise ValueError(form)
+        content = content[form]
+    content = require_string(content)
+    return with_url(media, content) if ":" in content else replace(media, data=content)
 
 
-def _write_media(media: Media, context: EncodeContext) -> Object:
-    found = address(media, context)
-    if found is None:
+def _write_file(media: Media, context: EncodeContext) -> Object:
+    address = media_address(media, context)
+    if address is None:
         return {"type": "text", "text": describe(media)}
-    held = split_data_url(found[0])
-    out: Object = {
+    url, mime = address
+    content = split_data_url(url)
+    block: Object = {
         "type": "file",
-        "data": found[0] if held is None else held[1],
-        "mediaType": found[1],
+        "data": url if content is None else content[1],
+        "mediaType": mime,
     }
-    return {**out, "filename": media.name} if media.name is not None else out
+    if media.name is not None:
+        block["filename"] = media.name
+    return block
 
 
 def _write_image(media: Media, context: EncodeContext) -> Object:
-    written = _write_media(media, context)
-    if written["type"] == "text":
-        return written
-    given = {
-        key: value
-        for key, value in written.items()
-        if key in ("mediaType", "filename") and value != "image/*"
-    }
-    return {"type": "image", "image": written["data"], **given}
+    file = _write_file(media, context)
+    if file["type"] == "text":
+        return file
+    block: Object = {"type": "image", "image": file["data"]}
+    if file["mediaType"] != "image/*":
+        block["mediaType"] = file["mediaType"]
+    if "filename" in file:
+        block["filename"] = file["filename"]
+    return block
 
 
 # --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    one, origin = read_id(block.get("toolCallId"))
-    given = block.get("input")
-    executor: Executor = "provider" if spec.executor == "provider" else "client"
-    args = LazyJson("") if given is None else LazyJson.from_value(given)
+    call_id, origin = read_id(block.get("toolCallId"))
+    value = block.get("input")
     return Call(
-        one,
+        call_id,
         read_name(block.get("toolName")),
-        args,
-        origin,
-        spec.family,
-        executor,
+        args=LazyJson("") if value is None else LazyJson.from_value(value),
+        origin=origin,
+        family=spec.family,
+        executor=executor_of(spec),
         source=Source(block, path, spec),
     )
 
 
 def _write_call(call: Call, context: EncodeContext) -> Object:
-    args = (
-        LazyJson(context.arguments_text(call))
-        if context.reverse_map.forms and call.args.text
-        else call.args
-    )
-    value = args.value if call.family != "custom" else None
-    given = context.arguments_object(call) if value is None else value
-    out: Object = {
+    block: Object = {
         "type": "tool-call",
         "toolCallId": context.call_id(call),
         "toolName": context.name(call.name),
-        "input": given,
+        "input": write_input(call, restore_arguments(call, context), context),
     }
-    return {**out, "providerExecuted": True} if call.executor == "provider" else out
+    if call.executor == "provider":
+        block["providerExecuted"] = True
+    return block
+
+
+def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_result_id(block.get("toolCallId"))
+    raw, executor = block.get("output"), executor_of(spec)
+    output: Output
+    try:
+        output, error = _read_output(require_object(raw), path)
+        form = "denied" if require_object(raw)["type"] == "execution-denied" else "typed"
+    except (KeyError, TypeError, ValueError):
+        # An output of an unknown type is still a result, and belongs to its call.
+        output, error, form = "" if raw is None else raw, False, "untyped"
+    return Result(
+        call_id,
+        output,
+        error=error,
+        name=read_name(block.get("toolName")) or None,
+        origin=origin,
+        family=spec.family,
+        executor=executor,
+        source=Source(block, path, _result_spec(form, executor)),
+    )
 
 
 def _read_output(output: Object, path: JsonPath) -> tuple[Output, bool]:
-    """What an output holds, and whether it is an error."""
+    """The value of a typed output, and whether it is an error."""
     kind = require_string(output["type"])
     match kind:
         case "text" | "error-text":
@@ -155,178 +177,113 @@ def _read_output(output: Object, path: JsonPath) -> tuple[Output, bool]:
         case "execution-denied":
             return text_or_none(output.get("reason")) or DENIED, True
         case "content":
-            parts = (
-                ()
-                if output["value"] == []
-                else read_items(output["value"], (*path, "output", "value"))
-            )
+            items = output["value"]
+            parts = () if items == [] else read_items(items, (*path, "output", "value"))
             if parts is not None:
                 return parts, False
     raise ValueError(kind)
 
 
-def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    one, origin = read_result_id(block.get("toolCallId"))
-    held, name = block.get("output"), read_name(block.get("toolName")) or None
-    executor: Executor = "provider" if spec.executor == "provider" else "client"
-    output: Output
-    try:
-        output, failed = _read_output(require_object(held), path)
-        shape = "denied" if require_object(held)["type"] == "execution-denied" else "known"
-    except (KeyError, TypeError, ValueError):
-        # A kind of output nobody knows is still a result, and finds its call.
-        output, failed, shape = "" if held is None else held, False, "odd"
-    return Result(
-        one,
-        output,
-        failed,
-        name,
-        origin,
-        spec.family,
-        executor,
-        source=Source(block, path, _result(shape, executor == "provider")),
-    )
-
-
-def write_output(result: Result, context: EncodeContext) -> JSON:
-    """An output by its kind."""
+def _write_output(result: Result, context: EncodeContext) -> JSON:
     output = context.output(result)
     if context.is_error(result):
         if isinstance(output, str | tuple):
-            return {"type": "error-text", "value": plain(result, output, context)}
+            return {"type": "error-text", "value": write_error_text(result, output, context)}
         return {"type": "error-json", "value": output}
     if isinstance(output, tuple):
         return {"type": "content", "value": write_items(output, context)}
-    return (
-        {"type": "text", "value": output}
-        if isinstance(output, str)
-        else {"type": "json", "value": output}
-    )
-
-
-def _write_denied(result: Result, context: EncodeContext) -> JSON:
-    return (
-        {"type": "execution-denied", "reason": output_text(result.output)}
-        if result.error
-        else write_output(result, context)
-    )
-
-
-def _write_odd(result: Result, context: EncodeContext) -> JSON:
-    return (
-        write_output(result, context)
-        if result.error or isinstance(result.output, tuple)
-        else result.output
-    )
-
-
-_SHAPES: dict[str, Callable[[Result, EncodeContext], JSON]] = {
-    "known": write_output,
-    "denied": _write_denied,
-    "odd": _write_odd,
-}
+    return {"type": "text" if isinstance(output, str) else "json", "value": output}
 
 
 @cache
-def _result(shape: str, hosted: bool) -> Block:
-    """The row of a result: how its output is written back, and who ran the tool."""
+def _result_spec(form: str, executor: Executor) -> Block:
+    """The spec of a result, by the form of its output and by who ran the tool."""
 
     def write(result: Result, context: EncodeContext) -> Object:
-        name: Object = {"toolName": context.name(result.name)} if result.name else {}
-        return {
-            "type": "tool-result",
-            "toolCallId": context.result_id(result),
-            **name,
-            "output": _SHAPES[shape](result, context),
-        }
+        block: Object = {"type": "tool-result", "toolCallId": context.result_id(result)}
+        if result.name:
+            block["toolName"] = context.name(result.name)
+        if form == "denied" and result.error:
+            denial: Object = {"type": "execution-denied", "reason": output_text(result.output)}
+            return block | {"output": denial}
+        if form == "untyped" and not result.error and not isinstance(result.output, tuple):
+            return block | {"output": result.output}
+        return block | {"output": _write_output(result, context)}
 
-    inner = () if shape == "odd" else (("output", keys("type", "value", "reason")),)
-    tell, known = {"type": "tool-result"}, keys("type", "toolCallId", "toolName", "output")
+    hosted = executor == "provider"
+    discriminator = {"type": "tool-result"}
     if hosted:
-        return Block(
-            "tool-result",
-            Result,
-            _read_result,
-            write,
-            known,
-            inner,
-            {**tell, "role": "assistant"},
-            "output",
-            "server-tool",
-            "provider",
-            (Id("toolCallId"),),
-        )
+        discriminator["role"] = "assistant"
     return Block(
         "tool-result",
-        Result,
-        _read_result,
-        write,
-        known,
-        inner,
-        tell,
-        "output",
-        "function",
-        "client",
-        (Id("toolCallId"),),
+        part=Result,
+        read=_read_result,
+        write=write,
+        keys=keys("type", "toolCallId", "toolName", "output"),
+        inner=() if form == "untyped" else (("output", keys("type", "value", "reason")),),
+        discriminator=discriminator,
+        direction="output",
+        family="server-tool" if hosted else "function",
+        executor=executor,
+        ids=(Id("toolCallId"),),
     )
 
 
+def _call_spec(executor: Executor) -> Block:
+    hosted = executor == "provider"
+    discriminator = {"type": "tool-call"}
+    if hosted:
+        discriminator["providerExecuted"] = "true"
+    return Block(
+        "tool-call",
+        part=Call,
+        read=_read_call,
+        write=_write_call,
+        keys=keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
+        discriminator=discriminator,
+        direction="call",
+        family="server-tool" if hosted else "function",
+        executor=executor,
+        ids=(Id("toolCallId"),),
+    )
+
+
+# --- specs ----------------------------------------------------------------------------------------
+
 BLOCKS = blocks(
+    Block("text", part=Text, read=read_text, write=write_text, keys=keys("type", "text")),
     Block(
-        "text",
-        Text,
-        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
-        lambda p, _: {"type": "text", "text": p.text},
-        keys("type", "text"),
+        "image",
+        part=Media,
+        read=_read_media,
+        write=_write_image,
+        keys=keys("type", "image", "mediaType"),
     ),
-    Block("image", Media, _read_media, _write_image, keys("type", "image", "mediaType")),
-    Block("file", Media, _read_media, _write_media, keys("type", "data", "mediaType", "filename")),
+    Block(
+        "file",
+        part=Media,
+        read=_read_media,
+        write=_write_file,
+        keys=keys("type", "data", "mediaType", "filename"),
+    ),
     Block(
         "reasoning",
-        Reasoning,
-        lambda b, path, spec: Reasoning(require_string(b["text"]), source=Source(b, path, spec)),
-        lambda p, _: {"type": "reasoning", "text": p.text},
-        keys("type", "text"),
+        part=Reasoning,
+        read=read_reasoning,
+        write=write_reasoning,
+        keys=keys("type", "text"),
     ),
-    Block(
-        "tool-call",
-        Call,
-        _read_call,
-        _write_call,
-        keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
-        (),
-        {"type": "tool-call"},
-        "call",
-        "function",
-        "client",
-        (Id("toolCallId"),),
-    ),
-    _result("known", False),
+    _call_spec("client"),
+    _result_spec("typed", "client"),
 )
-HOSTED_CALL = Block(
-    "tool-call",
-    Call,
-    _read_call,
-    _write_call,
-    BLOCKS["tool-call"].keys,
-    (),
-    {"type": "tool-call", "providerExecuted": "true"},
-    "call",
-    "server-tool",
-    "provider",
-    (Id("toolCallId"),),
-)
-HOSTED = (HOSTED_CALL, _result("known", True))
-SPOKEN = BLOCKS | blocks(_result("known", True))
-"""In the assistant's own message a result is one that the provider made."""
-PLAIN = Block("content", Text, write=lambda part, context: part.text)
-MESSAGE = Block("message", Message, keys=keys("role", "content"))
-ROLES: dict[str, Role] = {
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+HOSTED_CALL = _call_spec("provider")
+HOSTED_RESULT = _result_spec("typed", "provider")
+ASSISTANT_BLOCKS = BLOCKS | blocks(HOSTED_RESULT)
+"""A result in an assistant message is one of a tool that the provider ran."""
+CONTENT = Block("content", part=Text, write=lambda part, context: part.text)
+"""A message whose content is a string."""
+MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
+ROLES: dict[str, Role] = {**UI_ROLES, "tool": "tool"}
 
 # --- messages -------------------------------------------------------------------------------------
 
@@ -338,128 +295,127 @@ def read_message(message: JSON, path: JsonPath) -> Message:
     role, content = message.get("role", UNSET), message.get("content", UNSET)
     if not isinstance(role, str):
         raise_unexpected(NAME, (*path, "role"), "a string", role)
-    where = (*path, "content")
-    if role not in ROLES:
-        return Message(
-            "user",
-            (opaque(role, message, path),),
-            None,
-            NAME,
-            source=Source(message, path, MESSAGE),
-        )
+    content_path = (*path, "content")
     parts: tuple[Part, ...]
-    if isinstance(content, str):
-        parts = (Text(content, source=Source(content, where, PLAIN)),) if content else ()
+    if role not in ROLES:
+        parts = (opaque(role, message, path),)
+    elif isinstance(content, str):
+        parts = (Text(content, source=Source(content, content_path, CONTENT)),) if content else ()
     elif isinstance(content, list):
-        rows = SPOKEN if role == "assistant" else BLOCKS
-        parts = tuple(_read_part(block, (*where, i), rows) for i, block in enumerate(content))
+        specs = ASSISTANT_BLOCKS if role == "assistant" else BLOCKS
+        parts = tuple(
+            _read_part(block, (*content_path, i), specs) for i, block in enumerate(content)
+        )
     else:
-        raise_unexpected(NAME, where, "a string or a list", content)
-    return Message(ROLES[role], parts, None, NAME, source=Source(message, path, MESSAGE))
+        raise_unexpected(NAME, content_path, "a string or a list", content)
+    source = Source(message, path, MESSAGE)
+    return Message(ROLES.get(role, "user"), parts, wire=NAME, source=source)
 
 
-def _read_part(block: JSON, path: JsonPath, rows: Mapping[str, Block]) -> Part:
+def _read_part(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
     if (
         isinstance(block, dict)
         and block.get("type") == "tool-call"
         and block.get("providerExecuted") is True
     ):
         return _read_call(block, path, HOSTED_CALL)
-    return read_block(NAME, rows, block, path)
+    return read_block(NAME, specs, block, path)
 
 
 def write_messages(
     conversation: Conversation, context: EncodeContext, messages: tuple[Message, ...]
 ) -> list[JSON]:
-    """The history; what this wire sent goes back as it came."""
-    called = {
+    """The messages as model messages; those of this wire go back verbatim, with edits in place."""
+    tool_names = {
         id(pair.result): pair.call.name
         for pair in conversation.pairs()
         if pair.result is not None and pair.call is not None
     }
     out: list[JSON] = []
     for message in messages:
-        # One that was read as a UI message cannot be read again as this.
-        kept = (
-            patch_message(message, context, read_message)
-            if isinstance(message.raw, dict) and "parts" not in message.raw
-            else UNSET
-        )
-        if not isinstance(kept, UnsetType):
-            out.append(kept)
-            continue
-        answers: list[JSON] = []
+        # A message that was read from a UI message cannot be patched as a model message.
+        if isinstance(message.raw, dict) and "parts" not in message.raw:
+            patched = patch_message(message, context, read_message)
+            if not isinstance(patched, UnsetType):
+                out.append(patched)
+                continue
+        results: list[JSON] = []
         content: list[JSON] = []
         for part in message.parts:
-            block = _block(part, message, called.get(id(part)), context)
-            away = isinstance(part, Result) and not (
-                message.role == "assistant" and part.executor == "provider"
-            )
+            block = _write_part(part, message, tool_names.get(id(part)), context)
             if block is not None:
-                (answers if away or message.role == "tool" else content).append(block)
-        if message.role != "assistant" and answers:
-            out.append({"role": "tool", "content": answers})
+                (results if _is_in_tool_message(part, message.role) else content).append(block)
+        tool_messages: list[JSON] = [{"role": "tool", "content": results}] if results else []
+        if message.role != "assistant":
+            out += tool_messages
         if content and message.role == "system":
-            out += [
+            out += (
                 {"role": "system", "content": block["text"]}
                 for block in content
                 if isinstance(block, dict)
-            ]
+            )
         elif content:
             out.append({"role": message.role, "content": content})
-        if message.role == "assistant" and answers:
-            out.append({"role": "tool", "content": answers})
+        if message.role == "assistant":
+            out += tool_messages
     return out
 
 
-def _is_own(part: Part) -> bool:
-    """Whether a part stands as a block in model messages, and not in UI messages."""
+def _is_in_tool_message(part: Part, role: Role) -> bool:
+    if not isinstance(part, Result):
+        return role == "tool"
+    return role != "assistant" or part.executor != "provider"
+
+
+def _was_read_here(part: Part) -> bool:
+    """True if a part was read from a block of a model message, not of a UI message."""
     spec = part.spec
-    known = any(spec is one for one in (*BLOCKS.values(), HOSTED_CALL, OPAQUE))
-    return (
-        isinstance(spec, Block) and spec.part is type(part) and (known or spec.read is _read_result)
-    )
+    if not isinstance(spec, Block) or spec.part is not type(part):
+        return False
+    if spec.read is _read_result:
+        return True
+    return any(spec is known for known in (*BLOCKS.values(), HOSTED_CALL, OPAQUE))
 
 
-def _block(part: Part, message: Message, called: str | None, context: EncodeContext) -> JSON:
-    if message.wire == NAME and isinstance(part.raw, dict) and _is_own(part):
-        kept = patch_block(part, context, part.raw)
-        if not isinstance(kept, UnsetType):
-            return kept
+def _write_part(
+    part: Part, message: Message, tool_name: str | None, context: EncodeContext
+) -> JSON:
+    """The block of a part; None if a message of this role cannot hold it."""
+    if message.wire == NAME and isinstance(part.raw, dict) and _was_read_here(part):
+        patched = patch_block(part, context, part.raw)
+        if not isinstance(patched, UnsetType):
+            return patched
     match part:
         case Text():
-            return {"type": "text", "text": part.text} if part.text else None
+            return write_text(part, context) if part.text else None
         case Media() if message.role != "system":
-            return _write_media(part, context)
+            return _write_file(part, context)
         case Reasoning(hidden=None) if message.role == "assistant":
-            return {"type": "reasoning", "text": part.text}
+            return write_reasoning(part, context)
         case Call() if message.role == "assistant":
             return _write_call(part, context)
         case Result():
-            name = context.name(part.name or called or "")
             return {
                 "type": "tool-result",
                 "toolCallId": context.result_id(part),
-                "toolName": name,
-                "output": write_output(part, context),
+                "toolName": context.name(part.name or tool_name or ""),
+                "output": _write_output(part, context),
             }
-    context.report_loss(
-        part, f"a message of the {message.role} cannot hold this here: {describe(part)[:80]}"
-    )
+    report_misplaced(part, f"a message of role {message.role}", context)
     return None
 
 
-def sides(message: Message) -> tuple[Message, ...]:
-    """An answer read as one message, as the sides it has on this wire: what was said, what the
-    tools gave."""
+def split_response(message: Message) -> tuple[Message, ...]:
+    """The message of a response as model messages: the assistant's, and those with results."""
     out: list[Message] = []
     for part in message.parts:
-        away = isinstance(part, Result) and (
+        role: Role = "assistant"
+        if isinstance(part, Result) and (
             not isinstance(part.spec, Block) or part.spec.executor == "client"
-        )
-        role: Role = "tool" if away else "assistant"
+        ):
+            role = "tool"
         if out and out[-1].role == role:
             out[-1] = replace(out[-1], parts=(*out[-1].parts, part))
         else:
-            out.append(Message(role, (part,), None, message.wire))
+            out.append(Message(role, (part,), wire=message.wire))
     return tuple(out)

@@ -1,30 +1,25 @@
-"""AI SDK: what a result can hold when it is content (text and media), the same in both forms of
-message.
+"""AI SDK: the content of a tool result (text and media), the same in UI and model messages.
 
-An item names its type and its source in one word (`image-data`, `file-url`); the newest version has
-one `file` instead.
+An item names its kind and its source in one word (`image-data`, `file-url`); version 7 has a single
+`file` item instead.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import (
-    Media,
-    Output,
-    Part,
-    Result,
-    Source,
-    Text,
-    describe,
-    output_text,
+from toolwire.conversation.parts import Media, Output, Part, Result, Text, describe, output_text
+from toolwire.wires.ai_sdk.blocks import (
+    NAME,
+    media_address,
+    read_media_header,
+    read_text,
+    report_misplaced,
+    with_url,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.media import split_data_url
 from toolwire.wires.engine.specs import (
     Block,
     blocks,
@@ -32,110 +27,50 @@ from toolwire.wires.engine.specs import (
     read_block,
     require_object,
     require_string,
-    text_or_none,
 )
 
-NAME = "ai-sdk"
-DENIED = "Tool call execution denied."
-"""What a model is told of a refused call when nobody gave a reason: the SDK's own words."""
-_ANY = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
+# --- reading --------------------------------------------------------------------------------------
 
 
-def media_type(value: JSON) -> str | None:
-    """A media type that says something; `image` and `image/*` only name the kind."""
-    return value if isinstance(value, str) and "/" in value and not value.endswith("/*") else None
+_SOURCES = {
+    "media": ("data", "data"),
+    "file-data": ("data", "data"),
+    "image-data": ("data", "data"),
+    "file-url": ("url", "url"),
+    "image-url": ("url", "url"),
+    "file-id": ("fileId", "file"),
+    "image-file-id": ("fileId", "file"),
+    "file": ("data", "tagged"),
+}
+"""The field of each media item that holds its source, and the form of the source."""
 
 
-def located(media: Media, url: str) -> Media:
-    """A medium by its URL, or by the data that the URL holds."""
-    held = split_data_url(url)
-    return (
-        replace(media, url=url)
-        if held is None
-        else replace(media, data=held[1], mime=media.mime or held[0])
-    )
-
-
-def address(media: Media, context: EncodeContext) -> tuple[str, str] | None:
-    """The URL and media type of a medium; None, after a word to the page, if it has neither data
-    nor URL."""
-    url, mime = data_url(media), mime_of(media)
-    if media.text is not None:
-        context.report_loss(media, "a text document is sent as a file of its bytes")
-        mime = mime or "text/plain"
-        url = (
-            f"data:{mime};base64,{b64encode(media.text.encode('utf-8', 'surrogatepass')).decode()}"
-        )
-    if url is None:
-        context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
-        return None
-    if mime is None and media.kind == "file":
-        context.report_loss(media, "a file must have a media type here; it is sent as plain bytes")
-    return url, mime or _ANY.get(media.kind, "application/octet-stream")
-
-
-# --- items of content -----------------------------------------------------------------------------
-
-_Source = Callable[[Media, JSON], Media]
-
-
-def _item(kind: str, held: str, place: _Source, fixed: str = "") -> Block:
-    """A medium in a result: where the data are stands in a field of its own."""
-
-    def read(block: Object, path: JsonPath, spec: Block) -> Part:
-        mime = media_type(block.get("mediaType"))
-        media = Media(
-            "image" if fixed else kind_by(text_or_none(block.get("mediaType"))),
-            mime,
-            name=text_or_none(block.get("filename")),
-            source=Source(block, path, spec),
-        )
-        return place(media, block[held])
-
-    return Block(kind, Media, read, keys=keys("type", held, "mediaType", "filename"))
-
-
-def _tagged(media: Media, value: JSON) -> Media:
-    field, neutral = {"data": ("data", "data"), "url": ("url", "url"), "text": ("text", "text")}[
-        require_string(require_object(value)["type"])
-    ]
-    return replace(media, **{neutral: require_string(require_object(value)[field])})
-
-
-def _data(media: Media, value: JSON) -> Media:
-    return replace(media, data=require_string(value))
-
-
-def _url(media: Media, value: JSON) -> Media:
-    return located(media, require_string(value))
-
-
-def _file(media: Media, value: JSON) -> Media:
-    return replace(media, file=require_string(value))
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
+    media = read_media_header(block, path, spec)
+    field, form = _SOURCES[spec.name]
+    source = block[field]
+    if form == "url":
+        return with_url(media, require_string(source))
+    if form == "tagged":
+        tagged = require_object(source)
+        form = require_string(tagged["type"])
+        if form not in ("data", "url", "text"):
+            raise ValueError(form)
+        source = tagged[form]
+    return replace(media, **{form: require_string(source)})
 
 
 ITEMS = blocks(
-    Block(
-        "text",
-        Text,
-        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
-        keys=keys("type", "text"),
+    Block("text", part=Text, read=read_text, keys=keys("type", "text")),
+    *(
+        Block(name, part=Media, read=_read_media, keys=keys("type", field, "mediaType", "filename"))
+        for name, (field, _) in _SOURCES.items()
     ),
-    _item("media", "data", _data),
-    _item("file-data", "data", _data),
-    _item("image-data", "data", _data, "image"),
-    _item("file-url", "url", _url),
-    _item("image-url", "url", _url, "image"),
-    _item("file-id", "fileId", _file),
-    _item("image-file-id", "fileId", _file, "image"),
-    _item("file", "data", _tagged),
 )
 
 
 def read_items(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
-    """The parts of a content list; None if it is none, or not all of its items have a
-    known type.
-    """
+    """The parts of a content list; None if it is empty, not a list, or has an unknown item."""
     if not isinstance(value, list) or not value:
         return None
     if not all(isinstance(item, dict) and item.get("type") in ITEMS for item in value):
@@ -143,45 +78,48 @@ def read_items(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
     return tuple(read_block(NAME, ITEMS, item, (*path, i)) for i, item in enumerate(value))
 
 
+# --- writing --------------------------------------------------------------------------------------
+
+
 def write_items(output: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
-    """Text and media as a content list; the rest is told in text."""
-    return [_written(part, context) for part in output]
+    """Text and media as a content list; any other part is described in text."""
+    return [_write_item(part, context) for part in output]
 
 
-def _written(part: Part, context: EncodeContext) -> JSON:
+def _write_item(part: Part, context: EncodeContext) -> JSON:
     if isinstance(part, Media):
-        known = isinstance(part.spec, Block) and part.spec in ITEMS.values()
-        if part.file is not None and known:
-            return {
-                "type": "image-file-id" if part.kind == "image" else "file-id",
-                "fileId": part.file,
-            }
-        found = address(part, context)
-        if found is not None:
-            return _medium(part, *found)
+        # A file id is valid only on the wire that sent it.
+        if part.file is not None and any(part.spec is spec for spec in ITEMS.values()):
+            kind = "image-file-id" if part.kind == "image" else "file-id"
+            return {"type": kind, "fileId": part.file}
+        address = media_address(part, context)
+        if address is not None:
+            return _write_media(part, *address)
     elif not isinstance(part, Text):
-        context.report_loss(part, f"a result cannot hold this here: {describe(part)[:80]}")
+        report_misplaced(part, "a result", context)
     return {"type": "text", "text": describe(part)}
 
 
-def _medium(media: Media, url: str, mime: str) -> Object:
-    """The newer `file-…` items also carry a type or a name; the `image-…` ones are the shorter word
-    for a picture."""
-    held = split_data_url(url)
-    if held is None:
-        typed: Object = {"type": "file-url", "url": url, "mediaType": mime}
-        return {"type": "image-url", "url": url} if mime == "image/*" else typed
-    data: Object = {"type": "file-data", "data": held[1], "mediaType": mime}
+def _write_media(media: Media, url: str, mime: str) -> Object:
+    """A media item: `file-…` if it has a type or a name to keep, else the shorter `image-…`."""
+    content = split_data_url(url)
+    if content is None:
+        if mime == "image/*":
+            return {"type": "image-url", "url": url}
+        return {"type": "file-url", "url": url, "mediaType": mime}
+    item: Object = {"type": "file-data", "data": content[1], "mediaType": mime}
     if media.name is not None:
-        return {**data, "filename": media.name}
-    return {**data, "type": "image-data"} if media.kind == "image" else data
+        item["filename"] = media.name
+    elif media.kind == "image":
+        item["type"] = "image-data"
+    return item
 
 
-def plain(result: Result, output: Output, context: EncodeContext) -> str:
-    """An error's text: this wire has nothing else for it."""
+def write_error_text(result: Result, output: Output, context: EncodeContext) -> str:
+    """The text of an error result: this wire holds nothing else in an error."""
     context.note_result_form(result, flag=True, structure=False)
     if isinstance(output, tuple):
         for part in output:
             if not isinstance(part, Text):
-                context.report_loss(part, f"an error is text here: {describe(part)[:80]}")
+                context.report_loss(part, f"an error holds only text: {describe(part)[:80]}")
     return output_text(output)

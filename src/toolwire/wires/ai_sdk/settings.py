@@ -1,7 +1,6 @@
-"""AI SDK: tools and settings beside the messages, under the names that `streamText` takes, and
-those of a response.
+"""AI SDK: tools and settings beside the messages, under the names of `streamText`'s options.
 
-A chat client posts few of them or none; whoever builds a prompt as data posts them all.
+A chat client posts few of them or none.
 """
 
 from __future__ import annotations
@@ -23,87 +22,91 @@ from toolwire.wires.engine.specs import (
     text_or_none,
 )
 
-OFFER = Block("tool", Tool, keys=keys("description", "inputSchema", "parameters", "strict", "type"))
-_PLAIN = ("function", "dynamic")
-"""Types of a tool that is no provider's own; most say none."""
+# --- tool definitions -----------------------------------------------------------------------------
+
+TOOL = Block(
+    "tool", part=Tool, keys=keys("description", "inputSchema", "parameters", "strict", "type")
+)
+_CLIENT_TYPES = ("function", "dynamic")
+"""Types of tools that are not provider-defined; most tools have no type."""
 
 
 def read_tools(tools: JSON) -> tuple[Tool, ...]:
-    """The tools on offer: an object of tools by name. Anything else is not read and stays where it
-    is."""
+    """The tool definitions in an object of tools by name; empty if there is no such object."""
     if not isinstance(tools, dict):
         return ()
-    return tuple(_offer(name, tool) for name, tool in tools.items() if isinstance(tool, dict))
+    return tuple(_read_tool(name, tool) for name, tool in tools.items() if isinstance(tool, dict))
 
 
-def _offer(name: str, tool: Object) -> Tool:
+def _read_tool(name: str, tool: Object) -> Tool:
     path = ("tools", name)
-    if tool.get("type", "function") not in _PLAIN:
-        return Tool(
-            name,
-            kind=read_name(tool.get("id")) or str(tool.get("type")),
-            source=Source(raw=tool, path=path),
-        )
-    schema = tool.get("inputSchema", tool.get("parameters"))
+    if tool.get("type", "function") not in _CLIENT_TYPES:
+        kind = read_name(tool.get("id")) or str(tool.get("type"))
+        return Tool(name, kind=kind, source=Source(raw=tool, path=path))
     return Tool(
         name,
         text_or_none(tool.get("description")),
-        schema,
-        flag_or_none(tool.get("strict")),
-        source=Source(tool, path, OFFER),
+        schema=tool.get("inputSchema", tool.get("parameters")),
+        strict=flag_or_none(tool.get("strict")),
+        source=Source(tool, path, TOOL),
     )
 
 
 def write_tools(conversation: Conversation, context: EncodeContext) -> Object:
-    """The tools as an object by name; the wire's own go as they came."""
+    """The tool definitions as an object by name; those of this wire go back verbatim."""
     out: Object = {}
     for tool in conversation.tools:
         name = context.name(tool.name)
         if conversation.wire == context.wire and isinstance(tool.raw, dict):
             out[name] = tool.raw
         elif name in out:
-            context.report_loss(
-                tool, "tools stand under their names here; a second one of this name has no place"
-            )
+            context.report_loss(tool, f"another tool has the same name: {name}")
         elif tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a provider-defined tool of another provider: {tool.kind}")
         else:
-            out[name] = _offered(tool, context)
+            out[name] = _write_tool(tool, context)
     return out
 
 
-def _offered(tool: Tool, context: EncodeContext) -> Object:
-    given: Object = {} if tool.description is None else {"description": tool.description}
-    given["inputSchema"] = (
-        tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
-    )
-    if tool.kind == "custom":
-        context.report_loss(tool, "a custom tool is offered as a function with one field, `input`")
-        given["inputSchema"] = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-        }
+def _write_tool(tool: Tool, context: EncodeContext) -> Object:
+    block: Object = {} if tool.description is None else {"description": tool.description}
+    schema = context.schema_of(tool)
+    block["inputSchema"] = {"type": "object", "properties": {}} if schema is None else schema
     if tool.strict is not None:
-        given["strict"] = tool.strict
-    return given
+        block["strict"] = tool.strict
+    return block
+
+
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    if isinstance(value, str):
-        return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
-    return (
-        Choice("required", (require_string(require_object(value)["toolName"]),))
-        if require_object(value).get("type") == "tool"
-        else UNSET
-    )
+    match value:
+        case "auto" | "none" | "required":
+            return Choice(value)
+        case str():
+            return UNSET
+    choice = require_object(value)
+    if choice.get("type") != "tool":
+        return UNSET
+    return Choice("required", (require_string(choice["toolName"]),))
 
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
         return {"type": "tool", "toolName": context.name(value.names[0])}
+    if value.names:
+        context.report_loss(context.setting_path, "a tool can be named only to require it")
     return value.mode
+
+
+def _read_stop(value: JSON) -> Setting | UnsetType:
+    return tuple(require_string(text) for text in value) if isinstance(value, list) else UNSET
+
+
+def _read_effort(value: JSON) -> Setting | UnsetType:
+    return value if value in ("minimal", "low", "medium", "high") else UNSET
 
 
 REQUEST = (
@@ -115,20 +118,25 @@ REQUEST = (
     SettingSpec("seed", ("seed",)),
     SettingSpec("presence_penalty", ("presencePenalty",)),
     SettingSpec("frequency_penalty", ("frequencyPenalty",)),
+    SettingSpec("stop", ("stopSequences",), read=_read_stop),
     SettingSpec(
-        "stop",
-        ("stopSequences",),
-        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
+        "choice",
+        ("toolChoice",),
+        read=_read_choice,
+        write=_write_choice,
+        knows=keys("type", "toolName"),
     ),
-    SettingSpec("choice", ("toolChoice",), _read_choice, _write_choice, keys("type", "toolName")),
-    # Only the newest major version takes it, so it is read and never written.
-    SettingSpec(
-        "effort",
-        ("reasoning",),
-        lambda v: v if v in ("minimal", "low", "medium", "high") else UNSET,
-        None,
-    ),
+    # Only version 7 has it, so it is read and never written.
+    SettingSpec("effort", ("reasoning",), read=_read_effort, write=None),
 )
+"""Settings of a request."""
+MESSAGE = (SettingSpec("id", ("id",)),)
+"""Settings of a response that is one UI message."""
+RESPONSE = (SettingSpec("id", ("id",)), SettingSpec("model", ("modelId",)))
+"""Settings of a response that is a list of model messages."""
+
+# --- finish reasons -------------------------------------------------------------------------------
+
 FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",
@@ -138,19 +146,10 @@ FINISH_REASON_FROM_WIRE = {
     "other": "other",
 }
 FINISH_REASON_TO_WIRE = {
-    "stop": "stop",
-    "tool": "tool-calls",
-    "length": "length",
-    "filter": "content-filter",
+    **{reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()},
     "sequence": "stop",
     "refusal": "content-filter",
     "context": "length",
-    "error": "error",
-    "other": "other",
 }
-PLAIN = ("stop", "tool")
-"""Reasons that the parts of a message say themselves."""
-MESSAGE = (SettingSpec("id", ("id",)),)
-"""What a single UI message says of itself."""
-RESPONSE = (SettingSpec("id", ("id",)), SettingSpec("model", ("modelId",)))
-"""What stands beside the messages of a response."""
+IMPLIED_REASONS = ("stop", "tool")
+"""Finish reasons that follow from the parts of a message, which has no field for them."""

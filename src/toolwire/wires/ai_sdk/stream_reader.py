@@ -1,26 +1,22 @@
-"""AI SDK: the chunks of a UI message stream, read into the message that a client makes of them.
+"""AI SDK: read the chunks of a UI message stream into the message that a client makes of them.
 
-What is kept is the message that `readUIMessageStream` of version 6 builds, but for these, where a
-client loses something:
+The body is the message that `readUIMessageStream` of version 6 builds, except where a client loses
+something:
 
-- an-id-twice-in-a-step: a second call under the id of one that is complete overwrites the first in
-  a client; here it is a part of its own.
-- one-call-one-part: `dynamic` that disagrees between start and input makes two parts of one call
-  there, and one here.
-- raw-input-is-not-guessed: of input that never ended a client guesses the rest; here only the text
-  stays.
-- an-output-without-its-call: it belongs to an earlier message, and stands under `unplaced`.
-- why-the-model-stopped: it stands under `finishReason` where the parts do not say it; a client
-  forgets it.
-
-A call that is answered in the same stream ran on the server, so what a call is shows when its
-output comes or the stream ends: till then the call waits, and so does what comes after it.
+- an-id-twice-in-a-step: in a client a second call under the id of a complete one overwrites the
+  first; here it is a part of its own.
+- one-call-one-part: if start and input disagree about `dynamic`, a client makes two parts of one
+  call; here it is one.
+- raw-input-is-not-guessed: a client guesses the rest of an input that never ended; here only its
+  text is kept.
+- an-output-without-its-call: it belongs to an earlier message and is kept under `unplaced`.
+- why-the-model-stopped: the reason is kept under `finishReason` if the parts do not imply it; a
+  client forgets it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,27 +36,28 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
-from toolwire.wires.ai_sdk.result_content import NAME
-from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, PLAIN
-from toolwire.wires.ai_sdk.stream_tool_parts import Tool, Tools, rest
-from toolwire.wires.ai_sdk.ui_messages import BLOCKS, answer_of, is_tool, read_part, unread
+from toolwire.wires.ai_sdk.blocks import NAME
+from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, IMPLIED_REASONS
+from toolwire.wires.ai_sdk.stream_queue import EventQueue
+from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
+from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input, tool_outcome
+from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 
-ABORTED = "the answer was aborted"
-UNNAMED = "msg-0"
-"""The id of a message that came without one: bodies without an id are written with the same."""
-OWN = Block("chunk", Part)
-"""The row of what only this wire has: its writer sends it as it came."""
-_EXTRA = "no such field on this wire"
+DEFAULT_MESSAGE_ID = "msg-0"
+"""The id of a message without one; bodies without an id are written with the same."""
+OWN_CHUNK = Block("chunk", part=Part)
+"""The spec of a part that only this wire has: its writer sends the chunk verbatim."""
+_NO_SUCH_FIELD = "no such field on this wire"
 
 
-class _Said(Struct):
-    """A text or reasoning that is open."""
+class _OpenText(Struct):
+    """A text or reasoning part that is open."""
 
     block: Object
     slot: int
-    texts: list[str]
+    deltas: list[str]
 
 
 class ChunkReader(StreamReader):
@@ -70,26 +67,20 @@ class ChunkReader(StreamReader):
 
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
-        self.seed = UNNAMED
-        self.known = False
-        """Whether a chunk of this wire came at all."""
-        self.begun = False
-        self.early: list[Event] = []
-        """What came before the message had an id: servers send data first."""
-        self.message: Object = {"id": UNNAMED, "role": "assistant"}
+        self.seed = DEFAULT_MESSAGE_ID
+        self.recognized = False
+        """True after the first chunk of this wire."""
+        self.started = False
+        self.before_start: list[Event] = []
+        """Events before the message has an id: servers send data chunks first."""
+        self.message: Object = {"id": DEFAULT_MESSAGE_ID, "role": "assistant"}
         self.parts: list[Object] = []
-        self.texts: list[_Said] = []
-        self.open: dict[tuple[str, JSON], _Said] = {}
-        self.tools = Tools(self._entered)
-        self.step = 0
-        self.spoke = False
-        """Whether something of this step was told already."""
-        self.data: set[tuple[JSON, str | None]] = set()
-        """Types and ids of data that came."""
-        self.queue: deque[tuple[int, Event | Tool]] = deque()
-        """What waits: the first is a call that nobody answered yet."""
-        self.live: set[int] = set()
-        self.slots = 0
+        self.texts: list[_OpenText] = []
+        self.open_texts: dict[tuple[str, JSON], _OpenText] = {}
+        self.tools = StreamedToolParts(self._on_new_tool_part)
+        self.queue = EventQueue(self._call_events)
+        self.data_parts: set[tuple[JSON, str]] = set()
+        """Type and id of the data parts so far."""
         self.reason: str | None = None
         self.finished = False
         self.error: str | None = None
@@ -97,410 +88,344 @@ class ChunkReader(StreamReader):
 
     def read(self, event: Chunk) -> list[Event]:
         kind = event.get("type")
-        move = _MOVES.get(kind) if isinstance(kind, str) else None
-        if move is None:
-            move = (
-                ChunkReader._data
-                if isinstance(kind, str) and kind.startswith("data-")
-                else ChunkReader._other
-            )
-        self.known = self.known or move is not ChunkReader._other
-        if self.begun or move is ChunkReader._start:
-            return move(self, event)
-        if move in _EARLY:
-            self.early += move(self, event)
+        handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+        if handler is None:
+            is_data = isinstance(kind, str) and kind.startswith("data-")
+            handler = ChunkReader._read_data if is_data else ChunkReader._read_unknown
+        self.recognized = self.recognized or handler is not ChunkReader._read_unknown
+        if self.started or handler is ChunkReader._read_start:
+            return handler(self, event)
+        if handler in _BEFORE_START:
+            self.before_start += handler(self, event)
             return []
-        return [*self._begin({}), *move(self, event)]
+        return [*self._start_message(), *handler(self, event)]
 
-    def _begin(self, named: Object) -> list[Event]:
-        self.begun = True
-        self.message.update(named)
+    def _start_message(self, message_id: str | None = None) -> list[Event]:
+        self.started = True
+        if message_id:
+            self.message["id"] = message_id
         self.seed = str(self.message["id"])
-        early, self.early = self.early, []
-        return [MessageStart({"id": self.seed}), *early]
+        events, self.before_start = self.before_start, []
+        return [MessageStart({"id": self.seed}), *events]
 
-    # --- what waits ---
+    def _unsupported(self, reason: str, *keys: str) -> Unsupported:
+        return Unsupported((self.count, *keys), reason)
 
-    def _tell(self, *events: Event) -> list[Event]:
-        """The events, as far as no call before them waits."""
-        out: list[Event] = []
-        for event in events:
-            if self.queue and not (
-                isinstance(event, PartDelta | PartEnd) and event.slot in self.live
-            ):
-                self.queue.append((self.step, event))
-            else:
-                out.append(self._said(event))
-        return out
+    def _unknown_fields(self, fields: Iterable[str]) -> list[Event]:
+        return [self._unsupported(_NO_SUCH_FIELD, key) for key in fields]
 
-    def _said(self, event: Event) -> Event:
-        self.spoke = True
-        if event.__class__ is PartStart:
-            self.live.add(event.slot)
-        elif event.__class__ is PartEnd:
-            self.live.discard(event.slot)
-        return event
-
-    def _released(self, *, all_of_it: bool = False) -> list[Event]:
-        """What need not wait any longer."""
-        out: list[Event] = []
-        while self.queue:
-            first = self.queue[0][1]
-            if isinstance(first, Tool):
-                if not (first.answered or all_of_it):
-                    break
-                out += map(self._said, self._called(first))
-            else:
-                out.append(self._said(first))
-            self.queue.popleft()
-        return out
-
-    def _called(self, tool: Tool) -> list[Event]:
-        """A call, and its result if it has one, as the whole message will be read."""
-        tool.told = True
-        block = tool.assembled()
-        part, *answer = read_part(block, tool.path)
+    def _call_events(self, tool: StreamedToolPart) -> list[Event]:
+        """The events of a call and its result, as they are read from the whole message."""
+        tool.emitted = True
+        block = tool.assemble()
+        call, *results = read_part(block, tool.path)
         if not self.keep:
-            tool.forget()
-        if not isinstance(part, Call):
-            return [PartComplete(part)]
-        if unread(block):
-            answer = []
-        done = any(isinstance(one, Result) and not one.preliminary for one in answer)
-        call = self.identified(replace(part, executor="provider") if done else part)
+            tool.discard_content()
+        if not isinstance(call, Call):
+            return [PartComplete(call)]
+        answers = [part for part in results if isinstance(part, Result)]
+        if reports_invalid_input(block):
+            answers = []
+        if any(not result.preliminary for result in answers):
+            call = replace(call, executor="provider")
+        call = self.identified(call)
+        events: list[Event] = [PartComplete(call)]
         if block.get("state") == "input-streaming":
-            slot = self._slot()
-            grown: list[Event] = [PartDelta(slot, call.args.text)] if call.args.text else []
-            said: list[Event] = [
-                PartStart(slot, replace(call, args=LazyJson(""))),
-                *grown,
-                PartEnd(slot, cut=True),
-            ]
-        else:
-            said = [PartComplete(call)]
-        said += (
-            PartComplete(replace(one, call_id=call.id, executor="provider"))
-            for one in answer
-            if isinstance(one, Result)
-        )
-        return said
-
-    def _slot(self) -> int:
-        self.slots += 1
-        return self.slots - 1
+            slot = self.queue.new_slot()
+            events = [PartStart(slot, replace(call, args=LazyJson("")))]
+            if call.args.text:
+                events.append(PartDelta(slot, call.args.text))
+            events.append(PartEnd(slot, cut=True))
+        for result in answers:
+            events.append(PartComplete(replace(result, call_id=call.id, executor="provider")))
+        return events
 
     # --- text and reasoning ---
 
-    def _text_start(self, event: Chunk) -> list[Event]:
-        kind = "text" if event["type"] == "text-start" else "reasoning"
-        before = (
-            self._text_end({"type": f"{kind}-end", "id": event.get("id")})
-            if _key(kind, event) in self.open
-            else []
+    def _read_text_start(self, chunk: Chunk) -> list[Event]:
+        kind, key = _text_key(chunk)
+        out: list[Event] = []
+        if (kind, key) in self.open_texts:
+            out = self._read_text_end({"type": f"{kind}-end", "id": chunk.get("id")})
+        text = _OpenText(
+            {"type": kind, "text": "", "state": "streaming"}, self.queue.new_slot(), []
         )
-        one = _Said({"type": kind, "text": "", "state": "streaming"}, self._slot(), [])
         if kind == "reasoning":
-            one.block["id"] = event.get("id")
-        one.block.update(rest(event, "id"))
-        self.open[_key(kind, event)] = one
+            text.block["id"] = chunk.get("id")
+        text.block.update(other_keys(chunk, "id"))
+        self.open_texts[kind, key] = text
         if self.keep:
-            self.texts.append(one)
-            self.parts.append(one.block)
+            self.texts.append(text)
+            self.parts.append(text.block)
         spec = BLOCKS[kind]
         assert spec.read is not None
         part = spec.read({"type": kind, "text": ""}, (self.count,), spec)
-        return [
-            *before,
-            *self._tell(
-                PartStart(one.slot, replace(part, source=replace(part.source, raw=one.block)))
-            ),
-        ]
+        part = replace(part, source=replace(part.source, raw=text.block))
+        return [*out, *self.queue.emit(PartStart(text.slot, part))]
 
-    def _text_delta(self, event: Chunk) -> list[Event]:
-        kind = "text" if event["type"] == "text-delta" else "reasoning"
-        one = self.open.get(_key(kind, event))
-        before: list[Event] = []
-        if one is None:  # a client would refuse it
-            before = self._text_start({"type": f"{kind}-start", "id": event.get("id")})
-            one = self.open[_key(kind, event)]
-        more = event.get("delta")
-        late = self._late(one, event) if len(event) > 3 else []
-        if not isinstance(more, str):
-            return [*before, *late, Unsupported((self.count, "delta"), "not a text")]
+    def _read_text_delta(self, chunk: Chunk) -> list[Event]:
+        kind, key = _text_key(chunk)
+        text = self.open_texts.get((kind, key))
+        out: list[Event] = []
+        if text is None:  # a client rejects it
+            out = self._read_text_start({"type": f"{kind}-start", "id": chunk.get("id")})
+            text = self.open_texts[kind, key]
+        if len(chunk) > 3:
+            out += self._add_text_fields(text, chunk)
+        delta = chunk.get("delta")
+        if not isinstance(delta, str):
+            return [*out, self._unsupported("not a string", "delta")]
         if self.keep:
-            one.texts.append(more)
-        if not more:
-            return before + late
-        grown = PartDelta(one.slot, more)
-        return [*before, *late, *(self._tell(grown) if self.queue else (grown,))]
+            text.deltas.append(delta)
+        if delta:
+            event = PartDelta(text.slot, delta)
+            out += self.queue.emit(event) if self.queue.waiting else (event,)
+        return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if slot in self.live else None
+        return bool if slot in self.queue.open_slots else None
 
-    def _text_end(self, event: Chunk) -> list[Event]:
-        kind = "text" if event["type"] == "text-end" else "reasoning"
-        one = self.open.pop(_key(kind, event), None)
-        if one is None:
-            return [Unsupported((self.count,), "the end of a text that is not open")]
-        one.block["state"] = "done"
-        return [*self._late(one, event), *self._tell(PartEnd(one.slot))]
+    def _read_text_end(self, chunk: Chunk) -> list[Event]:
+        text = self.open_texts.pop(_text_key(chunk), None)
+        if text is None:
+            return [self._unsupported("the end of a text that is not open")]
+        text.block["state"] = "done"
+        return [*self._add_text_fields(text, chunk), *self.queue.emit(PartEnd(text.slot))]
 
-    def _late(self, one: _Said, event: Chunk) -> list[Event]:
-        """What a later chunk says of an open text beside more of it."""
-        extra = {
-            key: value for key, value in rest(event, "id", "delta").items() if value is not None
-        }
-        one.block.update(extra)
-        return [Unsupported((self.count, key), _EXTRA) for key in extra]
+    def _add_text_fields(self, text: _OpenText, chunk: Chunk) -> list[Event]:
+        """Add the other fields of a later chunk to an open text."""
+        fields = other_keys(chunk, "id", "delta")
+        fields = {key: value for key, value in fields.items() if value is not None}
+        text.block.update(fields)
+        return self._unknown_fields(fields)
 
     # --- tools ---
 
-    def _entered(self, tool: Tool) -> None:
+    def _on_new_tool_part(self, tool: StreamedToolPart) -> None:
         if self.keep:
             self.parts.append(tool.block)
-        self.queue.append((self.step, tool))
+        self.queue.add_call(tool)
 
-    def _input(self, event: Chunk) -> list[Event]:
-        found = self.tools.input(event, (self.count,))
-        return [] if found is not None else self._lost(event)
+    def _read_input(self, chunk: Chunk) -> list[Event]:
+        found = self.tools.add_input(chunk, (self.count,))
+        return [] if found else self._keep_unplaced(chunk)
 
-    def _output(self, event: Chunk) -> list[Event]:
-        tool = self.tools.find(event)
+    def _read_output(self, chunk: Chunk) -> list[Event]:
+        tool = self.tools.find(chunk)
         if tool is None:
-            return self._lost(event)
-        if tool.told and not self.keep:
-            return (
-                []
-                if tool.repeats(event)
-                else [Unsupported((self.count,), "another output of a call that was answered")]
-            )
-        tool.output(event)
-        return self._released()
+            return self._keep_unplaced(chunk)
+        if tool.emitted and not self.keep:
+            if tool.repeats_error(chunk):
+                return []
+            return [self._unsupported("a second output of a call")]
+        tool.add_output(chunk)
+        return self.queue.release()
 
-    def _approval(self, event: Chunk) -> list[Event]:
-        return [] if self.tools.approval(event) else self._lost(event)
+    def _read_approval(self, chunk: Chunk) -> list[Event]:
+        return [] if self.tools.add_approval(chunk) else self._keep_unplaced(chunk)
 
-    def _lost(self, event: Chunk) -> list[Event]:
+    def _keep_unplaced(self, chunk: Chunk) -> list[Event]:
         if self.keep:
-            self.unplaced.append(copy_json(event))
-        return [Unsupported((self.count,), f"it has no place in this stream: {event.get('type')}")]
+            self.unplaced.append(copy_json(chunk))
+        return [self._unsupported(f"its part is not in this stream: {chunk.get('type')}")]
 
-    # --- what comes at once ---
+    # --- parts in one chunk ---
 
-    def _part(self, event: Chunk) -> list[Event]:
-        block = copy_json({key: value for key, value in event.items() if value is not None})
+    def _read_part(self, chunk: Chunk) -> list[Event]:
+        block = copy_json({key: value for key, value in chunk.items() if value is not None})
         assert isinstance(block, dict)
         if self.keep:
             self.parts.append(block)
         (part,) = read_part(block, (self.count,))
-        return self._tell(
-            PartComplete(
-                replace(part, source=replace(part.source, spec=OWN))
-                if isinstance(part, Opaque)
-                else part
-            )
-        )
+        if isinstance(part, Opaque):
+            part = replace(part, source=replace(part.source, spec=OWN_CHUNK))
+        return self.queue.emit(PartComplete(part))
 
-    def _data(self, event: Chunk) -> list[Event]:
-        if event.get("transient") is True:
-            return [Unsupported((self.count,), "data that are not meant to stay")]
-        one = event.get("id")
-        if not isinstance(one, str) or (event["type"], one) not in self.data:
-            self.data.add((event["type"], one if isinstance(one, str) else None))
-            return self._part(event)
+    def _read_data(self, chunk: Chunk) -> list[Event]:
+        if chunk.get("transient") is True:
+            return [self._unsupported("transient data")]
+        kind, data_id = chunk["type"], chunk.get("id")
+        if not isinstance(data_id, str):
+            return self._read_part(chunk)
+        if (kind, data_id) not in self.data_parts:
+            self.data_parts.add((kind, data_id))
+            return self._read_part(chunk)
         for part in self.parts:
-            if (part.get("type"), part.get("id")) == (event["type"], one):
-                part["data"] = event.get("data")
+            if part.get("type") == kind and part.get("id") == data_id:
+                part["data"] = chunk.get("data")
                 break
-        return [Unsupported((self.count,), "data that take the place of earlier ones")]
+        return [self._unsupported("data that replace earlier data")]
 
-    def _other(self, event: Chunk) -> list[Event]:
-        """A type that nobody knows is kept as a part, unless it would pass for a tool's."""
-        if not isinstance(event.get("type"), str) or is_tool(event):
-            return self._lost(event)
-        return self._part(event)
+    def _read_unknown(self, chunk: Chunk) -> list[Event]:
+        """Keep a chunk of unknown type as a part, unless it would be read as a tool part."""
+        if not isinstance(chunk.get("type"), str) or is_tool_part(chunk):
+            return self._keep_unplaced(chunk)
+        return self._read_part(chunk)
 
-    # --- the message ---
+    # --- message and steps ---
 
-    def _start(self, event: Chunk) -> list[Event]:
-        named = event.get("messageId")
-        extra = rest(event, "messageId", "messageMetadata")
-        if self.begun:
-            late = {
-                key: value
-                for key, value in (("messageId", named), *extra.items())
+    def _read_start(self, chunk: Chunk) -> list[Event]:
+        message_id = chunk.get("messageId")
+        fields = other_keys(chunk, "messageId", "messageMetadata")
+        if not self.started:
+            out = self._start_message(message_id if isinstance(message_id, str) else None)
+            self.message.update(fields)
+            return [*out, *self._unknown_fields(fields), *self._read_metadata(chunk)]
+        repeated: list[Event] = []
+        if message_id != self.message["id"]:
+            repeated = [
+                self._unsupported("a second start of the message", key)
+                for key, value in {"messageId": message_id, **fields}.items()
                 if value is not None
-            }
-            again = [
-                Unsupported((self.count, key), "an answer begins once")
-                for key in late
-                if named != self.message["id"]
             ]
-            return [*again, *self._metadata(event)]
-        began = self._begin({"id": named} if isinstance(named, str) and named else {})
-        self.message.update(extra)
-        return [
-            *began,
-            *(Unsupported((self.count, key), _EXTRA) for key in extra),
-            *self._metadata(event),
-        ]
+        return [*repeated, *self._read_metadata(chunk)]
 
-    def _metadata(self, event: Chunk) -> list[Event]:
-        given = event.get("messageMetadata")
-        if given is None:
+    def _read_metadata(self, chunk: Chunk) -> list[Event]:
+        metadata = chunk.get("messageMetadata")
+        if metadata is None:
             return []
         if self.keep:
-            self.message["metadata"] = _merged(self.message.get("metadata"), given)
-        return (
-            [Unsupported((self.count, "messageMetadata"), _EXTRA)] if given not in ([], {}) else []
-        )
+            self.message["metadata"] = _merge_metadata(self.message.get("metadata"), metadata)
+        return [] if metadata in ([], {}) else self._unknown_fields(("messageMetadata",))
 
-    def _start_step(self, event: Chunk) -> list[Event]:
-        self.step = self.tools.step = self.step + 1
-        self.spoke = False
-        return self._plain(event)
-
-    def _plain(self, event: Chunk) -> list[Event]:
+    def _read_start_step(self, chunk: Chunk) -> list[Event]:
+        self.queue.start_step()
+        self.tools.step = self.queue.step
         if self.keep:
-            self.parts.append({**event, "type": "step-start"})
-        return [Unsupported((self.count, key), _EXTRA) for key in rest(event)]
+            self.parts.append({**chunk, "type": "step-start"})
+        return self._unknown_fields(other_keys(chunk))
 
-    def _finish_step(self, event: Chunk) -> list[Event]:
-        """No output follows an input that was refused. Texts may go on: the newest version allows
-        it."""
-        for tool in (one for _, one in self.queue if isinstance(one, Tool)):
-            tool.answered = tool.answered or (
-                not tool.complete and tool.block.get("state") == "output-error"
-            )
-        return [*self._released(), *(Unsupported((self.count, key), _EXTRA) for key in rest(event))]
+    def _read_finish_step(self, chunk: Chunk) -> list[Event]:
+        """Release calls whose input was rejected: no output follows.
 
-    def _reset_step(self, event: Chunk) -> list[Event]:
-        told: list[Event] = (
-            [Unsupported((self.count,), "a step was taken back that was told already")]
-            if self.spoke
-            else []
-        )
-        self.tools.forget()
-        self.queue = deque(one for one in self.queue if one[0] != self.step)
-        last = max(
-            (i for i, part in enumerate(self.parts) if part.get("type") == "step-start"), default=-1
-        )
-        del self.parts[last + 1 :]
-        self.texts = [one for one in self.texts if any(part is one.block for part in self.parts)]
-        closed: list[Event] = [
-            PartEnd(one.slot) for one in self.open.values() if one.slot in self.live
-        ]
-        self.open.clear()
-        return [*map(self._said, closed), *self._released(), *told]
+        Texts stay open: version 7 lets them go on in the next step.
+        """
+        for tool in self.queue.waiting_calls():
+            if not tool.input_complete and tool.block.get("state") == "output-error":
+                tool.answered = True
+        return [*self.queue.release(), *self._unknown_fields(other_keys(chunk))]
 
-    def _finish(self, event: Chunk) -> list[Event]:
+    def _read_reset_step(self, chunk: Chunk) -> list[Event]:
+        """Discard the current step."""
+        self.tools.discard_step()
+        self.queue.discard_step()
+        starts = [i for i, part in enumerate(self.parts) if part.get("type") == "step-start"]
+        del self.parts[starts[-1] + 1 if starts else 0 :]
+        self.texts = [text for text in self.texts if any(text.block is p for p in self.parts)]
+        late: list[Event] = []
+        if self.queue.step_emitted:
+            late.append(self._unsupported("a step was reset after some of it was sent"))
+        slots = [text.slot for text in self.open_texts.values()]
+        self.open_texts.clear()
+        ends = [PartEnd(slot) for slot in slots if slot in self.queue.open_slots]
+        return [*self.queue.emit(*ends), *self.queue.release(), *late]
+
+    # --- end ---
+
+    def _read_finish(self, chunk: Chunk) -> list[Event]:
         self.finished = True
-        reason = event.get("finishReason")
+        reason = chunk.get("finishReason")
         self.reason = reason if isinstance(reason, str) else self.reason
-        extra = rest(event, "finishReason", "messageMetadata")
-        self.message.update(extra)
-        return [*(Unsupported((self.count, key), _EXTRA) for key in extra), *self._metadata(event)]
+        fields = other_keys(chunk, "finishReason", "messageMetadata")
+        self.message.update(fields)
+        return [*self._unknown_fields(fields), *self._read_metadata(chunk)]
 
-    def _error(self, event: Chunk) -> list[Event]:
-        said = event.get("errorText")
-        return self._broken(
-            StreamError(said if isinstance(said, str) and said else "the server reported an error")
-        )
+    def _read_error(self, chunk: Chunk) -> list[Event]:
+        text = chunk.get("errorText")
+        message = text if isinstance(text, str) and text else "the server reported an error"
+        return self._fail(StreamError(message))
 
-    def _abort(self, event: Chunk) -> list[Event]:
-        said = event.get("reason")
-        return self._broken(
-            StreamError(said if isinstance(said, str) and said else ABORTED, "abort")
-        )
+    def _read_abort(self, chunk: Chunk) -> list[Event]:
+        reason = chunk.get("reason")
+        message = reason if isinstance(reason, str) and reason else "the response was aborted"
+        return self._fail(StreamError(message, "abort"))
 
-    def _broken(self, fault: StreamError) -> list[Event]:
-        self.error = fault.message
-        return [*self._all(cut=True), fault]
+    def _fail(self, error: StreamError) -> list[Event]:
+        self.error = error.message
+        return [*self._close_all(cut=True), error]
 
-    def _all(self, *, cut: bool) -> list[Event]:
-        """Everything that waits or is open."""
-        closed = [
-            event for one in self.open.values() for event in self._tell(PartEnd(one.slot, cut=cut))
-        ]
-        self.open.clear()
-        return [*closed, *self._released(all_of_it=True)]
+    def _close_all(self, *, cut: bool) -> list[Event]:
+        """End the open texts and release the queue."""
+        ends = [PartEnd(text.slot, cut=cut) for text in self.open_texts.values()]
+        self.open_texts.clear()
+        return [*self.queue.emit(*ends), *self.queue.release(all_of_it=True)]
 
     def end(self) -> list[Event]:
         if self.error is not None:
             return []
-        first = [] if self.begun else self._begin({})
-        if self.finished or self.done:
-            stop = FINISH_REASON_FROM_WIRE.get(self.reason, self.reason) if self.reason else None
-            return [*first, *self._all(cut=False), Finish("stop" if stop in PLAIN else stop)]
-        return [*first, *self._broken(StreamError(STREAM_CUT, cut=True))]
+        start = [] if self.started else self._start_message()
+        if not (self.finished or self.done):
+            return [*start, *self._fail(StreamError(STREAM_CUT, cut=True))]
+        stop = FINISH_REASON_FROM_WIRE.get(self.reason, self.reason) if self.reason else None
+        finish = Finish("stop" if stop in IMPLIED_REASONS else stop)
+        return [*start, *self._close_all(cut=False), finish]
 
     def body(self) -> JSON:
-        if not self.known:
+        if not self.recognized:
             raise self.nothing()
-        for said in self.texts:
-            said.block["text"] = "".join(said.texts)
-        tools = self.tools.all()
-        for tool in tools:
-            tool.block.update(tool.assembled())
+        for text in self.texts:
+            text.block["text"] = "".join(text.deltas)
+        blocks = []
+        for tool in self.tools.all():
+            tool.block.update(tool.assemble())
+            blocks.append(tool.block)
         body: Object = {**self.message, "parts": list(self.parts)}
-        waits = any(
-            _waits(tool.block) and tool.block.get("providerExecuted") is not True for tool in tools
-        )
-        waits = waits or any(unread(tool.block) for tool in tools)
-        if self.reason is not None and self.reason not in ("stop", "tool-calls" if waits else None):
+        implied = ("stop", "tool-calls" if any(map(_waits_for_client, blocks)) else None)
+        if self.reason is not None and self.reason not in implied:
             body["finishReason"] = self.reason
         if self.unplaced:
             body["unplaced"] = self.unplaced
-        return body if self.error is None else {**body, "error": self.error}
+        if self.error is not None:
+            body["error"] = self.error
+        return body
 
 
-def _waits(block: Object) -> bool:
-    """Whether a tool part has no output, or one that is not the last."""
-    answer = answer_of(block)
-    return answer is None or (answer == "given" and block.get("preliminary") is True)
+def _waits_for_client(block: Object) -> bool:
+    """True if the call of a tool part has no final output and is not run by the provider."""
+    if reports_invalid_input(block):
+        return True
+    outcome = tool_outcome(block)
+    if outcome is not None and not (outcome == "success" and block.get("preliminary") is True):
+        return False
+    return block.get("providerExecuted") is not True
 
 
-def _key(kind: str, event: Chunk) -> tuple[str, JSON]:
-    one = event.get("id")
-    return kind, one if isinstance(one, str | int | float | bool) else None
+def _text_key(chunk: Chunk) -> tuple[str, JSON]:
+    """The kind and id of the text that a chunk belongs to."""
+    kind = "text" if str(chunk["type"]).startswith("text-") else "reasoning"
+    text_id = chunk.get("id")
+    return kind, text_id if isinstance(text_id, str | int | float | bool) else None
 
 
-def _merged(old: JSON, new: JSON) -> JSON:
-    """Metadata with newer ones over them: objects are merged, anything else is replaced."""
+def _merge_metadata(old: JSON, new: JSON) -> JSON:
+    """Merge objects; anything else is replaced."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+        return {**old, **{key: _merge_metadata(old.get(key), value) for key, value in new.items()}}
     return copy_json(new)
 
 
-_MOVES: dict[str, Callable[[ChunkReader, Chunk], list[Event]]] = {
-    "text-delta": ChunkReader._text_delta,
-    "text-start": ChunkReader._text_start,
-    "text-end": ChunkReader._text_end,
-    "reasoning-delta": ChunkReader._text_delta,
-    "reasoning-start": ChunkReader._text_start,
-    "reasoning-end": ChunkReader._text_end,
-    "tool-input-delta": ChunkReader._input,
-    "tool-input-start": ChunkReader._input,
-    "tool-input-available": ChunkReader._input,
-    "tool-input-error": ChunkReader._input,
-    "tool-output-available": ChunkReader._output,
-    "tool-output-error": ChunkReader._output,
-    "tool-output-denied": ChunkReader._output,
-    "tool-approval-request": ChunkReader._approval,
-    "tool-approval-response": ChunkReader._approval,
-    "file": ChunkReader._part,
-    "reasoning-file": ChunkReader._part,
-    "source-url": ChunkReader._part,
-    "source-document": ChunkReader._part,
-    "custom": ChunkReader._part,
-    "steering-message": ChunkReader._part,
-    "message-metadata": ChunkReader._metadata,
-    "start": ChunkReader._start,
-    "start-step": ChunkReader._start_step,
-    "finish-step": ChunkReader._finish_step,
-    "reset-step": ChunkReader._reset_step,
-    "finish": ChunkReader._finish,
-    "error": ChunkReader._error,
-    "abort": ChunkReader._abort,
+_HANDLERS: dict[str, Callable[[ChunkReader, Chunk], list[Event]]] = {
+    kind: handler
+    for handler, kinds in (
+        (ChunkReader._read_start, ("start",)),
+        (ChunkReader._read_start_step, ("start-step",)),
+        (ChunkReader._read_text_start, ("text-start", "reasoning-start")),
+        (ChunkReader._read_text_delta, ("text-delta", "reasoning-delta")),
+        (ChunkReader._read_text_end, ("text-end", "reasoning-end")),
+        (ChunkReader._read_input, ("tool-input-start", "tool-input-delta")),
+        (ChunkReader._read_input, ("tool-input-available", "tool-input-error")),
+        (ChunkReader._read_output, ("tool-output-available", "tool-output-error")),
+        (ChunkReader._read_output, ("tool-output-denied",)),
+        (ChunkReader._read_approval, ("tool-approval-request", "tool-approval-response")),
+        (ChunkReader._read_part, ("file", "reasoning-file", "source-url", "source-document")),
+        (ChunkReader._read_part, ("custom", "steering-message")),
+        (ChunkReader._read_metadata, ("message-metadata",)),
+        (ChunkReader._read_finish_step, ("finish-step",)),
+        (ChunkReader._read_reset_step, ("reset-step",)),
+        (ChunkReader._read_finish, ("finish",)),
+        (ChunkReader._read_error, ("error",)),
+        (ChunkReader._read_abort, ("abort",)),
+    )
+    for kind in kinds
 }
-_EARLY = (ChunkReader._data, ChunkReader._metadata)
+_BEFORE_START = (ChunkReader._read_data, ChunkReader._read_metadata)

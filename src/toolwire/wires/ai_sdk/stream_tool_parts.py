@@ -1,8 +1,7 @@
 """AI SDK: tool parts while a stream fills them, chunk by chunk.
 
-A chunk finds its part by `toolCallId`: in the current step, else the newest. The fields of a part
-are those that a client of version 6 has at the same moment. Knows nothing of the order in which
-parts are told.
+A chunk belongs to the part with its `toolCallId`: the one of the current step, else the newest. The
+fields of a part are those that a client of version 6 has at the same moment.
 """
 
 from __future__ import annotations
@@ -16,12 +15,19 @@ from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.specs import keys
 from toolwire.wires.engine.stream import copy_json
 
-_FLEETING = ("input", "output", "errorText", "rawInput", "inputEncoding", "preliminary")
-"""Fields that another input makes void."""
-_ANSWERS = ("output", "errorText", "preliminary", "inputEncoding")
-"""Fields that another output makes void."""
-_INPUT = keys("toolCallId", "toolName", "dynamic", "input", "errorText", "providerMetadata")
-_OUTPUT = keys("toolCallId", "dynamic", "providerMetadata", "providerExecuted")
+_RESET_BY_INPUT = ("input", "output", "errorText", "rawInput", "inputEncoding", "preliminary")
+"""Fields that a new input removes."""
+_RESET_BY_OUTPUT = ("output", "errorText", "preliminary", "inputEncoding")
+"""Fields that a new output removes."""
+_INPUT_KEYS = keys("toolCallId", "toolName", "dynamic", "input", "errorText", "providerMetadata")
+_OUTPUT_KEYS = keys("toolCallId", "dynamic", "providerMetadata", "providerExecuted")
+_DECISION_KEYS = keys("approvalId", "approved", "reason", "providerMetadata")
+_APPROVAL_FIELDS = {
+    "approvalId": "id",
+    "approvalDescriptor": "descriptor",
+    "reason": "requestReason",
+}
+"""Keys of an approval request that have another name in the tool part."""
 _STATES = {
     "tool-input-start": "input-streaming",
     "tool-input-available": "input-available",
@@ -30,193 +36,191 @@ _STATES = {
     "tool-output-error": "output-error",
     "tool-output-denied": "output-denied",
 }
-_APPROVALS = {"approvalId": "id", "approvalDescriptor": "descriptor", "reason": "requestReason"}
 
 
-class Tool(Struct):
-    """A tool part, and how far it has come."""
+class StreamedToolPart(Struct):
+    """A tool part in progress."""
 
     block: Object
     path: JsonPath
     step: int
-    texts: list[str]
-    """Fragments of its input, while it streams."""
-    complete: bool = False
-    """Whether all of its input came."""
+    deltas: list[str]
+    """Fragments of the input, while it streams."""
+    input_complete: bool = False
     answered: bool = False
-    """Whether it has its output, and not just a preliminary one."""
-    told: bool = False
+    """True if it has its output, and not only a preliminary one."""
+    emitted: bool = False
 
-    def assembled(self) -> Object:
-        """The part, with the text of its input as far as it came."""
-        return {**self.block, "rawInput": "".join(self.texts)} if self.texts else self.block
+    def assemble(self) -> Object:
+        """The part, with the text of its input so far."""
+        return {**self.block, "rawInput": "".join(self.deltas)} if self.deltas else self.block
 
-    def forget(self) -> None:
-        """Keep only what tells a repeated output from another."""
+    def discard_content(self) -> None:
+        """Keep only what distinguishes a repeated output from another one."""
         self.block = {key: self.block.get(key) for key in ("type", "state", "errorText")}
-        self.texts = []
+        self.deltas = []
 
-    def repeats(self, event: Chunk) -> bool:
-        """Whether an output says again that the input was refused, as older servers do."""
-        said = (_STATES[str(event["type"])], event.get("errorText"))
-        return said[0] == "output-error" and said == (
-            self.block.get("state"),
-            self.block.get("errorText"),
-        )
+    def repeats_error(self, chunk: Chunk) -> bool:
+        """True if an output repeats that the input was rejected, as older servers do."""
+        block = self.block
+        return _STATES[str(chunk["type"])] == block.get("state") == "output-error" and chunk.get(
+            "errorText"
+        ) == block.get("errorText")
 
-    def input(self, event: Chunk) -> None:
-        """Input begins, is all there, or is refused: what was said of an older one is gone."""
-        block, kind = self.block, str(event["type"])
-        state, given = _STATES[kind], event.get("providerMetadata")
-        self.texts = []
-        for key in _FLEETING:
+    def add_input(self, chunk: Chunk) -> None:
+        """Apply a chunk in which input starts, is complete, or is rejected."""
+        block, kind = self.block, str(chunk["type"])
+        state, metadata = _STATES[kind], chunk.get("providerMetadata")
+        self.deltas = []
+        for key in _RESET_BY_INPUT:
             block.pop(key, None)
         if "type" not in block or kind != "tool-input-error":
-            block["type"] = typed(event)
+            block["type"] = part_type(chunk)
             block.pop("toolName", None)
-            if event.get("dynamic") is True:
-                block["toolName"] = event.get("toolName")
-        block.update({"toolCallId": event.get("toolCallId"), "state": state})
-        block.update(rest(event, *_INPUT))
-        if given is not None:
-            block[
-                "resultProviderMetadata" if state == "output-error" else "callProviderMetadata"
-            ] = given
-        if state == "input-available":
-            self.complete = True
-            block["input"] = event.get("input")
-        elif state == "output-error":
-            block["input" if block["type"] == "dynamic-tool" else "rawInput"] = event.get("input")
-            block["errorText"] = event.get("errorText")
-
-    def output(self, event: Chunk) -> None:
-        """The output, an error, or that nobody allowed the call."""
-        block, state = self.block, _STATES[str(event["type"])]
-        again = not self.complete and self.repeats(event)
-        if state != "output-denied":
-            if self.texts:
-                block["rawInput"] = "".join(self.texts)
-                self.texts = []
-            for key in _ANSWERS if state == "output-error" else (*_ANSWERS, "rawInput"):
-                block.pop(key, None)
-            block.update(rest(event, *_OUTPUT))
-            for key, field in (
-                ("providerMetadata", "resultProviderMetadata"),
-                ("providerExecuted", "providerExecuted"),
-            ):
-                if event.get(key) is not None:
-                    block[field] = event[key]
+            if chunk.get("dynamic") is True:
+                block["toolName"] = chunk.get("toolName")
+        block["toolCallId"] = chunk.get("toolCallId")
         block["state"] = state
-        self.answered = self.answered or not (again or event.get("preliminary") is True)
+        block.update(other_keys(chunk, *_INPUT_KEYS))
+        if metadata is not None:
+            rejected = state == "output-error"
+            block["resultProviderMetadata" if rejected else "callProviderMetadata"] = metadata
+        if state == "input-available":
+            self.input_complete = True
+            block["input"] = chunk.get("input")
+        elif state == "output-error":
+            dynamic = block["type"] == "dynamic-tool"
+            block["input" if dynamic else "rawInput"] = chunk.get("input")
+            block["errorText"] = chunk.get("errorText")
+
+    def add_output(self, chunk: Chunk) -> None:
+        """Apply a chunk with the output, an error, or a denial."""
+        block, state = self.block, _STATES[str(chunk["type"])]
+        repeated = not self.input_complete and self.repeats_error(chunk)
+        if state != "output-denied":
+            if self.deltas:
+                block["rawInput"] = "".join(self.deltas)
+                self.deltas = []
+            for key in _RESET_BY_OUTPUT:
+                block.pop(key, None)
+            if state == "output-available":
+                block.pop("rawInput", None)
+            block.update(other_keys(chunk, *_OUTPUT_KEYS))
+            if chunk.get("providerMetadata") is not None:
+                block["resultProviderMetadata"] = chunk["providerMetadata"]
+            if chunk.get("providerExecuted") is not None:
+                block["providerExecuted"] = chunk["providerExecuted"]
+        block["state"] = state
+        if not repeated and chunk.get("preliminary") is not True:
+            self.answered = True
+
+    def request_approval(self, chunk: Chunk) -> None:
+        """Apply an approval request."""
+        approval: Object = {
+            _APPROVAL_FIELDS.get(key, key): value
+            for key, value in other_keys(chunk, "toolCallId").items()
+            if value is not None
+        }
+        self.block.update({"state": "approval-requested", "approval": approval})
+
+    def decide_approval(self, chunk: Chunk, approval: Object) -> None:
+        """Apply the response to an approval request."""
+        decision = {key: chunk[key] for key in ("approved", "reason") if chunk.get(key) is not None}
+        self.block["state"] = "approval-responded"
+        self.block["approval"] = approval | decision
+        self.block.update(other_keys(chunk, *_DECISION_KEYS))
+        if chunk.get("providerMetadata") is not None:
+            self.block["callProviderMetadata"] = chunk["providerMetadata"]
 
 
-class Tools:
-    """The tool parts of a stream. `entered` is told of each new one."""
+class StreamedToolParts:
+    """The tool parts of a stream. `on_new` is called with each new one."""
 
-    def __init__(self, entered: Callable[[Tool], None]) -> None:
+    def __init__(self, on_new: Callable[[StreamedToolPart], None]) -> None:
         self.step = 0
-        self._entered = entered
-        self._found: dict[str, list[Tool]] = {}
+        self._on_new = on_new
+        self._by_id: dict[str, list[StreamedToolPart]] = {}
 
-    def all(self) -> list[Tool]:
-        """Every part."""
-        return [tool for found in self._found.values() for tool in found]
+    def all(self) -> list[StreamedToolPart]:
+        return [part for parts in self._by_id.values() for part in parts]
 
-    def forget(self) -> None:
-        """The current step never was."""
-        for found in self._found.values():
-            found[:] = [tool for tool in found if tool.step != self.step]
+    def discard_step(self) -> None:
+        """Remove the parts of the current step."""
+        for parts in self._by_id.values():
+            parts[:] = [part for part in parts if part.step != self.step]
 
-    def find(self, event: Chunk) -> Tool | None:
-        """The part a chunk is about: of this step, else the newest; among several of one id, one
-        that is still open."""
-        found = self._found.get(_id(event), ())
-        here = [tool for tool in found if tool.step == self.step]
-        return next(
-            (tool for tool in here if not tool.answered),
-            here[-1] if here else found[-1] if found else None,
-        )
+    def find(self, chunk: Chunk) -> StreamedToolPart | None:
+        """The part of a chunk: of this step, else the newest; of several, the first open one."""
+        parts = self._by_id.get(_call_id(chunk), ())
+        current = [part for part in parts if part.step == self.step]
+        for part in current:
+            if not part.answered:
+                return part
+        if current:
+            return current[-1]
+        return parts[-1] if parts else None
 
-    def input(self, event: Chunk, path: JsonPath) -> Tool | None:
-        """Take in what a chunk says of an input; None if it is a fragment of nothing."""
-        if event["type"] != "tool-input-delta":
-            tool = self._placed(event, path)
-            tool.input(event)
-            return tool
-        held, more = self.find(event), event.get("inputTextDelta")
-        if held is None or held.complete or not isinstance(more, str):
-            return None
-        held.texts.append(more)
-        return held
-
-    def _placed(self, event: Chunk, path: JsonPath) -> Tool:
-        """The part for an input: a new one, unless that of its id is still on its way or the chunk
-        only repeats it."""
-        found = self._found.setdefault(_id(event), [])
-        if found and found[-1].step == self.step and not found[-1].told:
-            last = found[-1]
-            again = event["type"] != "tool-input-start" and last.block.get("type") == typed(event)
-            if not last.complete or (again and last.block.get("input") == event.get("input")):
-                return last
-        tool = Tool({}, path, self.step, [])
-        found.append(tool)
-        self._entered(tool)
-        return tool
-
-    def approval(self, event: Chunk) -> bool:
-        """Take in that an approval is asked for, or given or not; False if nobody knows of what."""
-        if event["type"] == "tool-approval-request":
-            held = self.find(event)
-            if held is None or held.told:
-                return False
-            asked: Object = {
-                _APPROVALS.get(key, key): value
-                for key, value in rest(event, "toolCallId").items()
-                if value is not None
-            }
-            held.block.update({"state": "approval-requested", "approval": asked})
+    def add_input(self, chunk: Chunk, path: JsonPath) -> bool:
+        """Apply a chunk of input; False if it continues an input that is not open."""
+        if chunk["type"] != "tool-input-delta":
+            self._part_for_input(chunk, path).add_input(chunk)
             return True
-        for tool in self.all():
-            approval = tool.block.get("approval")
-            if (
-                isinstance(approval, dict)
-                and approval.get("id") == event.get("approvalId")
-                and not tool.told
-            ):
-                given = {
-                    key: value
-                    for key, value in event.items()
-                    if key in ("approved", "reason") and value is not None
-                }
-                tool.block.update(
-                    {"state": "approval-responded", "approval": {**approval, **given}}
-                )
-                tool.block.update(
-                    rest(event, "approvalId", "approved", "reason", "providerMetadata")
-                )
-                if event.get("providerMetadata") is not None:
-                    tool.block["callProviderMetadata"] = event["providerMetadata"]
+        part, text = self.find(chunk), chunk.get("inputTextDelta")
+        if part is None or part.input_complete or not isinstance(text, str):
+            return False
+        part.deltas.append(text)
+        return True
+
+    def _part_for_input(self, chunk: Chunk, path: JsonPath) -> StreamedToolPart:
+        """The part of an input: a new one, unless the last part of its id is still open or has the
+        same input."""
+        parts = self._by_id.setdefault(_call_id(chunk), [])
+        if parts and parts[-1].step == self.step and not parts[-1].emitted:
+            last = parts[-1]
+            if not last.input_complete:
+                return last
+            same_type = last.block.get("type") == part_type(chunk)
+            same_input = last.block.get("input") == chunk.get("input")
+            if chunk["type"] != "tool-input-start" and same_type and same_input:
+                return last
+        part = StreamedToolPart({}, path, self.step, [])
+        parts.append(part)
+        self._on_new(part)
+        return part
+
+    def add_approval(self, chunk: Chunk) -> bool:
+        """Apply an approval request or the response to one; False if its part is not found."""
+        if chunk["type"] == "tool-approval-request":
+            part = self.find(chunk)
+            if part is None or part.emitted:
+                return False
+            part.request_approval(chunk)
+            return True
+        for part in self.all():
+            approval = part.block.get("approval")
+            if part.emitted or not isinstance(approval, dict):
+                continue
+            if approval.get("id") == chunk.get("approvalId"):
+                part.decide_approval(chunk, approval)
                 return True
         return False
 
 
-def typed(event: Chunk) -> str:
-    """The type of the part that a chunk makes."""
-    name = event.get("toolName")
-    return (
-        "dynamic-tool"
-        if event.get("dynamic") is True
-        else f"tool-{name if isinstance(name, str) else ''}"
-    )
+def part_type(chunk: Chunk) -> str:
+    """The type of the part that a chunk belongs to."""
+    if chunk.get("dynamic") is True:
+        return "dynamic-tool"
+    name = chunk.get("toolName")
+    return f"tool-{name if isinstance(name, str) else ''}"
 
 
-def _id(event: Chunk) -> str:
-    one = event.get("toolCallId")
-    return one if isinstance(one, str) else ""
+def _call_id(chunk: Chunk) -> str:
+    call_id = chunk.get("toolCallId")
+    return call_id if isinstance(call_id, str) else ""
 
 
-def rest(event: Chunk, *known: str) -> Object:
-    """The fields of a chunk beside its type and those that are read otherwise."""
+def other_keys(chunk: Chunk, *known: str) -> Object:
+    """The fields of a chunk other than its type and the known ones."""
     return {
-        key: copy_json(value) for key, value in event.items() if key != "type" and key not in known
+        key: copy_json(value) for key, value in chunk.items() if key != "type" and key not in known
     }

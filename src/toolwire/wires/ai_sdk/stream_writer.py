@@ -1,26 +1,23 @@
-"""The UI message stream of the AI SDK: what may be said to which version of the client, and saying
-it.
+"""AI SDK: write a UI message stream.
 
-- strict-clients: a type that a client does not know ends the stream, and in older releases so does
-  a key; so what is newer than the first release of the version asked for is left out.
-- steps: a step is opened with its first part, and a new one with what is said after the results of
-  functions. Texts are closed before their step: older clients forget them.
-- input-that-cannot-be-read: the client gets its text, and that it is an error; older versions
-  expect an output that says so too.
+- steps: a step starts with its first part, and a new one with the first part after the results of
+  functions. Texts end before their step does: older clients forget open ones.
+- input-that-cannot-be-read: the client gets the text of the input and an error; versions before 7
+  also expect an output that says so.
 
-An empty text is no part, so a text is opened with its first words. A call that was cut off, though
-its text can be read, waits for the end of the stream to say whether that is all.
+An empty text is no part, so a text starts with its first delta. A call that was cut off but whose
+input is valid JSON is held until the stream shows whether that was all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
@@ -30,6 +27,7 @@ from toolwire.conversation.parts import (
     Part,
     Reasoning,
     Result,
+    Source,
     Text,
     describe,
 )
@@ -44,165 +42,45 @@ from toolwire.streaming.events import (
     PartStart,
     StreamError,
 )
-from toolwire.wires.ai_sdk.result_content import DENIED
-from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, FINISH_REASON_TO_WIRE, PLAIN
-from toolwire.wires.ai_sdk.stream_reader import OWN, ChunkReader
-from toolwire.wires.ai_sdk.ui_messages import said
-from toolwire.wires.ai_sdk.ui_writer import (
-    ASKED,
-    EARLY,
-    NOTE,
-    WAITS,
-    is_hosted,
-    stands_in,
-    stood_in,
-    thought,
-    write_call,
-    write_said,
+from toolwire.wires.ai_sdk import approvals
+from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
+from toolwire.wires.ai_sdk.settings import (
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
+    IMPLIED_REASONS,
 )
+from toolwire.wires.ai_sdk.stream_reader import OWN_CHUNK, ChunkReader
+from toolwire.wires.ai_sdk.tool_parts import is_provider_executed, write_result, write_tool_part
+from toolwire.wires.ai_sdk.ui_writer import reasoning_id, write_content
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import write_finish_reason
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
 CUT_OFF = "The arguments of this call were cut off."
-VERSIONS = (6, 5, 7)
-
-# --- what each version of the client knows --------------------------------------------------------
-
-_Release = tuple[int, int]
-"""Major version and patch: 6.0.39 is (6, 39)."""
-_5: _Release = (5, 0)
-_6: _Release = (6, 0)
-_7: _Release = (7, 0)
+_FINISH_PATH = ("finish_reason",)
+"""The path of a lost finish reason: the neutral event has no path of its own."""
+_ONE_CHUNK_SLOT = -1
+"""The slot of a part that is written from start to end at once."""
 
 
-class _Type(Struct, frozen=True):
-    """A type of chunk: the release that brought it, and those that brought its keys."""
+class _CallState(Struct, eq=False):
+    """A call of the stream, and what is known of it."""
 
-    since: _Release
-    keys: Mapping[str, _Release]
-
-
-def _since(release: _Release, first: str = "", **later: _Release) -> _Type:
-    return _Type(release, {**dict.fromkeys(("type", *first.split()), release), **later})
-
-
-_TEXT = "id providerMetadata"
-_INPUT = "toolCallId toolName input providerExecuted providerMetadata dynamic"
-_OUTPUT = "toolCallId providerExecuted dynamic"
-CHUNKS: dict[str, _Type] = {
-    "start": _since(_5, "messageId messageMetadata"),
-    "start-step": _since(_5),
-    "finish-step": _since(_5),
-    "reset-step": _since((7, 70)),
-    "text-start": _since(_5, _TEXT),
-    "text-delta": _since(_5, f"{_TEXT} delta"),
-    "text-end": _since(_5, _TEXT, citations=(7, 138)),
-    "reasoning-start": _since(_5, _TEXT),
-    "reasoning-delta": _since(_5, f"{_TEXT} delta"),
-    "reasoning-end": _since(_5, _TEXT),
-    "tool-input-start": _since(
-        _5,
-        "toolCallId toolName providerExecuted dynamic",
-        title=_6,
-        providerMetadata=(6, 39),
-        toolMetadata=(6, 176),
-        inputEncoding=(7, 142),
-    ),
-    "tool-input-delta": _since(_5, "toolCallId inputTextDelta"),
-    "tool-input-available": _since(_5, _INPUT, title=_6, toolMetadata=(6, 176)),
-    "tool-input-error": _since((5, 8), f"{_INPUT} errorText", title=_6, toolMetadata=(6, 176)),
-    "tool-approval-request": _since(
-        _6,
-        "approvalId toolCallId",
-        signature=(6, 202),
-        approvalDescriptor=(7, 87),
-        inputSchemaInput=(7, 113),
-        isAutomatic=_7,
-        reason=(7, 82),
-    ),
-    "tool-approval-response": _since(
-        _7, "approvalId approved reason providerExecuted providerMetadata"
-    ),
-    "tool-output-available": _since(
-        _5,
-        f"{_OUTPUT} output",
-        preliminary=(5, 12),
-        providerMetadata=(6, 119),
-        toolMetadata=(6, 176),
-    ),
-    "tool-output-error": _since(
-        _5, f"{_OUTPUT} errorText", providerMetadata=(6, 119), toolMetadata=(6, 176)
-    ),
-    "tool-output-denied": _since(_6, "toolCallId"),
-    "source-url": _since(_5, "sourceId url title providerMetadata"),
-    "source-document": _since(_5, "sourceId mediaType title filename providerMetadata"),
-    "file": _since(_5, "url mediaType providerMetadata"),
-    "reasoning-file": _since(_7, "url mediaType providerMetadata"),
-    "custom": _since(_7, "kind providerMetadata"),
-    "steering-message": _since((7, 154), "id parts"),
-    "data-*": _since(_5, "data id transient"),
-    "message-metadata": _since(_5, "messageMetadata"),
-    "finish": _since(_5, "messageMetadata", finishReason=(5, 92)),
-    "abort": _since(_5, reason=(6, 15)),
-    "error": _since(_5, "errorText"),
-}
+    part: Call
+    deltas: list[str]
+    invalid_input: bool = False
+    answered: bool = False
+    request: Call | None = None
+    """The call that requests approval for this one."""
+    denied: bool = False
+    """True if the user of the client denied it."""
+    preliminary: Result | None = None
+    """The last preliminary result."""
 
 
-def fitted(chunk: Chunk, version: int) -> Chunk | None:
-    """A chunk as any release of a major version takes it: without newer keys; None if it has no
-    such type."""
-    kind = str(chunk.get("type"))
-    known = CHUNKS.get("data-*" if kind.startswith("data-") else kind)
-    if known is None or known.since > (version, 0):
-        return None
-    return {
-        key: value
-        for key, value in chunk.items()
-        if known.keys.get(key, (version, 1)) <= (version, 0)
-    }
+class ChunkWriter(StreamWriter):
+    """Writes the chunks of one stream."""
 
-
-def adapt(chunk: Chunk, version: int) -> Chunk | None:
-    """A chunk of any version as another takes it: where nobody can be asked for leave, what was
-    refused has failed."""
-    known = fitted(chunk, version)
-    if known is None and chunk.get("type") == "tool-output-denied":
-        return {
-            "type": "tool-output-error",
-            "toolCallId": chunk.get("toolCallId"),
-            "errorText": DENIED,
-        }
-    # Without its mark a preliminary output would be taken for the last word.
-    return (
-        known
-        if known is None or "preliminary" in known or chunk.get("preliminary") is not True
-        else None
-    )
-
-
-# --- writing --------------------------------------------------------------------------------------
-
-
-class _Call:
-    """A call that is being told, and what became of it."""
-
-    __slots__ = ("answered", "asking", "broken", "early", "part", "refused", "texts")
-
-    def __init__(self, part: Call) -> None:
-        self.part = part
-        self.texts: list[str] = []
-        self.broken = False
-        self.answered = False
-        self.asking: Call | None = None
-        """The call that asks leave for this one."""
-        self.refused = False
-        """Whether the client itself refused it."""
-        self.early: Result | None = None
-        """What was given in place of the result so far."""
-
-
-class _Writer(StreamWriter):
     results = True
 
     def __init__(
@@ -214,318 +92,308 @@ class _Writer(StreamWriter):
         super().__init__(context, version)
         self.major = version or VERSIONS[0]
         self.write = write
-        self.held: dict[int, Part] = {}
-        """Texts that were opened and have nothing in them yet."""
-        self.open: dict[int, tuple[str, str]] = {}
-        """Texts and reasoning that a client has open: their kind and id."""
-        self.growing: dict[int, _Call] = {}
-        self.asking: dict[int, tuple[_Call, Call]] = {}
-        """Calls that ask leave for others: those, and which they are."""
-        self.calls: dict[str, _Call] = {}
-        self.cut: list[_Call] = []
-        """Calls that were cut off and can be read all the same."""
+        self.empty_texts: dict[int, Part] = {}
+        """Texts and reasoning that have no text yet, by slot."""
+        self.open_texts: dict[int, tuple[str, str]] = {}
+        """Kind and id of the texts and reasoning that are open in the client."""
+        self.open_calls: dict[int, _CallState] = {}
+        self.open_requests: dict[int, tuple[_CallState, Call]] = {}
+        """Approval requests whose input is open, and the calls they are about."""
+        self.calls: dict[str, _CallState] = {}
+        self.cut_calls: list[_CallState] = []
+        """Calls that were cut off although their input is valid."""
         self.counts = {"text": 0, "reasoning": 0}
-        self.stepped = False
-        self.answered = False
-        """Whether results of functions came since the assistant spoke."""
+        self.in_step = False
+        self.has_results = False
+        """True after results of functions: the next part starts a step."""
         self.stop: str | None = None
 
-    def _said(self, *chunks: Chunk) -> list[Chunk]:
-        return [known for chunk in chunks if (known := fitted(chunk, self.major)) is not None]
+    def _fit(self, *chunks: Chunk) -> list[Chunk]:
+        """The chunks as the client's version accepts them."""
+        fitted = (fit_chunk(chunk, self.major) for chunk in chunks)
+        return [chunk for chunk in fitted if chunk is not None]
+
+    # --- message and steps ---
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        self.envelope(self.write)
-        one = self.settings.get("id")
-        return [
-            (
-                {"type": "start", "messageId": one}
-                if isinstance(one, str) and one
-                else {"type": "start"}
-            )
-        ]
+        self.envelope(self.write)  # reports the settings that the stream cannot hold
+        message_id = self.settings.get("id")
+        start: Chunk = {"type": "start"}
+        if isinstance(message_id, str) and message_id:
+            start["messageId"] = message_id
+        return [start]
 
-    def _spoken(self) -> list[Chunk]:
-        """The step in which something is about to be said."""
-        if self.stepped and not self.answered:
+    def _start_step(self) -> list[Chunk]:
+        """Start a step if the next part needs one."""
+        if self.in_step and not self.has_results:
             return []
-        before: list[Chunk] = [*self._closed(), {"type": "finish-step"}] if self.stepped else []
-        self.stepped, self.answered = True, False
-        return [*before, {"type": "start-step"}]
+        out: list[Chunk] = [*self._end_texts(), {"type": "finish-step"}] if self.in_step else []
+        self.in_step, self.has_results = True, False
+        return [*out, {"type": "start-step"}]
 
-    def _closed(self) -> list[Chunk]:
-        """The ends of all texts; those that go on after all are opened anew."""
+    def _end_texts(self) -> list[Chunk]:
+        """End all texts; one that goes on is started again under a new id."""
         out: list[Chunk] = []
-        for slot, (kind, one) in self.open.items():
-            self.held[slot] = Text("") if kind == "text" else Reasoning("")
-            out.append({"type": f"{kind}-end", "id": one})
-        self.open.clear()
+        for slot, (kind, text_id) in self.open_texts.items():
+            self.empty_texts[slot] = Text("") if kind == "text" else Reasoning("")
+            out.append({"type": f"{kind}-end", "id": text_id})
+        self.open_texts.clear()
         return out
+
+    # --- parts ---
 
     def start(self, event: PartStart) -> list[Chunk]:
         part = event.part
+        if isinstance(part, Call):
+            return self._start_call(event.slot, part)
         if isinstance(part, Text):
-            self.held[event.slot] = part
+            self.empty_texts[event.slot] = part
             return []
-        if not isinstance(part, Call):
-            return self._opened(event.slot, part)
-        if part.approval_for is not None and self._knows({"type": "tool-approval-request"}):
-            known = self.calls.get(part.approval_for)
-            if known is not None and not (
-                known.answered
-                or known.broken
-                or known in self.growing.values()
-                or known in self.cut
-            ):
-                self.context.report_loss(part, ASKED)
-                self.asking[event.slot] = (known, part)
+        return self._start_text(event.slot, part)
+
+    def _start_text(self, slot: int, part: Part) -> list[Chunk]:
+        block = write_content(part, self.context, "assistant")
+        if block is None:
+            return []
+        kind = str(block["type"])
+        index = self.counts[kind]
+        text_id = reasoning_id(index) if kind == "reasoning" else f"text-{index}"
+        self.counts[kind] += 1
+        out = self._start_step()
+        self.open_texts[slot] = (kind, text_id)
+        return [*out, {"type": f"{kind}-start", "id": text_id}]
+
+    def delta(self, event: PartDelta) -> list[Chunk]:
+        slot, text = event.slot, event.text
+        open_text = self.open_texts.get(slot)
+        if open_text is not None:
+            return [{"type": f"{open_text[0]}-delta", "id": open_text[1], "delta": text}]
+        call = self.open_calls.get(slot)
+        if call is not None:
+            call.deltas.append(text)
+            call_id = call.part.id
+            return [{"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}]
+        if slot not in self.empty_texts or not text:
+            return []
+        out = self._start_text(slot, with_text(self.empty_texts.pop(slot), text))
+        return [*out, *self.delta(event)] if slot in self.open_texts else out
+
+    def again(self, slot: int) -> Callable[[str], object] | None:
+        call = self.open_calls.get(slot)
+        if call is not None:
+            return call.deltas.append
+        return bool if slot in self.open_texts else None
+
+    def end(self, event: PartEnd) -> list[Chunk]:
+        slot = event.slot
+        call = self.open_calls.pop(slot, None)
+        if call is not None:
+            text = event.whole if event.whole is not None else "".join(call.deltas)
+            call.deltas = []
+            call.part = replace(call.part, args=LazyJson(text))
+            if event.cut and not call.part.args.broken:
+                self.cut_calls.append(call)
                 return []
-            if known is None and stands_in(part):
-                self.context.report_loss(part, ASKED)
-                part = self._grows(event.slot, stood_in(part), part)
-                return [*self._spoken(), self._begun(part)]
-        self._grows(event.slot, part)
-        return [*self._spoken(), self._begun(part)]
+            return self._write_input(call)
+        if slot in self.open_requests:
+            return self._request_approval(*self.open_requests.pop(slot))
+        out: list[Chunk] = []
+        if self.empty_texts.get(slot) is not None and event.whole:
+            out = self.delta(PartDelta(slot, event.whole))
+        self.empty_texts.pop(slot, None)
+        open_text = self.open_texts.pop(slot, None)
+        if open_text is not None:
+            out.append({"type": f"{open_text[0]}-end", "id": open_text[1]})
+        return out
 
-    def _knows(self, chunk: Chunk) -> bool:
-        known = fitted(chunk, self.major)
-        return known is not None and known.keys() == chunk.keys()
+    def whole(self, event: PartComplete) -> list[Chunk]:
+        part, slot = event.part, _ONE_CHUNK_SLOT
+        if isinstance(part, Result):
+            return self._write_result(part)
+        if isinstance(part, Opaque) and part.spec is OWN_CHUNK and isinstance(part.value, dict):
+            chunks = self._fit(part.value)
+            if not chunks:
+                reason = f"version {self.major} does not have this chunk: {part.type}"
+                self.context.report_loss(part, reason)
+                return []
+            return [*self._start_step(), *chunks]
+        if isinstance(part, Reasoning):
+            return [*self._start_text(slot, part), *self.end(PartEnd(slot))]
+        block = write_content(part, self.context, "assistant")
+        if block is None:
+            return []
+        if block["type"] == "file":
+            return [*self._start_step(), block]
+        self.empty_texts[slot] = Text("")
+        return [*self.delta(PartDelta(slot, str(block["text"]))), *self.end(PartEnd(slot))]
 
-    def _grows(self, slot: int, part: Call, asking: Call | None = None) -> Call:
-        self.growing[slot] = self.calls[part.id] = call = _Call(part)
-        call.asking = asking
-        return part
+    # --- calls ---
 
-    def _begun(self, part: Call) -> Chunk:
-        ran: Object = {"providerExecuted": True} if is_hosted(part) else {}
-        return {"type": "tool-input-start", "toolCallId": part.id, "toolName": part.name, **ran}
+    def _start_call(self, slot: int, call: Call) -> list[Chunk]:
+        request: Call | None = None
+        if call.approval_for is not None and self._holds({"type": "tool-approval-request"}):
+            about = self.calls.get(call.approval_for)
+            if about is not None and self._can_wait(about):
+                self.context.report_loss(call, approvals.REQUEST_MERGED)
+                self.open_requests[slot] = (about, call)
+                return []
+            if about is None and approvals.holds_call(call):
+                self.context.report_loss(call, approvals.REQUEST_MERGED)
+                request, call = call, approvals.call_of_request(call)
+        state = _CallState(call, [], request=request)
+        self.open_calls[slot] = self.calls[call.id] = state
+        start: Chunk = {"type": "tool-input-start", "toolCallId": call.id, "toolName": call.name}
+        if is_provider_executed(call):
+            start["providerExecuted"] = True
+        return [*self._start_step(), start]
 
-    def _asked(self, call: _Call, asking: Call) -> list[Chunk]:
-        call.asking = asking
+    def _holds(self, chunk: Chunk) -> bool:
+        return holds_chunk(chunk, self.major)
+
+    def _can_wait(self, call: _CallState) -> bool:
+        """True if the input of a call is complete and the call has no result."""
+        if call.answered or call.invalid_input:
+            return False
+        return call not in self.open_calls.values() and call not in self.cut_calls
+
+    def _request_approval(self, call: _CallState, request: Call) -> list[Chunk]:
+        call.request = request
         if call.part.executor == "provider":
-            self.context.report_loss(call.part, WAITS)
-        return [
-            {"type": "tool-approval-request", "approvalId": asking.id, "toolCallId": call.part.id}
-        ]
+            self.context.report_loss(call.part, approvals.EXECUTOR_UNKNOWN)
+        ids: Chunk = {"approvalId": request.id, "toolCallId": call.part.id}
+        return [{"type": "tool-approval-request", **ids}]
 
     def resume(self, call: Call, words: Collection[str]) -> bool:
         if "granted" not in words and "refused" not in words:
             return False
-        self.calls[call.id] = held = _Call(call)
-        held.refused = "refused" in words
+        self.calls[call.id] = _CallState(call, [], denied="refused" in words)
         return True
 
-    def _opened(self, slot: int, part: Part) -> list[Chunk]:
-        block = write_said(part, self.context, "assistant")
-        if not isinstance(block, dict):
-            return []
-        kind = str(block["type"])
-        one = thought(self.counts[kind]) if kind == "reasoning" else f"text-{self.counts[kind]}"
-        self.counts[kind] += 1
-        before = self._spoken()
-        self.open[slot] = (kind, one)
-        return [*before, {"type": f"{kind}-start", "id": one}]
-
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        slot, text = event.slot, event.text
-        place = self.open.get(slot)
-        if place is not None:
-            return [{"type": f"{place[0]}-delta", "id": place[1], "delta": text}]
-        call = self.growing.get(slot)
-        if call is not None:
-            call.texts.append(text)
-            return [
-                {"type": "tool-input-delta", "toolCallId": call.part.id, "inputTextDelta": text}
-            ]
-        if slot not in self.held or not text:
-            return []
-        part = self.held.pop(slot)
-        opened = self._opened(slot, with_text(part, text))
-        return [*opened, *self.delta(event)] if slot in self.open else opened
-
-    def again(self, slot: int) -> Callable[[str], object] | None:
-        call = self.growing.get(slot)
-        return call.texts.append if call is not None else bool if slot in self.open else None
-
-    def end(self, event: PartEnd) -> list[Chunk]:
-        slot = event.slot
-        call = self.growing.pop(slot, None)
-        if call is not None:
-            text = event.whole if event.whole is not None else "".join(call.texts)
-            call.texts = []
-            call.part = replace(call.part, args=LazyJson(text))
-            if event.cut and not call.part.args.broken:
-                self.cut.append(call)
-                return []
-            return self._input(call)
-        if slot in self.asking:
-            return self._asked(*self.asking.pop(slot))
-        held = self.held.pop(slot, None)
-        if held is not None and event.whole:
-            return [
-                *self._opened(slot, with_text(held, event.whole)),
-                *self.delta(PartDelta(slot, event.whole)),
-                *self.end(PartEnd(slot)),
-            ]
-        place = self.open.pop(slot, None)
-        return [] if place is None else [{"type": f"{place[0]}-end", "id": place[1]}]
-
-    def _input(self, call: _Call) -> list[Chunk]:
-        """All of a call's input, as the part of a whole message would have it."""
-        block = write_call(call.part, None, self.context)
-        given: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
+    def _write_input(self, call: _CallState) -> list[Chunk]:
+        """The complete input of a call, as the tool part of a whole message has it."""
+        block = write_tool_part(call.part, None, self.context)
+        chunk: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
         if "providerExecuted" in block:
-            given["providerExecuted"] = True
-        if "input" in block:
-            asked = [] if call.asking is None else self._asked(call, call.asking)
-            return [{"type": "tool-input-available", **given, "input": block["input"]}, *asked]
-        call.broken = True
-        return self._refused({**given, "input": block["rawInput"], "errorText": block["errorText"]})
+            chunk["providerExecuted"] = True
+        if "input" not in block:
+            call.invalid_input = True
+            return self._reject_input(chunk, block["rawInput"], block["errorText"])
+        out: list[Chunk] = [{"type": "tool-input-available", **chunk, "input": block["input"]}]
+        if call.request is not None:
+            out += self._request_approval(call, call.request)
+        return out
 
-    def _refused(self, given: Chunk) -> list[Chunk]:
-        failed: Chunk = {
-            "type": "tool-output-error",
-            "toolCallId": given["toolCallId"],
-            "errorText": given["errorText"],
-        }
-        return self._said(
-            {"type": "tool-input-error", **given}, *((failed,) if self.major < 7 else ())
-        )
+    def _reject_input(self, call: Chunk, text: JSON, error: JSON) -> list[Chunk]:
+        rejected: Chunk = {"type": "tool-input-error", **call, "input": text, "errorText": error}
+        if self.major >= 7:
+            return self._fit(rejected)
+        failed: Chunk = {"type": "tool-output-error", "toolCallId": call["toolCallId"]}
+        return self._fit(rejected, {**failed, "errorText": error})
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
-        part = event.part
-        if isinstance(part, Result):
-            return self._result(part)
-        if isinstance(part, Opaque) and part.spec is OWN and isinstance(part.value, dict):
-            known = self._said(part.value)
-            if not known:
-                self.context.report_loss(
-                    part, f"clients of version {self.major} do not know this: {part.type}"
-                )
-            return [*self._spoken(), *known] if known else []
-        if isinstance(part, Reasoning):
-            return [*self._opened(-1, part), *self.end(PartEnd(-1))]
-        block = write_said(part, self.context, "assistant")
-        if not isinstance(block, dict):
-            return []
-        if block["type"] == "file":
-            return [*self._spoken(), block]
-        text, slot = str(block["text"]), -1
-        self.held[slot] = Text("")
-        return [*self.delta(PartDelta(slot, text)), *self.end(PartEnd(slot))]
+    # --- results ---
 
-    def _result(self, result: Result) -> list[Chunk]:
+    def _write_result(self, result: Result) -> list[Chunk]:
         call = self.calls.get(result.call_id)
-        if call is not None and result.preliminary and call.asking is not None:
-            self.context.report_loss(result, NOTE)
+        if call is not None and call.request is not None and result.preliminary:
+            self.context.report_loss(result, approvals.PRELIMINARY_OMITTED)
             return []
-        self.answered = self.answered or (result.family == "function" and self.stepped)
+        self.has_results = self.has_results or (result.family == "function" and self.in_step)
         if call is None:
-            self.context.report_loss(
-                result,
-                "a result has its place in the part of its call, which is not here:"
-                f" {describe(result)[:80]}",
-            )
+            self.context.report_loss(result, f"{approvals.NO_CALL}: {describe(result)[:80]}")
             return []
-        early = result.preliminary and not result.error
-        if early and not self._knows({"type": "tool-output-available", "preliminary": True}):
-            self.context.report_loss(
-                result, f"clients of version {self.major} take an output for the last word"
-            )
+        preliminary = result.preliminary and not result.error
+        if preliminary and not self._holds({"type": "tool-output-available", "preliminary": True}):
+            reason = f"clients of version {self.major} would take this for the final result"
+            self.context.report_loss(result, reason)
             return []
         if call.answered:
-            self.context.report_loss(
-                result, "a call has one result here: a later one takes the place of an earlier one"
-            )
-        if call.early is not None:
-            self.context.report_loss(call.early, EARLY)
-        call.early = result if early else None
-        call.answered = call.answered or not early
-        if call.refused and result.error:  # a client that refused it keeps the reason
-            self.context.report_loss(result, "of a call that was refused is told just that")
+            self.context.report_loss(result, "a second result of a call replaces the first")
+        if call.preliminary is not None:
+            self.context.report_loss(call.preliminary, approvals.PRELIMINARY_REPLACED)
+        call.preliminary = result if preliminary else None
+        call.answered = call.answered or not preliminary
+        if call.denied and result.error:  # the client has the reason
+            self.context.report_loss(result, "the text of a denied result is not sent")
             return [{"type": "tool-output-denied", "toolCallId": result.call_id}]
-        block = said(result, self.context)
+        return self._write_output(call, result)
+
+    def _write_output(self, call: _CallState, result: Result) -> list[Chunk]:
+        block = write_result(result, self.context)
         out: list[Chunk] = []
-        if call in self.cut:
-            self.cut.remove(call)
-            out = self._input(call)
-        if call.broken and "output" in block:  # an output demands an input
-            given = self.context.arguments_object(call.part)
-            out.append(
-                {
-                    "type": "tool-input-available",
-                    "toolCallId": result.call_id,
-                    "toolName": call.part.name,
-                    "input": given,
-                }
-            )
-        kind = block.pop("state")
-        ran: Object = {"providerExecuted": True} if is_hosted(result) else {}
-        return [*out, {"type": f"tool-{kind}", "toolCallId": result.call_id, **block, **ran}]
+        if call in self.cut_calls:
+            self.cut_calls.remove(call)
+            out = self._write_input(call)
+        ids: Chunk = {"toolCallId": result.call_id}
+        if call.invalid_input and "output" in block:  # an output needs an input
+            value = self.context.arguments_object(call.part)
+            name = call.part.name
+            out.append({"type": "tool-input-available", **ids, "toolName": name, "input": value})
+        chunk: Chunk = {"type": f"tool-{block.pop('state')}", **ids, **block}
+        if is_provider_executed(result):
+            chunk["providerExecuted"] = True
+        return [*out, chunk]
+
+    # --- end ---
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = event.stop
         return []
 
-    def _reason(self) -> str:
-        """Why it ended: whether tools were called is told by the calls that nobody answered."""
+    def _finish_reason(self) -> str:
+        """The finish reason; whether it is `tool-calls` depends on the calls without a result."""
         waits = any(
-            not one.answered and (one.part.executor == "client" or one.asking is not None)
-            for one in self.calls.values()
+            not call.answered and (call.part.executor == "client" or call.request is not None)
+            for call in self.calls.values()
         )
-        derived = "tool" if waits else "stop"
-        if self.stop in (None, *PLAIN):
-            return FINISH_REASON_TO_WIRE[derived]
-        word = write_finish_reason(
-            Message("assistant", (), self.stop),
+        implied = FINISH_REASON_TO_WIRE["tool" if waits else "stop"]
+        if self.stop in (None, *IMPLIED_REASONS):
+            return implied
+        reason = write_finish_reason(
+            Message("assistant", (), stop=self.stop, source=Source(path=_FINISH_PATH)),
             FINISH_REASON_TO_WIRE,
             FINISH_REASON_FROM_WIRE,
             self.context,
         )
-        if word is None or FINISH_REASON_FROM_WIRE[word] in PLAIN:
-            return FINISH_REASON_TO_WIRE[derived]
-        if "finishReason" not in (
-            fitted({"type": "finish", "finishReason": word}, self.major) or {}
-        ):
-            self.context.report_loss(
-                (),
-                f"clients of version {self.major} are not told why the model stopped:"
-                f" `{self.stop}`",
-            )
-        return word
+        if reason is None or FINISH_REASON_FROM_WIRE[reason] in IMPLIED_REASONS:
+            return implied
+        if not self._holds({"type": "finish", "finishReason": reason}):
+            loss = f"version {self.major} has no field for the finish reason: {self.stop}"
+            self.context.report_loss(_FINISH_PATH, loss)
+        return reason
 
     def close(self) -> list[Chunk]:
         self.envelope(self.write)
-        rest = [chunk for call in self.cut for chunk in self._input(call)]
-        rest += self._closed()
-        stepped: list[Chunk] = [{"type": "finish-step"}] if self.stepped else []
-        return [*rest, *stepped, *self._said({"type": "finish", "finishReason": self._reason()})]
+        out = [chunk for call in self.cut_calls for chunk in self._write_input(call)]
+        out += self._end_texts()
+        if self.in_step:
+            out.append({"type": "finish-step"})
+        return [*out, *self._fit({"type": "finish", "finishReason": self._finish_reason()})]
 
     def fault(self, event: StreamError) -> list[Chunk]:
         out: list[Chunk] = []
-        for call in self.cut:
-            named: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
-            out += self._refused({**named, "input": call.part.args.text, "errorText": CUT_OFF})
-        self.cut = []
-        out += self._closed()
+        for call in self.cut_calls:
+            chunk: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
+            out += self._reject_input(chunk, call.part.args.text, CUT_OFF)
+        self.cut_calls = []
+        out += self._end_texts()
         if event.code == "abort":
-            return [*out, *self._said({"type": "abort", "reason": event.message})]
+            return [*out, *self._fit({"type": "abort", "reason": event.message})]
         return [*out, {"type": "error", "errorText": event.message}]
 
 
-def stream(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
-    """How this wire streams, by the tables of its bodies."""
-    headers = {
-        "cache-control": "no-cache",
-        "x-vercel-ai-ui-message-stream": "v1",
-        "x-accel-buffering": "no",
-    }
+def stream_spec(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
+    """How this wire streams; `write` writes its bodies."""
     return StreamSpec(
-        ChunkReader,
-        partial(_Writer, write),
-        data_sse,
-        DONE,
-        headers=headers,
+        reader=ChunkReader,
+        writer=partial(ChunkWriter, write),
+        frame=data_sse,
+        tail=DONE,
+        headers={
+            "cache-control": "no-cache",
+            "x-vercel-ai-ui-message-stream": "v1",
+            "x-accel-buffering": "no",
+        },
         versions=VERSIONS,
-        adapt=adapt,
+        adapt=adapt_chunk,
     )

@@ -1,7 +1,7 @@
-"""AI SDK: a conversation written as UI messages.
+"""AI SDK: write a conversation as UI messages.
 
-A result goes into the part of its call, wherever it stood; the turns of one run share a message.
-What this wire sent goes back as it came, with the edits where they stand.
+A result goes into the part of its call, wherever it was; the turns of one run share a message. What
+was read from this wire goes back verbatim, with edits in place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import IdMap
 from toolwire.conversation.json import JSON, Object, get, patch, put
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
     Call,
@@ -24,449 +23,311 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.ai_sdk.result_content import NAME
+from toolwire.wires.ai_sdk import approvals
+from toolwire.wires.ai_sdk.blocks import NAME, report_misplaced, write_reasoning, write_text
+from toolwire.wires.ai_sdk.tool_parts import (
+    complete_input,
+    is_tool_part,
+    read_tool_part,
+    reports_invalid_input,
+    write_edited_result,
+    write_tool_part,
+)
 from toolwire.wires.ai_sdk.ui_messages import (
     ROLES,
     STEP,
-    UNREADABLE_OUTPUT,
-    is_tool,
     read_message,
-    read_result,
-    read_run,
-    read_tool,
-    said,
-    unread,
-    whole,
+    read_response_message,
     write_file,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, patch_block, require_object
 
 
-def write_call(call: Call, result: Result | None, context: EncodeContext) -> Object:
-    """A call of another wire, with its result, as a tool part."""
-    out: Object = {
-        "type": f"tool-{context.name(call.name)}",
-        "toolCallId": context.call_id(call),
-        "state": "input-available",
-    }
-    args = (
-        LazyJson(context.arguments_text(call))
-        if context.reverse_map.forms and call.args.text
-        else call.args
-    )
-    if args.broken and call.family != "custom" and (result is None or context.is_error(result)):
-        # Unfinished input has a field of its own, but only where there is no output for it.
-        given: Object = {"state": "input-streaming", "rawInput": args.text}
-        if context.kind == "response":  # nothing more will come, and whoever reads it must not wait
-            given = {"state": "output-error", "rawInput": args.text, "errorText": UNREADABLE_OUTPUT}
-    else:
-        value = args.value if call.family != "custom" else None
-        given = {"input": context.arguments_object(call) if value is None else value}
-    if is_hosted(call):
-        given["providerExecuted"] = True
-    return {**out, **given, **(said(result, context) if result is not None else {})}
+def write_content(part: Part, context: EncodeContext, role: Role) -> Object | None:
+    """Text, media or reasoning as a block; None if a message of the role cannot hold the part.
 
-
-ASKED = "it is told as the approval of the call that it asks leave for"
-VERDICT = "it is told in the approval of the call that leave was asked for"
-NOTE = "a note in place of a result; here the call waits for leave"
-EARLY = "a note in place of a result, which came later"
-WAITS = "here it waits for leave; nothing says where it will run"
-_YES = ("approved", "confirmed")
-"""The words under which wires say that leave was given."""
-
-
-def stands_in(call: Call) -> bool:
-    """Whether a call that asks leave is also all that is said of the call it is about: its name and
-    arguments are that one's."""
-    return call.approval_for is not None and call.family == "tool-approval"
-
-
-def stood_in(call: Call) -> Call:
-    """The call that such a one is about."""
-    return replace(call, id=call.approval_for or call.id, approval_for=None, family="function")
-
-
-def said_of(verdict: Result | None) -> tuple[bool | None, str | None]:
-    """Whether leave was given, and why."""
-    said = verdict.output if verdict is not None and isinstance(verdict.output, dict) else {}
-    given = next((said[key] for key in _YES if isinstance(said.get(key), bool)), None)
-    reason = said.get("reason")
-    return given if isinstance(given, bool) else None, reason if isinstance(reason, str) else None
-
-
-def is_hosted(part: Call | Result) -> bool:
-    """Whether the model's provider ran it. A function that is answered in an answer ran on the
-    server, as tools here do."""
-    return part.executor == "provider" and part.family != "function"
-
-
-def write_said(part: Part, context: EncodeContext, role: Role) -> JSON:
-    """Text, media or reasoning of another wire; None if it cannot stand in a message of
-    this role.
+    A response is the message that a client has after the stream, so its texts are marked as done.
     """
     match part:
         case Text():
-            if part.refusal:
+            if part.refusal:  # a response of only text and calls is written without lowering
                 context.report_loss(part, "a refusal is sent as plain text")
-            return _ended({"type": "text", "text": part.text}, context) if part.text else None
+            if not part.text:
+                return None
+            block = write_text(part, context)
         case Media() if role != "system":
             block = write_file(part, context)
             if context.kind == "response" and "filename" in block:
-                context.report_loss(part, "a file in an answer has no name here")
+                context.report_loss(part, "a file in a response has no name")
                 del block["filename"]
-            return _ended(block, context) if block["type"] == "text" else block
         case Reasoning(hidden=None) if role == "assistant":
-            return _ended({"type": "reasoning", "text": part.text}, context)
-    context.report_loss(
-        part, f"a message of the {role} cannot hold this here: {describe(part)[:80]}"
-    )
-    return None
+            block = write_reasoning(part, context)
+        case _:
+            report_misplaced(part, f"a message of role {role}", context)
+            return None
+    if context.kind == "response" and block["type"] != "file":
+        block["state"] = "done"
+    return block
 
 
-def _ended(block: Object, context: EncodeContext) -> Object:
-    """An answer is what a client has when the stream of it is over: its texts say so."""
-    return {**block, "state": "done"} if context.kind == "response" else block
+def reasoning_id(index: int) -> str:
+    """The id of the nth reasoning part of a response; clients of version 6 and later keep it."""
+    return f"reasoning-{index}"
 
 
-def thought(n: int) -> str:
-    """The id of the nth reasoning of an answer, which newer clients keep."""
-    return f"reasoning-{n}"
-
-
-class History:
-    """A conversation as UI messages: results go to their calls, turns of one run share a
-    message.
-    """
+class UiWriter:
+    """Writes the messages of a conversation as UI messages."""
 
     def __init__(self, conversation: Conversation, context: EncodeContext) -> None:
-        self.answers: dict[int, Result] = {}
-        here = {
-            part.path: part
-            for part in conversation.calls()
-            if isinstance(part.spec, Block) and part.spec.answer is not None
-        }
-        for pair in conversation.pairs():
-            if pair.result is not None:
-                spec = pair.result.spec
-                # A result that still stands in the part of a call is that call's, whatever the ids
-                # say.
-                own = (
-                    here.get(pair.result.path)
-                    if isinstance(spec, Block) and spec.read is read_result
-                    else None
-                )
-                call = own or pair.call
-                if call is not None:
-                    self.answers[id(call)] = pair.result
-        self.asks: dict[int, Call] = {}
-        """The calls that wait for leave, by identity, each with the one that asks for it."""
-        self.asking: set[int] = set()
-        """Those that ask."""
-        self.dropped: dict[int, str] = {}
-        """Results that have no place of their own here, and why."""
-        self._approvals(conversation)
-        self.paired = {id(result) for result in self.answers.values()}
+        self.calls = approvals.CallIndex(conversation)
         self.source = conversation.source.body if conversation.wire == NAME else None
+        self.read = read_response_message if conversation.kind == "response" else read_message
         self.kind = conversation.kind
         self.context = context
-        self.plain = EncodeContext(NAME, context.kind, ids=None, names={}, home=IdMap())
+        self.unmapped = EncodeContext(NAME, context.kind, ids=None, names={}, home=IdMap())
+        """Writes parts as they were read: with their ids and names."""
         self.out: list[JSON] = []
         self.run: list[JSON] = []
-        self.answered = False
-        self.thoughts = 0
-        self.taken = {
+        """The blocks of the assistant message in progress."""
+        self.has_results = False
+        """True if the run has results since the last block: the next block starts a step."""
+        self.reasoning_count = 0
+        self.message_ids = {
             str(get(self.source, (*message.path, "id"))) for message in conversation.messages
         }
 
-    def _approvals(self, conversation: Conversation) -> None:
-        """Find out which calls ask leave for which, and which results are none."""
-        calls = conversation.calls()
-        newest: dict[str, Call] = {}
-        for call in calls:
-            about = newest.get(call.approval_for) if call.approval_for else None
-            if call.approval_for and about is None:
-                about = next(
-                    (
-                        one
-                        for one in calls
-                        if one.id == call.approval_for and one.approval_for is None
-                    ),
-                    None,
-                )
-            if about is not None:
-                self.asks[id(about)] = call
-                self.asking.add(id(call))
-            if about is not None or stands_in(call):
-                verdict = self.answers.get(id(call))
-                self.dropped |= {} if verdict is None else {id(verdict): VERDICT}
-            newest[call.id] = call
-        early = {key: result for key, result in self.answers.items() if result.preliminary}
-        for key, result in early.items():
-            if key in self.asks:
-                self.dropped[id(result)] = NOTE
-                del self.answers[key]
-        for pair in conversation.pairs() if early else ():
-            call_of = (
-                newest.get(pair.result.call_id)
-                if pair.call is None and pair.result is not None
-                else None
-            )
-            if call_of is not None and pair.result is not None and id(call_of) in early:
-                self.dropped.setdefault(id(early[id(call_of)]), EARLY)
-                self.answers[id(call_of)] = pair.result
-
     def write(self, messages: tuple[Message, ...]) -> list[JSON]:
-        """The list of messages."""
-        i = 0
-        while i < len(messages):
-            n = i + 1
-            base = self._base(messages[i])
+        """The UI messages. Those that were read from one UI message become one again."""
+        start = 0
+        while start < len(messages):
+            end = start + 1
+            base = self._source_message(messages[start])
             while (
                 base is not None
-                and n < len(messages)
-                and self._base(messages[n]) is base
-                and messages[n].path == messages[i].path
+                and end < len(messages)
+                and messages[end].path == messages[start].path
+                and self._source_message(messages[end]) is base
             ):
-                n += 1
-            self._group(messages[i:n], base)
-            i = n
-        self._close()
+                end += 1
+            self._write_group(messages[start:end], base)
+            start = end
+        self._close_run()
         return self.out
 
-    def _base(self, message: Message) -> Object | None:
-        """The UI message that a message of this wire was read from, if all its parts still stand
-        there."""
+    def _source_message(self, message: Message) -> Object | None:
+        """The UI message that a message was read from, if it still holds all of its parts."""
         if message.wire != NAME:
             return None
-        raw = (
-            message.raw
-            if not isinstance(message.raw, UnsetType)
-            else get(self.source, message.path)
-        )
+        raw = message.raw
+        if isinstance(raw, UnsetType):
+            raw = get(self.source, message.path)
         if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list):
             return None
-        skip = len(message.path)
-        here = all(
-            get(raw, part.path[skip:]) == part.raw
-            for part in message.parts
-            if not isinstance(part.raw, UnsetType)
-        )
-        return raw if here else None
+        depth = len(message.path)
+        for part in message.parts:
+            if not isinstance(part.raw, UnsetType) and get(raw, part.path[depth:]) != part.raw:
+                return None
+        return raw
 
-    def _group(self, group: tuple[Message, ...], base: Object | None) -> None:
-        for part in (part for message in group for part in message.parts):
-            if id(part) in self.dropped:
-                self.context.report_loss(part, self.dropped[id(part)])
-            elif isinstance(part, Result) and id(part) not in self.paired:
-                self.context.report_loss(
-                    part,
-                    "a result has its place in the part of its call, which is not here:"
-                    f" {describe(part)[:80]}",
-                )
+    def _write_group(self, group: tuple[Message, ...], base: Object | None) -> None:
+        """Write messages that were read from the UI message `base`, or one message of none."""
+        for message in group:
+            self._report_results_without_place(message)
         if base is None:
-            self._turn(group[0])
+            self._write_new(group[0])
             return
-        self._close()
-        kept = self._kept(group, base)
-        if not isinstance(kept, UnsetType):
-            self.out.append(kept)
+        self._close_run()
+        patched = self._patch_message(group, base)
+        if not isinstance(patched, UnsetType):
+            self.out.append(patched)
             return
         role = ROLES.get(str(base.get("role")), "user")
-        blocks = [block for message in group for block in self._blocks(message, role, base)]
+        blocks = [block for message in group for block in self._write_blocks(message, role, base)]
         if blocks:
             self.out.append({**base, "parts": blocks})
 
-    def _kept(self, group: tuple[Message, ...], base: Object) -> JSON | UnsetType:
-        """The message as it came, with edits where they stand and results put into their calls."""
+    def _report_results_without_place(self, message: Message) -> None:
+        for part in message.parts:
+            if not isinstance(part, Result):
+                continue
+            reason = self.calls.omission_reason(part)
+            if reason is not None:
+                self.context.report_loss(part, reason)
+            elif not self.calls.is_placed(part):
+                self.context.report_loss(part, f"{approvals.NO_CALL}: {describe(part)[:80]}")
+
+    # --- messages of this wire ---
+
+    def _patch_message(self, group: tuple[Message, ...], base: Object) -> JSON | UnsetType:
+        """The UI message with edits in place; UNSET if parts were added, removed or moved."""
         path = group[0].path
-        read = read_run if self.kind == "response" else read_message
-        before = [
-            part
-            for message in read(base, path)
-            for part in message.parts
-            if not isinstance(part, Result)
-        ]
-        now = [part for message in group for part in message.parts if not isinstance(part, Result)]
-        if [part.path for part in before] != [part.path for part in now]:
+        original = [part.path for message in self.read(base, path) for part in _content(message)]
+        parts = [part for message in group for part in _content(message)]
+        if original != [part.path for part in parts]:
             return UNSET
         out: JSON = base
-        for part in now:
-            where = part.path[len(path) :]
-            block = self._block(part, get(out, where))
+        for part in parts:
+            block_path = part.path[len(path) :]
+            block = self._patch_block(part, get(out, block_path))
             if isinstance(block, UnsetType):
                 return UNSET
-            out = put(out, where, block)
+            out = put(out, block_path, block)
         return out
 
-    def _block(self, part: Part, now: JSON | UnsetType) -> JSON | UnsetType:
-        """A block of this wire as it is now; UNSET if an edit made something else of it."""
-        if isinstance(now, UnsetType):
+    def _patch_block(self, part: Part, block: JSON | UnsetType) -> JSON | UnsetType:
+        """A block with the edit of its part; UNSET if the edit changed the type of the part."""
+        if isinstance(block, UnsetType):
             return UNSET
-        if not isinstance(part, Call):
-            return patch_block(part, self.context, now)
-        spec, result = part.spec, self.answers.get(id(part))
-        if (
-            not isinstance(spec, Block)
-            or spec.write is None
-            or not isinstance(now, dict)
-            or not is_tool(now)
-        ):
-            return UNSET
-        was, *had = read_tool(now, part.path)
-        if self.kind == "response" and unread(now):
-            had = []
-        same = (
-            result is None
-            if not had
-            else result is not None and result.original is None and result.path == part.path
-        )
-        if (
-            same
-            and part.original is None
-            and (self.context.call_id(part), self.context.name(part.name)) == (part.id, part.name)
-        ):
-            return now
-        if isinstance(was, Call) and not was.id:
-            was = replace(was, id=part.id)  # an id that was made here is not sent back
-        new = {
-            **require_object(spec.write(part, self.context)),
-            **(_answer(result, self.context) if result is not None else {}),
-        }
-        if result is None:
-            new["state"] = "input-available" if had else now.get("state")
-        elif not had and "approval" in now and get(now, ("approval", "approved")) is not True:
-            self.context.report_loss(
-                (*part.path, "approval"),
-                "an approval that was not given cannot stand beside a result",
-            )
-            now = {key: value for key, value in now.items() if key != "approval"}
-        old = {
-            **require_object(spec.write(was, self.plain)),
-            **(_answer(had[0], self.plain) if had else {"state": now.get("state")}),
-        }
-        made = patch(now, old, new)
-        return whole(made) if isinstance(made, dict) else made
+        if isinstance(part, Call):
+            return self._patch_tool_part(part, block)
+        return patch_block(part, self.context, block)
 
-    def _turn(self, message: Message) -> None:
-        """A message of another wire, or one that was made anew."""
-        blocks = self._blocks(
-            message, "assistant" if message.role == "tool" else message.role, None
+    def _patch_tool_part(self, call: Call, block: JSON) -> JSON | UnsetType:
+        spec, result = call.spec, self.calls.result(call)
+        if not isinstance(spec, Block) or spec.write is None:
+            return UNSET
+        if not isinstance(block, dict) or not is_tool_part(block):
+            return UNSET
+        original, *original_results = read_tool_part(block, call.path)
+        if self.kind == "response" and reports_invalid_input(block):
+            original_results = []
+        if self._is_unchanged(call, result, has_result=bool(original_results)):
+            return block
+        if isinstance(original, Call) and not original.id:
+            original = replace(original, id=call.id)  # a minted id is not written
+        old = require_object(spec.write(original, self.unmapped))
+        new = require_object(spec.write(call, self.context))
+        if original_results:
+            old |= write_edited_result(original_results[0], self.unmapped)
+        else:
+            old["state"] = block.get("state")
+        if result is not None:
+            new |= write_edited_result(result, self.context)
+            approved = get(block, ("approval", "approved"))
+            if not original_results and "approval" in block and approved is not True:
+                self.context.report_loss((*call.path, "approval"), approvals.NOT_GRANTED)
+                block = {key: value for key, value in block.items() if key != "approval"}
+        else:
+            new["state"] = "input-available" if original_results else block.get("state")
+        patched = patch(block, old, new)
+        return complete_input(patched) if isinstance(patched, dict) else patched
+
+    def _is_unchanged(self, call: Call, result: Result | None, *, has_result: bool) -> bool:
+        """True if neither the call of a tool part nor its result was edited or renamed."""
+        if (result is not None) != has_result:
+            return False
+        if result is not None and (result.original is not None or result.path != call.path):
+            return False
+        return (
+            call.original is None
+            and self.context.call_id(call) == call.id
+            and self.context.name(call.name) == call.name
         )
-        if any(isinstance(part, Result) and id(part) not in self.dropped for part in message.parts):
-            self.answered = True
-        if message.role in ("assistant", "tool"):
-            # Two messages of the assistant with no result between them are one turn, so one step.
-            again = self.run and not self.answered
-            self.run += blocks[1:] if again else blocks
-            self.answered = self.answered and not blocks
+
+    # --- other messages ---
+
+    def _write_new(self, message: Message) -> None:
+        """Write a message of another wire, or one whose UI message is gone."""
+        role: Role = "assistant" if message.role == "tool" else message.role
+        blocks = self._write_blocks(message, role, None)
+        if any(
+            isinstance(part, Result) and not self.calls.omission_reason(part)
+            for part in message.parts
+        ):
+            self.has_results = True
+        if role == "assistant":
+            # Two assistant messages with no result in between are one turn, so one step.
+            same_step = self.run and not self.has_results
+            self.run += blocks[1:] if same_step else blocks
+            self.has_results = self.has_results and not blocks
         elif blocks:
-            self._close()
-            self.out.append({"id": self._id(), "role": message.role, "parts": blocks})
+            self._close_run()
+            self.out.append({"id": self._new_id(), "role": role, "parts": blocks})
 
-    def _blocks(self, message: Message, role: Role, base: Object | None) -> list[JSON]:
+    def _write_blocks(self, message: Message, role: Role, base: Object | None) -> list[JSON]:
+        """The blocks of a message. Results are not among them: they are in the parts of calls."""
         blocks: list[JSON] = []
-        answered = False
+        has_results = False
         for part in message.parts:
             if isinstance(part, Result):
-                if id(part) in self.dropped:
-                    continue
-                answered = self.context.kind == "response" and (
-                    answered or (part.family == "function" and bool(blocks))
-                )
+                if not self.calls.omission_reason(part) and self.context.kind == "response":
+                    has_results = has_results or (part.family == "function" and bool(blocks))
                 continue
             if message.role == "user" and role == "assistant":
-                self.context.report_loss(
-                    part, "a user's words in the middle of a run that was changed"
-                )
+                self.context.report_loss(part, "a user message in the middle of an edited run")
                 continue
             raw = get(base, part.path[len(message.path) :]) if base is not None else UNSET
-            block = self._block(part, raw) if not isinstance(raw, UnsetType) else UNSET
+            block = self._patch_block(part, raw)
             if isinstance(block, UnsetType):
-                block = self._foreign(part, role)
+                block = self._write_part(part, role)
             if block is not None:
-                blocks += [STEP, block] if answered and base is None else [block]
-                answered = False
+                blocks += [STEP, block] if has_results and base is None else [block]
+                has_results = False
         return [STEP, *blocks] if blocks and message.role == "assistant" else blocks
 
-    def _foreign(self, part: Part, role: Role) -> JSON:
-        """A part of another wire; None if it cannot stand in a message of this role."""
+    def _write_part(self, part: Part, role: Role) -> Object | None:
+        """A part of another wire as a block; None if it has no block."""
         if isinstance(part, Call) and role == "assistant":
-            return self._tool(part)
-        block = write_said(part, self.context, role)
-        if (
-            isinstance(block, dict)
-            and block["type"] == "reasoning"
-            and self.context.kind == "response"
-        ):
-            block["id"] = thought(self.thoughts)
-            self.thoughts += 1
+            return self._write_tool_part(part)
+        block = write_content(part, self.context, role)
+        if block is not None and block["type"] == "reasoning" and self.context.kind == "response":
+            block["id"] = reasoning_id(self.reasoning_count)
+            self.reasoning_count += 1
         return block
 
-    def _tool(self, call: Call) -> JSON:
-        """A call with its result and its approval; None if it is itself the question for one."""
-        asking, result = self.asks.get(id(call)), self.answers.get(id(call))
-        if id(call) in self.asking or stands_in(call):
-            self.context.report_loss(call, ASKED)
-            if id(call) in self.asking:
-                return None
-            call, asking, result = stood_in(call), call, None
-        block = write_call(call, result, self.context)
-        return (
-            block
-            if asking is None or "input" not in block
-            else self._approved(block, call, asking, result)
-        )
+    def _write_tool_part(self, call: Call) -> Object | None:
+        """A call with its result and approval; None if it requests the approval of another call."""
+        request, result = self.calls.request(call), self.calls.result(call)
+        if self.calls.is_request(call):
+            self.context.report_loss(call, approvals.REQUEST_MERGED)
+            return None
+        if approvals.holds_call(call):
+            self.context.report_loss(call, approvals.REQUEST_MERGED)
+            call, request, result = approvals.call_of_request(call), call, None
+        block = write_tool_part(call, result, self.context)
+        if request is None or "input" not in block:
+            return block
+        return self._add_approval(block, call, request, result)
 
-    def _approved(self, block: Object, call: Call, asking: Call, result: Result | None) -> Object:
-        verdict = self.answers.get(id(asking))
-        given, reason = said_of(verdict)
-        approval: Object = {"id": self.context.call_id(asking)}
-        if given is None:
+    def _add_approval(
+        self, block: Object, call: Call, request: Call, result: Result | None
+    ) -> Object:
+        approved, reason = approvals.read_decision(self.calls.result(request))
+        approval: Object = {"id": self.context.call_id(request)}
+        if approved is None:
             if result is not None:
-                self.context.report_loss(
-                    asking, "an approval that was not given cannot stand beside a result"
-                )
+                self.context.report_loss(request, approvals.NOT_GRANTED)
                 return block
             if call.executor == "provider":
-                self.context.report_loss(call, WAITS)
+                self.context.report_loss(call, approvals.EXECUTOR_UNKNOWN)
             return {**block, "state": "approval-requested", "approval": approval}
-        approval["approved"] = given
-        if given is False and result is not None:
+        approval["approved"] = approved
+        if result is None:
+            block["state"] = "approval-responded"
+        elif not approved:
             if not result.error:
-                self.context.report_loss(
-                    asking, "leave that was refused cannot stand beside a result"
-                )
+                self.context.report_loss(request, approvals.NOT_GRANTED)
                 return block
             reason = str(block.pop("errorText"))
             block["state"] = "output-denied"
-        approval |= {} if reason is None else {"reason": reason}
-        return {
-            **block,
-            **({} if result is not None else {"state": "approval-responded"}),
-            "approval": approval,
-        }
+        if reason is not None:
+            approval["reason"] = reason
+        return {**block, "approval": approval}
 
-    def _id(self) -> str:
-        made = f"msg-{len(self.out)}"
-        while made in self.taken:
-            made += "-"
-        self.taken.add(made)
-        return made
+    def _new_id(self) -> str:
+        message_id = f"msg-{len(self.out)}"
+        while message_id in self.message_ids:
+            message_id += "-"
+        self.message_ids.add(message_id)
+        return message_id
 
-    def _close(self) -> None:
+    def _close_run(self) -> None:
         if self.run:
-            self.out.append({"id": self._id(), "role": "assistant", "parts": self.run})
+            self.out.append({"id": self._new_id(), "role": "assistant", "parts": self.run})
             self.run = []
 
 
-def _answer(result: Part, context: EncodeContext) -> Object:
-    """The result's fields: by its own row if a tool part of this wire held it."""
-    assert isinstance(result, Result)
-    spec = result.spec
-    if isinstance(spec, Block) and spec.read is read_result and spec.write is not None:
-        written = spec.write(result, context)
-        assert isinstance(written, dict)
-        return {key: value for key, value in written.items() if key != "toolCallId"}
-    return said(result, context)
+def _content(message: Message) -> list[Part]:
+    """The parts of a message that have a block of their own: all but results."""
+    return [part for part in message.parts if not isinstance(part, Result)]

@@ -1,0 +1,125 @@
+"""AI SDK: readers and writers that UI messages, model messages and tool results share."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Media,
+    Part,
+    Reasoning,
+    Source,
+    Text,
+    describe,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.specs import Block, require_string, text_or_none
+
+NAME = "ai-sdk"
+DENIED = "Tool call execution denied."
+"""The SDK's own text for a denied call without a reason."""
+_WILDCARDS = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
+
+
+# --- text and reasoning ---------------------------------------------------------------------------
+
+
+def read_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Text(require_string(block["text"]), source=Source(block, path, spec))
+
+
+def write_text(part: Text, context: EncodeContext) -> Object:
+    return {"type": "text", "text": part.text}
+
+
+def read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Reasoning(require_string(block["text"]), source=Source(block, path, spec))
+
+
+def write_reasoning(part: Reasoning, context: EncodeContext) -> Object:
+    return {"type": "reasoning", "text": part.text}
+
+
+# --- media ----------------------------------------------------------------------------------------
+
+
+def media_type(value: JSON) -> str | None:
+    """The media type if it is complete; `image` and `image/*` name only the kind."""
+    return value if isinstance(value, str) and "/" in value and not value.endswith("/*") else None
+
+
+def read_media_header(block: Object, path: JsonPath, spec: Block) -> Media:
+    """A medium without its content: kind, media type and file name."""
+    mime = block.get("mediaType")
+    return Media(
+        "image" if spec.name.startswith("image") else kind_by(text_or_none(mime)),
+        media_type(mime),
+        name=text_or_none(block.get("filename")),
+        source=Source(block, path, spec),
+    )
+
+
+def with_url(media: Media, url: str) -> Media:
+    """The medium with a URL, or with the data that a `data:` URL holds."""
+    content = split_data_url(url)
+    if content is None:
+        return replace(media, url=url)
+    return replace(media, data=content[1], mime=media.mime or content[0])
+
+
+def media_address(media: Media, context: EncodeContext) -> tuple[str, str] | None:
+    """The URL and media type of a medium.
+
+    None if it has neither data nor URL; that is reported.
+    """
+    url, mime = data_url(media), mime_of(media)
+    if media.text is not None:
+        context.report_loss(media, "a text document is sent as a file with its bytes")
+        mime = mime or "text/plain"
+        content = b64encode(media.text.encode("utf-8", "surrogatepass")).decode()
+        url = f"data:{mime};base64,{content}"
+    if url is None:
+        context.report_loss(media, f"{media.kind} without data or URL; it is named in text")
+        return None
+    if mime is None and media.kind == "file":
+        context.report_loss(media, "a file needs a media type; application/octet-stream is sent")
+    return url, mime or _WILDCARDS.get(media.kind, "application/octet-stream")
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def executor_of(spec: Block) -> Executor:
+    """Who runs the tool of a call or result with this spec."""
+    return "provider" if spec.executor == "provider" else "client"
+
+
+def restore_arguments(call: Call, context: EncodeContext) -> LazyJson:
+    """The arguments of a call, as they were before an earlier encoding put them under `_raw`."""
+    if context.reverse_map.forms and call.args.text:
+        return LazyJson(context.arguments_text(call))
+    return call.args
+
+
+def write_input(call: Call, arguments: LazyJson, context: EncodeContext) -> JSON:
+    """The `input` of a call: any JSON value; free text and broken JSON are put in an object."""
+    value = None if call.family == "custom" else arguments.value
+    return context.arguments_object(call) if value is None else value
+
+
+# --- parts without a place ------------------------------------------------------------------------
+
+
+def report_misplaced(part: Part, place: str, context: EncodeContext) -> None:
+    """Report a part that an edit put where this wire cannot hold it.
+
+    Parts of other wires do not get here: lowering has adapted them.
+    """
+    context.report_loss(part, f"{place} cannot hold this: {describe(part)[:80]}")
