@@ -6,7 +6,7 @@ from __future__ import annotations
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, get
 from toolwire.lint import Repaired, check, repair
-from toolwire.lint.examples.chat import USER, asks, call, told
+from toolwire.lint.examples.chat import USER, assistant, tool_call, tool_message
 
 MINE = {f"TW{number:03d}" for number in range(1, 20)}
 WIRES = ("openai-chat", "anthropic", "bedrock", "openai-responses", "mistral", "gemini")
@@ -21,8 +21,11 @@ Turn = tuple[list[Asked], list[Told]]
 def _chat(turns: list[Turn]) -> JSON:
     body: list[JSON] = []
     for asked, answered in turns:
-        body += [USER, asks(*(call(one, name, f'{{"q": "{q}"}}') for one, name, q in asked))]
-        body += [told(one, text) for one, text in answered]
+        body += [
+            USER,
+            assistant(*(tool_call(one, name, f'{{"q": "{q}"}}') for one, name, q in asked)),
+        ]
+        body += [tool_message(one, text) for one, text in answered]
     return {"messages": body}
 
 

@@ -20,7 +20,7 @@ from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
-from toolwire.lint.transforms import MARK, interrupted, laid
+from toolwire.lint.transforms import MARK, interrupted_result, place_results
 
 BYTES_A_TOKEN = 4
 """The estimate that `cut` goes by: one token for so many bytes of JSON. It is cheap, and wrong by a
@@ -49,12 +49,12 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     """
     facts = _view(body, wire)
     words = None if reason is None else f"{MARK} {reason}"
-    unclear = {id(call): call for one in facts.unclear for call in one.calls}
+    unclear = {id(call): call for one in facts.ambiguous_groups for call in one.calls}
     left = [call for call in _waiting(facts) if id(call) not in unclear]
     out = _answered(
         facts,
         {
-            id(call): interrupted(call) if words is None else call.result(words, error=True)
+            id(call): interrupted_result(call) if words is None else call.result(words, error=True)
             for call in left
         },
     )
@@ -110,15 +110,15 @@ def _waiting(facts: Facts) -> list[Call]:
     turn = facts.turns[-1] if facts.turns else None
     if turn is None or not turn.last:
         return []
-    ran = {id(call) for call in facts.pretending}
-    return [call for call in turn.calls if id(call) not in facts.answer and id(call) not in ran]
+    ran = {id(call) for call in facts.server_calls_as_client}
+    return [call for call in turn.calls if id(call) not in facts.result_of and id(call) not in ran]
 
 
 def _answered(facts: Facts, given: Mapping[int, Result]) -> Encoded:
     """The history with results of calls of its last turn, by the identity of the calls, where the
     target wants them."""
-    blocks = [block for block in facts.blocks if any(id(call) in given for call in block.calls)]
-    return _written(laid(facts, blocks, given) if given else facts.conversation)
+    blocks = [block for block in facts.batches if any(id(call) in given for call in block.calls)]
+    return _written(place_results(facts, blocks, given) if given else facts.conversation)
 
 
 # --- the newest part ------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def cut(
         raise LocalError(wire, (), f"{name} is a whole number above zero, not {many!r}")
     facts = _view(body, wire)
     start = _newest(facts, many) if messages is not None else _affordable(facts, many)
-    out, first = _from(facts, max(start, facts.opening))
+    out, first = _from(facts, max(start, facts.first_index))
     if first is not None and not _begins(facts, first):
         out.losses.append(
             Loss(first.path, "a history cannot begin with this here, and there is nothing older")
@@ -162,11 +162,11 @@ def _from(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
     said = facts.conversation
     held = _held(facts)
     before: Counter[str] | None = None
-    for n in range(min(start, len(facts.messages) - 1), facts.opening, -1):
+    for n in range(min(start, len(facts.messages) - 1), facts.first_index, -1):
         if held[n] or not _begins(facts, facts.messages[n]):
             continue
         kept = _written(
-            replace(said, messages=(*facts.messages[: facts.opening], *facts.messages[n:]))
+            replace(said, messages=(*facts.messages[: facts.first_index], *facts.messages[n:]))
         )
         if before is None:
             before = Counter(finding.name for finding in find_all(facts))
@@ -176,7 +176,7 @@ def _from(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
         if after <= before:
             return kept, facts.messages[n]
     return _written(said), (
-        facts.messages[facts.opening] if facts.opening < len(facts.messages) else None
+        facts.messages[facts.first_index] if facts.first_index < len(facts.messages) else None
     )
 
 
@@ -200,14 +200,14 @@ def _held(facts: Facts) -> list[bool]:
         for pair in facts.pairs
         if pair.call and pair.result
     ]
-    spans += [(turn.asks[0], turn.asks[-1]) for turn in facts.turns]
+    spans += [(turn.caller_indexes[0], turn.caller_indexes[-1]) for turn in facts.turns]
     for turn in facts.turns:
         places = [
             facts.message_index(answer)
             for call in turn.calls
-            if (answer := facts.answer.get(id(call))) is not None
+            if (answer := facts.result_of.get(id(call))) is not None
         ]
-        spans += [(turn.asks[0], max(places))] if places else []
+        spans += [(turn.caller_indexes[0], max(places))] if places else []
     spans += _namesakes(facts)
     edges = [0] * (len(facts.messages) + 2)
     for one, other in spans:
@@ -233,13 +233,13 @@ def _goes_on(before: Message, message: Message) -> bool:
 def _namesakes(facts: Facts) -> list[tuple[int, int]]:
     """Results that no call took, and the call that bears their id: without it, they would be worse
     than they are."""
-    if not facts.stray:
+    if not facts.unpaired_results:
         return []
     places: dict[str, list[int]] = {}
     for call in facts.calls:
         places.setdefault(call.id, []).append(facts.message_index(call))
     found_at: list[tuple[int, int]] = []
-    for result in facts.stray:
+    for result in facts.unpaired_results:
         here = facts.message_index(result)
         there = places.get(result.call_id, [])
         near = [n for n in there if n <= here][-1:] or there[:1]
@@ -261,9 +261,9 @@ def _affordable(facts: Facts, tokens: int) -> int:
     """The oldest place from which on everything fits into so many tokens, by the estimate; at least
     the last message does."""
     weights = _weights(facts)
-    room = tokens * BYTES_A_TOKEN - (len(dump(facts.body)) - sum(weights[facts.opening :]))
+    room = tokens * BYTES_A_TOKEN - (len(dump(facts.body)) - sum(weights[facts.first_index :]))
     start = len(weights)
-    while start > facts.opening and (room := room - weights[start - 1]) >= 0:
+    while start > facts.first_index and (room := room - weights[start - 1]) >= 0:
         start -= 1
     return min(start, len(weights) - 1)
 

@@ -93,7 +93,9 @@ def test_every_rule_has_its_page_among_the_docs_and_its_line_in_their_table() ->
     lines = [f"| {rule.code} | [{rule.name}]({rule.name}.md) |" for rule in all_rules()]
     assert [line for line in lines if line not in (docs / "README.md").read_text()] == []
     assert [
-        rule.name for rule in all_rules() if page(rule) not in (docs / f"{rule.name}.md").read_text()
+        rule.name
+        for rule in all_rules()
+        if page(rule) not in (docs / f"{rule.name}.md").read_text()
     ] == []
 
 

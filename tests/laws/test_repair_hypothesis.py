@@ -31,7 +31,7 @@ from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Reasoning, Result, Text
-from toolwire.lint import Repaired, check, all_rules, repair
+from toolwire.lint import Repaired, all_rules, check, repair
 from toolwire.lint.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
 

@@ -9,7 +9,7 @@ import pytest
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
-from toolwire.lint.argument_fixes import faults
+from toolwire.lint.argument_fixes import argument_faults
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES
 
@@ -169,6 +169,6 @@ def test_braces_inside_an_object_are_not_taken_for_several() -> None:
 
 def test_arguments_are_looked_at_once_for_all_rules() -> None:
     view = Facts(decode(chat(CUT), "openai-chat"), PROFILES["minimax"])
-    (first,) = faults(view, "invalid")
-    (again,) = faults(view, "invalid")
+    (first,) = argument_faults(view, "invalid")
+    (again,) = argument_faults(view, "invalid")
     assert first is again

@@ -13,7 +13,7 @@ from msgspec.structs import fields
 from toolwire.conversation.json import JSON, dump
 from toolwire.errors import LocalError, RemoteError
 from toolwire.lint import all_rules
-from toolwire.lint.examples.chat import USER, asks, call
+from toolwire.lint.examples.chat import USER, assistant, tool_call
 from toolwire.lint.examples.chat import told as answer
 from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.provider_errors import SIGNS, SPEAKERS, signs, told
@@ -533,7 +533,7 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("messages[3].tool_calls[0].id").replace("41", "85"),
         "openai-chat",
-        chat(USER, asks(call("a" * 50)), answer("a" * 50)),
+        chat(USER, assistant(tool_call("a" * 50)), answer("a" * 50)),
         "id-too-long",
         "/messages/1/tool_calls/0",
     ),
@@ -554,35 +554,35 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("tool_calls[0].function.name'"),
         "openai-chat",
-        chat(USER, asks(call("call_1", "")), answer("call_1")),
+        chat(USER, assistant(tool_call("call_1", "")), answer("call_1")),
         "name-empty",
         "/messages/1/tool_calls/0",
     ),
     (
         says("empty array"),
         "openai-chat",
-        chat(USER, asks(), USER),
+        chat(USER, assistant(), USER),
         "empty-tool-calls",
         "/messages/1",
     ),
     (
         says("got null"),
         "openai-chat",
-        chat(USER, asks(call(None)), answer("call_1")),
+        chat(USER, assistant(tool_call(None)), answer("call_1")),
         "id-missing",
         "/messages/1/tool_calls/0",
     ),
     (
         says("Sum: 15"),
         "openai-chat",
-        chat(USER, asks(call("call_1")), answer("Sum: 15", "Sum: 15")),
+        chat(USER, assistant(tool_call("call_1")), answer("Sum: 15", "Sum: 15")),
         "id-is-result-content",
         "/messages/2",
     ),
     (
         says("Duplicate value"),
         "openai-chat",
-        chat(USER, asks(call("call_1")), answer("call_1"), answer("call_1", "2")),
+        chat(USER, assistant(tool_call("call_1")), answer("call_1"), answer("call_1", "2")),
         "dup-result",
         "/messages/",
     ),
@@ -605,10 +605,10 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "openai-chat",
         chat(
             USER,
-            asks(call("write:12")),
+            assistant(tool_call("write:12")),
             answer("write:12"),
             USER,
-            asks(call("write:12", "g")),
+            assistant(tool_call("write:12", "g")),
             answer("write:12"),
         ),
         "id-reused-across-turns",
@@ -624,7 +624,7 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("did not have response messages"),
         "openai-chat",
-        chat(USER, asks(call("call_1")), USER),
+        chat(USER, assistant(tool_call("call_1")), USER),
         "missing-result",
         "/messages/1/tool_calls/0",
     ),
@@ -669,7 +669,13 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("does not follow"),
         "openai-chat",
-        chat(USER, asks(call("call_1"), call("call_2")), answer("call_1"), USER, answer("call_2")),
+        chat(
+            USER,
+            assistant(tool_call("call_1"), tool_call("call_2")),
+            answer("call_1"),
+            USER,
+            answer("call_2"),
+        ),
         "result-separated",
         "/messages/",
     ),
@@ -710,28 +716,28 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("Tool call id was"),
         "openai-chat",
-        chat(USER, asks(call("call_1")), answer("call_1")),
+        chat(USER, assistant(tool_call("call_1")), answer("call_1")),
         "id-wrong-length",
         "/messages/1/tool_calls/0",
     ),
     (
         says("after role 'tool'"),
         "mistral",
-        chat(USER, asks(call("AbC123xyz")), answer("AbC123xyz"), USER),
+        chat(USER, assistant(tool_call("AbC123xyz")), answer("AbC123xyz"), USER),
         "user-after-tool",
         "/messages/3",
     ),
     (
         says("thinking is enabled"),
         "openai-chat",
-        chat(USER, asks(call("call_1")), answer("call_1"), USER),
+        chat(USER, assistant(tool_call("call_1")), answer("call_1"), USER),
         "reasoning-content-missing",
         "/messages/1",
     ),
     (
         says("with ID 'call_1'"),
         "openai-chat",
-        chat(USER, asks(call("call_1", arguments='{"a": ')), answer("call_1")),
+        chat(USER, assistant(tool_call("call_1", arguments='{"a": ')), answer("call_1")),
         "args-invalid-json",
         "/messages/1/tool_calls/0",
     ),
@@ -772,7 +778,7 @@ def test_with_the_body_the_first_explanation_is_the_fault_and_its_place(
 
 
 def test_the_wire_of_the_body_is_found_out() -> None:
-    body = chat(USER, asks(call("call_1")), USER)
+    body = chat(USER, assistant(tool_call("call_1")), USER)
     assert explain(says("did not have response messages"), body) == explain(
         says("did not have response messages"), body, "openai-chat"
     )
@@ -782,7 +788,7 @@ def test_the_wire_of_the_body_is_found_out() -> None:
 
 
 def test_the_id_that_the_text_names_decides_which_of_several_comes_first() -> None:
-    body = chat(USER, asks(call("call_1")), USER, asks(call("call_2")), USER)
+    body = chat(USER, assistant(tool_call("call_1")), USER, assistant(tool_call("call_2")), USER)
     for one, place in (
         ("call_1", "/messages/1/tool_calls/0"),
         ("call_2", "/messages/3/tool_calls/0"),
@@ -793,7 +799,7 @@ def test_the_id_that_the_text_names_decides_which_of_several_comes_first() -> No
 
 
 def test_the_index_that_the_text_names_decides_which_of_several_comes_first() -> None:
-    body = chat(USER, asks(call("call_1")), USER, asks(call("call_2")), USER)
+    body = chat(USER, assistant(tool_call("call_1")), USER, assistant(tool_call("call_2")), USER)
     text = "An assistant message with 'tool_calls' must be followed by tool messages"
     for param, place in (
         ("messages.[2].role", "/messages/1/tool_calls/0"),
@@ -803,21 +809,30 @@ def test_the_index_that_the_text_names_decides_which_of_several_comes_first() ->
 
 
 def test_a_lenient_profile_is_overruled_by_what_the_provider_just_refused() -> None:
-    body = chat(USER, asks(call("call_1")), USER)
+    body = chat(USER, assistant(tool_call("call_1")), USER)
     assert (
         explain(says("did not have response messages"), body, "openrouter")[0].name
         == "missing-result"
     )
     assert (
-        explain(says("Tool call id was"), chat(USER, asks(call("a")), answer("a")), "openrouter")[
-            0
-        ].name
+        explain(
+            says("Tool call id was"),
+            chat(USER, assistant(tool_call("a")), answer("a")),
+            "openrouter",
+        )[0].name
         == "id-wrong-length"
     )
 
 
 def test_other_faults_come_after_the_one_that_is_meant() -> None:
-    body = chat(USER, asks(call(TOO_LONG)), answer(TOO_LONG), USER, asks(call("call_1")), USER)
+    body = chat(
+        USER,
+        assistant(tool_call(TOO_LONG)),
+        answer(TOO_LONG),
+        USER,
+        assistant(tool_call("call_1")),
+        USER,
+    )
     assert [
         one.name for one in explain(says("did not have response messages"), body, "openai-chat")
     ] == ["missing-result", "id-too-long"]
@@ -826,7 +841,7 @@ def test_other_faults_come_after_the_one_that_is_meant() -> None:
 def test_if_nothing_of_the_kind_is_in_the_body_that_is_said() -> None:
     found = explain(
         says("did not have response messages"),
-        chat(USER, asks(call("call_1")), answer("call_1")),
+        chat(USER, assistant(tool_call("call_1")), answer("call_1")),
         "openai-chat",
     )
     assert found[0].name == "missing-result"
@@ -879,7 +894,9 @@ def test_ids_are_picked_out_of_the_text(text: str, ids: tuple[str, ...]) -> None
 def test_unknown_words_are_not_explained() -> None:
     assert explain("") == []
     assert explain("Rate limit reached for requests") == []
-    assert explain("the model is overloaded", chat(USER, asks(call("call_1")), USER)) == []
+    assert (
+        explain("the model is overloaded", chat(USER, assistant(tool_call("call_1")), USER)) == []
+    )
 
 
 def test_a_body_that_cannot_be_read_is_told_apart_from_unknown_words() -> None:
@@ -891,7 +908,9 @@ def test_a_body_that_cannot_be_read_is_told_apart_from_unknown_words() -> None:
 
 @given(st.lists(st.sampled_from(TEXTS) | st.text(), max_size=4).map(" ".join), st.booleans())
 def test_no_text_raises(text: str, with_body: bool) -> None:
-    explain(text, chat(USER, asks(call("call_1")), USER) if with_body else None, "openai-chat")
+    explain(
+        text, chat(USER, assistant(tool_call("call_1")), USER) if with_body else None, "openai-chat"
+    )
 
 
 ENDLESS = (

@@ -9,7 +9,7 @@ from lint_turns import MINE, history, ids, joined, mended, names
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import check
-from toolwire.lint.examples.chat import USER, asks, call
+from toolwire.lint.examples.chat import USER, assistant, tool_call
 from toolwire.profiles.table import profile
 
 # --- no id, an empty one, a number ----------------------------------------------------------------
@@ -50,7 +50,7 @@ def test_results_without_ids_go_by_the_names_of_their_tools() -> None:
     body: Object = {
         "messages": [
             USER,
-            asks(call(None, "f", '{"q": "a"}'), call("", "g", '{"q": "b"}')),
+            assistant(tool_call(None, "f", '{"q": "a"}'), tool_call("", "g", '{"q": "b"}')),
             *answers,
         ]
     }
@@ -87,7 +87,7 @@ def test_a_call_without_an_id_takes_that_of_the_only_result_of_its_turn() -> Non
 
 def test_a_call_without_an_id_does_not_take_that_of_a_result_of_another_tool() -> None:
     other: JSON = {"role": "tool", "tool_call_id": "call_1", "name": "g", "content": "B"}
-    body: Object = {"messages": [USER, asks(call(None, "f")), other]}
+    body: Object = {"messages": [USER, assistant(tool_call(None, "f")), other]}
     assert [one.fix for one in check(body, "openai-chat") if one.name == "id-missing"] == [None]
 
 

@@ -8,7 +8,13 @@ from lint_turns import Turn, history, ids, joined, mended, names
 
 from toolwire.codec import decode
 from toolwire.lint import check
-from toolwire.lint.id_formats import halves, loaded, maker, mangled, unit
+from toolwire.lint.id_formats import (
+    is_mangled_native_id,
+    maker,
+    repeated_unit,
+    split_composite,
+    split_payload,
+)
 
 # --- the output for an id: the four patterns of one plugin ----------------------------------------
 
@@ -186,9 +192,9 @@ def test_a_foreign_id_is_told_where_it_is_refused_and_nowhere_else(one: str, wir
     ],
 )
 def test_a_plain_id_is_not_taken_apart(one: str) -> None:
-    assert halves(one) is None
-    assert loaded(one) is None
-    assert unit(one) is None
+    assert split_composite(one) is None
+    assert split_payload(one) is None
+    assert repeated_unit(one) is None
 
 
 # --- a model's own ids ----------------------------------------------------------------------------
@@ -212,7 +218,7 @@ def test_a_plain_id_is_not_taken_apart(one: str) -> None:
     ],
 )
 def test_only_a_models_own_id_with_other_signs_is_mangled(one: str, name: str, is_so: bool) -> None:
-    assert mangled(one, name) is is_so
+    assert is_mangled_native_id(one, name) is is_so
 
 
 def test_a_models_own_ids_count_up_over_the_history_again() -> None:

@@ -14,8 +14,8 @@ from lint_turns import MINE, Turn, history, ids, joined, mended, names
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import all_rules, check, repair
-from toolwire.lint.ambiguous_calls import doubtful
-from toolwire.lint.examples.chat import USER, asks, call, told
+from toolwire.lint.ambiguous_calls import ambiguous_calls
+from toolwire.lint.examples.chat import USER, assistant, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import profile
 
@@ -44,7 +44,7 @@ def test_a_result_that_names_its_tool_goes_to_the_call_of_that_tool() -> None:
     body: Object = {
         "messages": [
             USER,
-            asks(call("x", "f", '{"q": "a"}'), call("x", "g", '{"q": "b"}')),
+            assistant(tool_call("x", "f", '{"q": "a"}'), tool_call("x", "g", '{"q": "b"}')),
             *answers,
         ]
     }
@@ -87,8 +87,8 @@ def test_a_call_in_two_forms_in_one_message_is_one_call() -> None:
     body: Object = {
         "messages": [
             USER,
-            asks(call("t1", "f", '{"q": "a"}'), content=[text, block]),
-            told("t1", "A"),
+            assistant(tool_call("t1", "f", '{"q": "a"}'), content=[text, block]),
+            tool_message("t1", "A"),
         ]
     }
     assert names(body, "openai-chat") == ["id-dup-call"]
@@ -255,7 +255,7 @@ def test_nothing_but_ids_changes_in_a_fix_that_says_so() -> None:
     extra: JSON = {
         "role": "assistant",
         "content": "thinking…",
-        "tool_calls": [call("a.b")],
+        "tool_calls": [tool_call("a.b")],
         "vendor": {"kept": [1, None]},
     }
     body: Object = {
@@ -278,7 +278,7 @@ def test_a_call_that_an_unclear_result_may_answer_is_in_doubt() -> None:
     shared = history("openai-chat", ([("x", "f", "a"), ("x", "f", "b")], [("x", "A")]))
     plain = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("c1", "A")]))
     counts = [
-        len(doubtful(Facts(decode(body, "openai-chat"), profile("openai-chat"))))
+        len(ambiguous_calls(Facts(decode(body, "openai-chat"), profile("openai-chat"))))
         for body in (lost, shared, plain)
     ]
     assert counts == [2, 1, 0]

@@ -27,7 +27,14 @@ from toolwire.lint.examples.blocks import (
     user,
     words,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.rule import Example
 from toolwire.lint.transforms import INTERRUPTED, MARK
 
@@ -69,15 +76,21 @@ def note(text: str) -> JSON:
 
 
 def test_an_orphan_is_never_told_between_a_call_and_the_result_of_its_sibling() -> None:
-    one = chat(
-        USER, asks(call("c1"), call("c2")), told("c1"), told("c9", "lost"), told("c2"), SAID, USER
+    one = chat_example(
+        USER,
+        assistant(tool_call("c1"), tool_call("c2")),
+        tool_message("c1"),
+        tool_message("c9", "lost"),
+        tool_message("c2"),
+        SAID,
+        USER,
     )
     told_in_words = note("a result for c9, whose call is not in this history: lost")
     assert messages(one, unsafe=True) == [
         USER,
-        asks(call("c1"), call("c2")),
-        told("c1"),
-        told("c2"),
+        assistant(tool_call("c1"), tool_call("c2")),
+        tool_message("c1"),
+        tool_message("c2"),
         told_in_words,
         SAID,
         USER,
@@ -87,13 +100,13 @@ def test_an_orphan_is_never_told_between_a_call_and_the_result_of_its_sibling() 
 def test_an_orphan_beside_a_call_that_still_waits_is_told_before_it_and_the_call_goes_on_waiting() -> (
     None
 ):
-    one = chat(USER, asks(call("c1")), told("c9", "lost"))
-    assert messages(one, unsafe=True)[-1] == asks(call("c1"))
+    one = chat_example(USER, assistant(tool_call("c1")), tool_message("c9", "lost"))
+    assert messages(one, unsafe=True)[-1] == assistant(tool_call("c1"))
     assert [finding.name for finding in mended(one, unsafe=True).findings] == ["pending-tail"]
 
 
 def test_an_orphan_is_left_alone_unless_unsafe_fixes_are_allowed() -> None:
-    one = chat(USER, told("c9"))
+    one = chat_example(USER, tool_message("c9"))
     assert mended(one).body == one.body
     assert [(finding.name, finding.fix) for finding in mended(one).findings] == [
         ("orphan-result", "unsafe")
@@ -111,7 +124,7 @@ def test_an_orphan_is_left_alone_unless_unsafe_fixes_are_allowed() -> None:
 def test_an_orphan_whose_id_is_another_form_of_that_of_the_open_call_goes_back_to_it(
     theirs: str, ours: str
 ) -> None:
-    one = chat(USER, asks(call(theirs)), told(ours, "1"), USER)
+    one = chat_example(USER, assistant(tool_call(theirs)), tool_message(ours, "1"), USER)
     body = mended(one).body
     assert get(body, ("messages", 1, "tool_calls", 0, "id")) == get(
         body, ("messages", 2, "tool_call_id")
@@ -120,8 +133,19 @@ def test_an_orphan_whose_id_is_another_form_of_that_of_the_open_call_goes_back_t
 
 
 def test_an_orphan_that_two_open_calls_could_have_meant_goes_to_neither() -> None:
-    one = chat(USER, asks(call("a.b:1"), call("a_b_1x")), told("a_b_1"), told("a_b_1x"), USER)
-    two = chat(USER, asks(call("long.id:1"), call("long/id:1")), told("long_id_1"), USER)
+    one = chat_example(
+        USER,
+        assistant(tool_call("a.b:1"), tool_call("a_b_1x")),
+        tool_message("a_b_1"),
+        tool_message("a_b_1x"),
+        USER,
+    )
+    two = chat_example(
+        USER,
+        assistant(tool_call("long.id:1"), tool_call("long/id:1")),
+        tool_message("long_id_1"),
+        USER,
+    )
     assert get(messages(one), (2, "tool_call_id")) == get(messages(one), (1, "tool_calls", 0, "id"))
     assert [
         finding.fix
@@ -140,7 +164,9 @@ def test_media_of_an_orphan_come_along() -> None:
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
     }
-    one = blocks(USER, model(words("ok")), user(answer("t9", content=[words("see"), picture])))
+    one = blocks_example(
+        USER, model(words("ok")), user(answer("t9", content=[words("see"), picture]))
+    )
     assert picture in list(get(messages(one, unsafe=True), (2, "content")) or [])  # type: ignore[arg-type]
 
 
@@ -148,15 +174,17 @@ def test_media_of_an_orphan_come_along() -> None:
 
 
 def test_a_batch_that_is_complete_by_its_set_of_ids_only_is_not_complete() -> None:
-    batch = asks(call("c1"), call("c2"))
-    one = chat(USER, batch, told("c1"), told("c2"), batch, told("c2"), USER)
+    batch = assistant(tool_call("c1"), tool_call("c2"))
+    one = chat_example(
+        USER, batch, tool_message("c1"), tool_message("c2"), batch, tool_message("c2"), USER
+    )
     assert found(one) == ["partial-batch"]
-    assert messages(one)[4:] == [batch, told("c2"), told("c1", INTERRUPTED), USER]
+    assert messages(one)[4:] == [batch, tool_message("c2"), tool_message("c1", INTERRUPTED), USER]
 
 
 def test_what_is_answered_in_a_partial_batch_stays_to_the_letter() -> None:
     marked = answer("t2", content=[words("2")], cache_control={"type": "ephemeral"})
-    one = blocks(USER, model(use("t1"), use("t2")), user(marked, words("so?")))
+    one = blocks_example(USER, model(use("t1"), use("t2")), user(marked, words("so?")))
     assert messages(one)[2] == user(
         marked, answer("t1", content=INTERRUPTED, is_error=True), words("so?")
     )
@@ -164,7 +192,7 @@ def test_what_is_answered_in_a_partial_batch_stays_to_the_letter() -> None:
 
 @pytest.mark.parametrize("unsafe", [False, True])
 def test_calls_at_the_end_are_never_answered_for_anybody(unsafe: bool) -> None:
-    one = chat(USER, asks(call("c1"), call("c2")), told("c2"))
+    one = chat_example(USER, assistant(tool_call("c1"), tool_call("c2")), tool_message("c2"))
     assert (mended(one, unsafe=unsafe).body, found(one)) == (one.body, ["pending-tail"])
 
 
@@ -179,10 +207,14 @@ def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_o
 
 
 def test_nobody_but_the_provider_answers_for_its_own_tools() -> None:
-    one = blocks(USER, model(use("srvtoolu_1", "server_tool_use", "web_search"), words("hm")), USER)
+    one = blocks_example(
+        USER, model(use("srvtoolu_1", "server_tool_use", "web_search"), words("hm")), USER
+    )
     assert messages(one, unsafe=True) == [USER, {"role": "assistant", "content": "hm"}, USER]
     assert INTERRUPTED not in str(
-        mended(chat(USER, asks(call("srvtoolu_1", "web_search")), USER), unsafe=True).body
+        mended(
+            chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER), unsafe=True
+        ).body
     )
 
 
@@ -191,12 +223,12 @@ def test_a_paused_answer_and_one_beside_calls_of_the_client_wait_for_the_provide
     done = answer(
         "srvtoolu_1", "code_execution_tool_result", {"type": "code_execution_result", "stdout": "1"}
     )
-    assert "server-tool-unpaired" not in found(blocks(USER, model(run)))
+    assert "server-tool-unpaired" not in found(blocks_example(USER, model(run)))
     assert "server-tool-unpaired" not in found(
-        blocks(USER, model(run, use("t1")), user(answer("t1")))
+        blocks_example(USER, model(run, use("t1")), user(answer("t1")))
     )
     assert "server-tool-unpaired" not in found(
-        blocks(USER, model(run, use("t1")), user(answer("t1")), model(done), USER)
+        blocks_example(USER, model(run, use("t1")), user(answer("t1")), model(done), USER)
     )
 
 
@@ -205,19 +237,19 @@ def test_a_paused_answer_and_one_beside_calls_of_the_client_wait_for_the_provide
 
 def test_late_results_move_up_and_what_stood_between_comes_after_them_in_its_order() -> None:
     system: JSON = {"role": "system", "content": "be quick"}
-    one = chat(
+    one = chat_example(
         USER,
-        asks(call("c1"), call("c2")),
+        assistant(tool_call("c1"), tool_call("c2")),
         system,
-        told("c2"),
+        tool_message("c2"),
         SAID,
         {**OBJECT, "tool_call_id": "c1"},
         USER,
     )
     assert messages(one) == [
         USER,
-        asks(call("c1"), call("c2")),
-        told("c2"),
+        assistant(tool_call("c1"), tool_call("c2")),
+        tool_message("c2"),
         {**OBJECT, "tool_call_id": "c1"},
         system,
         SAID,
@@ -234,8 +266,13 @@ OBJECT: Object = {
 
 def test_messages_that_do_not_move_keep_fields_that_nobody_knows() -> None:
     strange: JSON = {"role": "user", "content": "hi", "x_unknown": 1.0}
-    one = chat(strange, asks(call("c1"), x_more=None), USER, told("c1"))
-    assert messages(one) == [strange, asks(call("c1"), x_more=None), told("c1"), USER]
+    one = chat_example(strange, assistant(tool_call("c1"), x_more=None), USER, tool_message("c1"))
+    assert messages(one) == [
+        strange,
+        assistant(tool_call("c1"), x_more=None),
+        tool_message("c1"),
+        USER,
+    ]
 
 
 def test_calls_of_one_batch_become_one_message_and_keep_what_was_thought_and_what_nobody_knows() -> (
@@ -247,28 +284,34 @@ def test_calls_of_one_batch_become_one_message_and_keep_what_was_thought_and_wha
         "function": {"name": "f", "arguments": "{}"},
         "extra_content": {"sealed": "x"},
     }
-    one = chat(
+    one = chat_example(
         USER,
-        asks(first, reasoning_content="f first", x_more=1),
-        asks(call("c2"), content="now g"),
-        told("c1"),
-        told("c2"),
+        assistant(first, reasoning_content="f first", x_more=1),
+        assistant(tool_call("c2"), content="now g"),
+        tool_message("c1"),
+        tool_message("c2"),
     )
     assert messages(one)[1:] == [
-        asks(first, call("c2"), content="now g", reasoning_content="f first", x_more=1),
-        told("c1"),
-        told("c2"),
+        assistant(first, tool_call("c2"), content="now g", reasoning_content="f first", x_more=1),
+        tool_message("c1"),
+        tool_message("c2"),
     ]
 
 
 def test_calls_that_were_answered_one_by_one_stay_apart() -> None:
-    one = chat(USER, asks(call("c1")), told("c1"), asks(call("c2")), told("c2"))
+    one = chat_example(
+        USER,
+        assistant(tool_call("c1")),
+        tool_message("c1"),
+        assistant(tool_call("c2")),
+        tool_message("c2"),
+    )
     assert found(one) == []
 
 
 def test_results_come_first_and_in_one_message_and_keep_their_marks() -> None:
     marked = answer("t1", cache_control={"type": "ephemeral"})
-    one = blocks(
+    one = blocks_example(
         USER,
         model(use("t1"), use("t2")),
         user(words("see"), answer("t2")),
@@ -307,7 +350,7 @@ def test_words_between_a_call_and_its_output_matter_to_one_target_and_not_to_the
 
 
 def test_neighbouring_messages_of_the_assistant_are_one_where_the_provider_says_so() -> None:
-    one = blocks(USER, model(use("t1")), model(use("t2")), user(answer("t1"), answer("t2")))
+    one = blocks_example(USER, model(use("t1")), model(use("t2")), user(answer("t1"), answer("t2")))
     assert found(one) == []
 
 
@@ -316,7 +359,7 @@ def test_the_assistant_speaks_for_itself_after_all_results_and_not_between_them(
     one = Example(
         "mistral",
         "mistral-legacy",
-        {"messages": [USER, asks(*map(call, ids)), *map(told, ids), USER]},
+        {"messages": [USER, assistant(*map(tool_call, ids)), *map(tool_message, ids), USER]},
     )
     assert [get(message, ("role",)) for message in messages(one, unsafe=True)] == [
         "user",
@@ -359,8 +402,8 @@ def test_a_result_of_another_name_on_an_ordered_wire_gets_that_of_its_call() -> 
 def test_a_long_clean_history_is_looked_through_in_no_time() -> None:
     turns: list[JSON] = []
     for n in range(250):
-        turns += [USER, asks(call(f"call_{n}")), told(f"call_{n}"), SAID]
-    body = chat(*turns, USER).body
+        turns += [USER, assistant(tool_call(f"call_{n}")), tool_message(f"call_{n}"), SAID]
+    body = chat_example(*turns, USER).body
     best = 9.0
     for _ in range(3):
         began = time.perf_counter()
@@ -381,10 +424,15 @@ def test_a_message_between_a_call_and_its_result_that_carries_something_unsaid_i
     more: Object,
 ) -> None:
     between: JSON = {"role": "assistant", "content": "", **more}
-    body = chat(USER, asks(call("a")), between, told("a", "A"))
+    body = chat_example(USER, assistant(tool_call("a")), between, tool_message("a", "A"))
     (key,) = more
     assert key in repr(repair(body.body, "openai-chat").body)
-    empty = chat(USER, asks(call("a")), {"role": "assistant", "content": ""}, told("a", "A"))
+    empty = chat_example(
+        USER,
+        assistant(tool_call("a")),
+        {"role": "assistant", "content": ""},
+        tool_message("a", "A"),
+    )
     assert len(_messages(repair(empty.body, "openai-chat"))) == 3
 
 
@@ -395,8 +443,8 @@ def _messages(repaired: Repaired) -> list[JSON]:
 
 
 def test_a_message_without_a_role_is_not_lost_when_a_copy_of_its_call_is_taken_out() -> None:
-    asking: JSON = {"content": None, "tool_calls": [call("a"), call("b"), call("b")]}
-    body = chat(USER, asking, told("a", "A"), told("b", "B"))
+    asking: JSON = {"content": None, "tool_calls": [tool_call("a"), tool_call("b"), tool_call("b")]}
+    body = chat_example(USER, asking, tool_message("a", "A"), tool_message("b", "B"))
     repaired = repair(body.body, "openai-chat")
     assert [one.name for one in repaired.findings if one.name == "orphan-result"] == []
     assert len(_messages(repaired)) == 4

@@ -179,4 +179,4 @@ def test_no_id_that_was_accepted_breaks_a_row(path: Path) -> None:
         record, _ = load(line, "")
         assert isinstance(record, dict)
         view = Facts(decode(record["body"], wire), resolve(wire)[1])
-        assert view.strange_ids == set()
+        assert view.refused_ids == set()

@@ -7,7 +7,7 @@ import pytest
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
-from toolwire.lint.examples.items import answered, asked, thought
+from toolwire.lint.examples.items import function_call, function_call_output, reasoning_item
 
 USER: JSON = {"role": "user", "content": "hi"}
 RESPONSES = "openai-responses"
@@ -39,30 +39,33 @@ def mended(body: Object, *, unsafe: bool = False) -> JSON:
 
 def test_a_result_that_names_the_item_of_its_call_names_the_call_instead() -> None:
     body = items(
-        asked("call_1", "fc_1"), asked("call_2", "fc_2"), answered("fc_2"), answered("fc_1")
+        function_call("call_1", "fc_1"),
+        function_call("call_2", "fc_2"),
+        function_call_output("fc_2"),
+        function_call_output("fc_1"),
     )
     assert names(body) == ["item-id-as-call-id", "item-id-as-call-id"]
     assert mended(body) == [
-        asked("call_1", "fc_1"),
-        asked("call_2", "fc_2"),
-        answered("call_2"),
-        answered("call_1"),
+        function_call("call_1", "fc_1"),
+        function_call("call_2", "fc_2"),
+        function_call_output("call_2"),
+        function_call_output("call_1"),
     ]
 
 
 def test_a_call_whose_only_id_stands_in_the_field_of_the_item_keeps_it_as_its_call_id() -> None:
-    assert mended(items(asked(None, "call_1"), answered("call_1"))) == [
-        asked("call_1"),
-        answered("call_1"),
+    assert mended(items(function_call(None, "call_1"), function_call_output("call_1"))) == [
+        function_call("call_1"),
+        function_call_output("call_1"),
     ]
-    assert mended(items(asked(None, "fc_1"), answered("fc_1"))) == [
-        asked("fc_1", "fc_1"),
-        answered("fc_1"),
+    assert mended(items(function_call(None, "fc_1"), function_call_output("fc_1"))) == [
+        function_call("fc_1", "fc_1"),
+        function_call_output("fc_1"),
     ]
 
 
 def test_an_item_id_whose_call_is_on_the_server_is_told_and_left_to_a_person() -> None:
-    body = items(answered("fc_0123456789abcdef0123"), previous_response_id="resp_1")
+    body = items(function_call_output("fc_0123456789abcdef0123"), previous_response_id="resp_1")
     found = [finding for finding in check(body, RESPONSES) if finding.name == "item-id-as-call-id"]
     assert [finding.fix for finding in found] == [None]
     assert repair(body, RESPONSES, unsafe=True).body == body
@@ -70,49 +73,72 @@ def test_an_item_id_whose_call_is_on_the_server_is_told_and_left_to_a_person() -
 
 @pytest.mark.parametrize("odd", ["call_1", "", "msg_1", "0f9a-uuid", "fc-1", "fc_" + "a" * 80, 7])
 def test_an_item_id_that_does_not_fit_is_taken_away_and_nothing_else(odd: JSON) -> None:
-    body = items({**asked("call_1"), "id": odd}, answered())
+    body = items({**function_call("call_1"), "id": odd}, function_call_output())
     assert names(body) == ["item-id-prefix"]
-    assert mended(body) == [asked("call_1"), answered()]
+    assert mended(body) == [function_call("call_1"), function_call_output()]
 
 
 @pytest.mark.parametrize("fine", ["fc_1", "fc_0f9a-b", None])
 def test_an_item_id_that_fits_or_is_null_stays(fine: JSON) -> None:
-    assert names(items({**asked("call_1"), "id": fine}, answered())) == []
+    assert names(items({**function_call("call_1"), "id": fine}, function_call_output())) == []
 
 
 def test_item_ids_are_nobodys_business_where_the_target_does_not_check_them() -> None:
-    body = items(asked("call_1", "call_1"), answered())
+    body = items(function_call("call_1", "call_1"), function_call_output())
     assert names(body, target="deepseek-responses") == []
 
 
 def test_a_thought_that_nobody_kept_goes_with_the_ids_it_led_to_and_its_words_only_if_that_is_allowed() -> (
     None
 ):
-    bare = items(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=False)
-    assert mended(bare) == [asked("call_1"), answered()]
-    told = items(thought("rs_1", "because"), asked("call_1", "fc_1"), answered(), store=False)
-    assert mended(told) == [thought("rs_1", "because"), asked("call_1", "fc_1"), answered()]
-    assert mended(told, unsafe=True) == [asked("call_1"), answered()]
+    bare = items(
+        reasoning_item("rs_1"), function_call("call_1", "fc_1"), function_call_output(), store=False
+    )
+    assert mended(bare) == [function_call("call_1"), function_call_output()]
+    told = items(
+        reasoning_item("rs_1", "because"),
+        function_call("call_1", "fc_1"),
+        function_call_output(),
+        store=False,
+    )
+    assert mended(told) == [
+        reasoning_item("rs_1", "because"),
+        function_call("call_1", "fc_1"),
+        function_call_output(),
+    ]
+    assert mended(told, unsafe=True) == [function_call("call_1"), function_call_output()]
 
 
 def test_sealed_thoughts_are_taken_back_without_being_stored() -> None:
-    sealed = thought("rs_1", "because", encrypted_content="gAAAAA")
-    assert names(items(sealed, asked("call_1", "fc_1"), answered(), store=False)) == []
+    sealed = reasoning_item("rs_1", "because", encrypted_content="gAAAAA")
+    assert (
+        names(items(sealed, function_call("call_1", "fc_1"), function_call_output(), store=False))
+        == []
+    )
 
 
 def test_of_an_item_that_stands_twice_the_answered_copy_stays() -> None:
-    call = asked("call_1", "fc_1")
-    assert mended(items(call, call, answered())) == [call, answered()]
-    assert mended(items(call, USER, call, answered())) == [USER, call, answered()]
+    call = function_call("call_1", "fc_1")
+    assert mended(items(call, call, function_call_output())) == [call, function_call_output()]
+    assert mended(items(call, USER, call, function_call_output())) == [
+        USER,
+        call,
+        function_call_output(),
+    ]
 
 
 def test_two_calls_under_one_item_id_both_stay_and_the_second_loses_it() -> None:
-    body = items(asked("call_1", "fc_1"), answered(), asked("call_2", "fc_1"), answered("call_2"))
+    body = items(
+        function_call("call_1", "fc_1"),
+        function_call_output(),
+        function_call("call_2", "fc_1"),
+        function_call_output("call_2"),
+    )
     assert mended(body) == [
-        asked("call_1", "fc_1"),
-        answered(),
-        asked("call_2"),
-        answered("call_2"),
+        function_call("call_1", "fc_1"),
+        function_call_output(),
+        function_call("call_2"),
+        function_call_output("call_2"),
     ]
 
 
@@ -144,7 +170,13 @@ def test_a_chat_among_items_is_said_as_items_with_ids_and_outputs_to_the_letter(
 
 def test_items_in_a_chat_become_messages_and_calls_in_a_row_one_message() -> None:
     body: Object = {
-        "messages": [USER, asked("c1"), asked("c2"), answered("c1"), answered("c2", {"a": 1})]
+        "messages": [
+            USER,
+            function_call("c1"),
+            function_call("c2"),
+            function_call_output("c1"),
+            function_call_output("c2", {"a": 1}),
+        ]
     }
     done = repair(body, "openai-chat")
     function: JSON = {"name": "f", "arguments": "{}"}
@@ -177,28 +209,37 @@ def test_items_in_a_chat_become_messages_and_calls_in_a_row_one_message() -> Non
     ],
 )
 def test_an_output_of_another_form_is_said_as_text_or_blocks(output: JSON, wanted: JSON) -> None:
-    body = items(asked(), answered(output=output))
+    body = items(function_call(), function_call_output(output=output))
     assert names(body) == ["output-not-string"]
-    assert mended(body) == [asked(), answered(output=wanted)]
+    assert mended(body) == [function_call(), function_call_output(output=wanted)]
 
 
 # --- what was thought ---
 
 
 def test_calls_without_a_thought_are_told_only_of_a_request_that_asks_for_thinking() -> None:
-    stored = (asked("call_1", "fc_1"), answered())
+    stored = (function_call("call_1", "fc_1"), function_call_output())
     assert names(items(*stored)) == []
     assert names(items(*stored, reasoning={"effort": "minimal"})) == []
     hard = items(*stored, reasoning={"effort": "high"})
     assert names(hard) == ["reasoning-missing"]
-    assert mended(hard) == [asked("call_1"), answered()]
+    assert mended(hard) == [function_call("call_1"), function_call_output()]
     assert names({**hard, "previous_response_id": "resp_1"}) == []
 
 
 def test_a_thought_between_a_call_and_its_result_leads_to_nothing() -> None:
-    body = items(thought("rs_1"), asked("call_1", "fc_1"), thought("rs_2"), answered())
+    body = items(
+        reasoning_item("rs_1"),
+        function_call("call_1", "fc_1"),
+        reasoning_item("rs_2"),
+        function_call_output(),
+    )
     assert names(body) == ["reasoning-dangling"]
-    assert mended(body) == [thought("rs_1"), asked("call_1", "fc_1"), answered()]
+    assert mended(body) == [
+        reasoning_item("rs_1"),
+        function_call("call_1", "fc_1"),
+        function_call_output(),
+    ]
 
 
 def _turn(*content: JSON, **more: JSON) -> Object:

@@ -353,7 +353,9 @@ def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(
 ) -> None:
     stream = restream(HOSTED, "anthropic", target, server_tools=policy)
     there = decode(fold(b"".join(stream), target), target, "response")
-    made = translate(fold(HOSTED, "anthropic"), "anthropic", target, "response", server_tools=policy)
+    made = translate(
+        fold(HOSTED, "anthropic"), "anthropic", target, "response", server_tools=policy
+    )
     whole = decode(made.body, target, "response")
     assert [(one.name, one.input, one.executor) for one in there.calls()] == [
         (one.name, one.input, one.executor) for one in whole.calls()

@@ -22,7 +22,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Source
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem
-from toolwire.lint.transforms import swapped
+from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 
@@ -35,7 +35,7 @@ RAW = "_raw"
 """Where arguments are kept that are no object."""
 
 
-class Fault(Struct, frozen=True, eq=False):
+class ArgumentFault(Struct, frozen=True, eq=False):
     """Arguments that a target refuses."""
 
     kind: Kind
@@ -109,10 +109,10 @@ def _places(value: JSON, at: JsonPath) -> Iterator[Form]:
             yield from _places(inner, (*at, key))
 
 
-_LOOKED: WeakKeyDictionary[Facts, list[Fault]] = WeakKeyDictionary()
+_LOOKED: WeakKeyDictionary[Facts, list[ArgumentFault]] = WeakKeyDictionary()
 
 
-def faults(facts: Facts, kind: Kind) -> list[Fault]:
+def argument_faults(facts: Facts, kind: Kind) -> list[ArgumentFault]:
     """The calls whose arguments have this fault."""
     if (
         not facts.profile.arguments_format
@@ -126,7 +126,7 @@ def faults(facts: Facts, kind: Kind) -> list[Fault]:
     return [fault for fault in found if fault.kind == kind] if found else found
 
 
-def _looked(facts: Facts) -> Iterator[Fault]:
+def _looked(facts: Facts) -> Iterator[ArgumentFault]:
     wants = facts.profile.arguments_format
     if not facts.own_wire:
         yield from _faults_elsewhere(facts, wants)
@@ -162,7 +162,7 @@ def _looked(facts: Facts) -> Iterator[Fault]:
             yield fault
 
 
-def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[Fault]:
+def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
     """Faults of arguments that go to another wire, whose writer puts them into the right form.
 
     What is left is text inside text, and text that is not JSON where the target parses it.
@@ -190,34 +190,36 @@ def _given(raw: Object, at: JsonPath) -> tuple[JsonPath, JSON | UnsetType]:
     return where, value
 
 
-def _fault(call: Call, at: JsonPath, given: JSON, form: Form, wants: str) -> Fault | None:
+def _fault(call: Call, at: JsonPath, given: JSON, form: Form, wants: str) -> ArgumentFault | None:
     if isinstance(given, str):
         return _of_text(call, at, given, form, wants)
     if form.text:
         if given is None:
-            return Fault("type", call, at, given, True, {})
+            return ArgumentFault("type", call, at, given, True, {})
         if wants == "object" and isinstance(given, dict):  # a template wants the object, and has it
             return None
-        return Fault("type", call, at, given, True, given)
-    return Fault("type", call, at, given, False) if given is not None else None
+        return ArgumentFault("type", call, at, given, True, given)
+    return ArgumentFault("type", call, at, given, False) if given is not None else None
 
 
-def _of_text(call: Call, at: JsonPath, given: str, form: Form, wants: str) -> Fault | None:
+def _of_text(call: Call, at: JsonPath, given: str, form: Form, wants: str) -> ArgumentFault | None:
     if not given or given.isspace():
-        return Fault("empty", call, at, given, form.text, {})
+        return ArgumentFault("empty", call, at, given, form.text, {})
     try:
         value = parse(given)
     except ValueError:
         pieces = _pieces(given)
-        return Fault("merged" if pieces else "invalid", call, at, given, form.text, pieces=pieces)
+        return ArgumentFault(
+            "merged" if pieces else "invalid", call, at, given, form.text, pieces=pieces
+        )
     if isinstance(value, dict):
-        return None if form.text else Fault("type", call, at, given, False, value)
+        return None if form.text else ArgumentFault("type", call, at, given, False, value)
     inside = _inside(value)
     if inside is not None:
-        return Fault("double", call, at, given, form.text, inside)
+        return ArgumentFault("double", call, at, given, form.text, inside)
     if wants != "object":
         return None
-    return Fault("type", call, at, given, form.text, {} if value is None else UNSET)
+    return ArgumentFault("type", call, at, given, form.text, {} if value is None else UNSET)
 
 
 def _inside(value: JSON) -> Object | None:
@@ -257,15 +259,17 @@ def _pieces(text: str) -> tuple[Object, ...]:
     return tuple(out) if len(out) > 1 else ()
 
 
-def reported(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
+def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
     """A finding for each; safe where it is clear what is meant."""
-    for fault in faults(facts, kind):
+    for fault in argument_faults(facts, kind):
         shown = fault.given if isinstance(fault.given, str) else text_of(fault.given)
         said = f"the arguments of {fault.who} {why}: {shown[:60]!r}"
         yield fault.path, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
 
 
-def mended(facts: Facts, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | FixedBody | None:
+def set_arguments(
+    facts: Facts, found: Iterable[tuple[ArgumentFault, JSON, str]]
+) -> Fixed | FixedBody | None:
     """The history with other arguments in some calls."""
     if not facts.own_wire:
         return _replace_arguments(facts, list(found))
@@ -277,22 +281,22 @@ def mended(facts: Facts, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | Fi
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _replace_arguments(facts: Facts, found: list[tuple[Fault, JSON, str]]) -> Fixed | None:
+def _replace_arguments(facts: Facts, found: list[tuple[ArgumentFault, JSON, str]]) -> Fixed | None:
     new: dict[int, Part] = {
         id(fault.call): replace(fault.call, args=LazyJson.from_value(value))
         for fault, value, _ in found
     }
     changes = tuple((fault.path, f"{fault.who}: {what}") for fault, _, what in found)
-    return Fixed(swapped(facts.conversation, new), changes) if new else None
+    return Fixed(replace_parts(facts.conversation, new), changes) if new else None
 
 
-def meant(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | FixedBody | None:
+def fix_arguments(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | FixedBody | None:
     """The body with the arguments as they are meant; as they are, in a field of their own, where
     nobody can tell."""
-    found: list[tuple[Fault, JSON, str]] = []
-    for fault in faults(facts, kind):
+    found: list[tuple[ArgumentFault, JSON, str]] = []
+    for fault in argument_faults(facts, kind):
         if not isinstance(fault.value, UnsetType):
             found.append((fault, fault.value, what))
         elif unsafe:
             found.append((fault, {RAW: fault.given}, f"what was given is kept under `{RAW}`"))
-    return mended(facts, found)
+    return set_arguments(facts, found)

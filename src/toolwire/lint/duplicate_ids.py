@@ -9,12 +9,12 @@ from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 
 
-def repeated(facts: Facts) -> bool:
+def has_repeated_ids(facts: Facts) -> bool:
     """Whether any id is that of several calls."""
     return len({call.id for call in facts.calls}) < len(facts.calls)
 
 
-def once(facts: Facts) -> bool:
+def ids_must_differ(facts: Facts) -> bool:
     """Whether the target refuses an id that two calls of a turn share, or the two results that go
     with it."""
     return facts.profile.ids_unique_in_request or (
@@ -22,10 +22,10 @@ def once(facts: Facts) -> bool:
     )
 
 
-def twins(facts: Facts) -> list[list[Call]]:
+def calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id, for each turn and id."""
     found: list[list[Call]] = []
-    for turn in facts.turns if repeated(facts) else ():
+    for turn in facts.turns if has_repeated_ids(facts) else ():
         groups: dict[str, list[Call]] = {}
         for call in turn.calls:
             groups.setdefault(call.id, []).append(call)
@@ -33,7 +33,7 @@ def twins(facts: Facts) -> list[list[Call]]:
     return found
 
 
-def copies(facts: Facts, group: list[Call]) -> list[Call]:
+def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
     """The calls of a group that are another one again: the same tool, the same arguments, and no
     result that is its own."""
     found: list[Call] = []
@@ -53,27 +53,27 @@ def _same(facts: Facts, call: Call, other: Call) -> bool:
         other.args.canonical,
     ):
         return False
-    mine, theirs = facts.answer.get(id(call)), facts.answer.get(id(other))
+    mine, theirs = facts.result_of.get(id(call)), facts.result_of.get(id(other))
     return mine is None or (
         theirs is not None and (mine.text, mine.error) == (theirs.text, theirs.error)
     )
 
 
-def distinct(facts: Facts) -> list[list[Call]]:
+def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id and are not copies of one another, for each
     turn and id.
     """
     groups = (
-        [call for call in group if not any(call is one for one in copies(facts, group))]
-        for group in twins(facts)
+        [call for call in group if not any(call is one for one in copies_of_calls(facts, group))]
+        for group in calls_sharing_an_id(facts)
     )
     return [group for group in groups if len(group) > 1]
 
 
-def revenants(facts: Facts) -> list[tuple[Call, int]]:
+def reused_ids(facts: Facts) -> list[tuple[Call, int]]:
     """The first call of a turn under an id that an earlier turn had, and the how manieth call of
     that id it is."""
-    if not repeated(facts):
+    if not has_repeated_ids(facts):
         return []
     found: list[tuple[Call, int]] = []
     count: dict[str, int] = {}

@@ -29,9 +29,9 @@ class Turn(Struct, frozen=True):
     """Some messages of the assistant in a row that call tools, and what follows until the assistant
     speaks again."""
 
-    asks: tuple[int, ...]
+    caller_indexes: tuple[int, ...]
     """The places of the assistant's messages."""
-    follows: tuple[int, ...]
+    follower_indexes: tuple[int, ...]
     """The places of the messages after them."""
     calls: tuple[Call, ...]
     """What a client has to run."""
@@ -43,7 +43,7 @@ class CallBatch(Struct, frozen=True, eq=False):
     """Messages of the assistant directly one after the other that all call tools, and what answers
     them."""
 
-    asks: tuple[int, ...]
+    caller_indexes: tuple[int, ...]
     """The places of the messages; more than one if one batch was written as several."""
     calls: tuple[Call, ...]
     """What a client has to run."""
@@ -85,7 +85,7 @@ class Facts:
         return [call for call in self.observations.calls if call.executor == "client"]
 
     @cached_property
-    def hosted(self) -> list[Call]:
+    def server_calls(self) -> list[Call]:
         """The calls that a provider ran, in order."""
         seen = self.observations
         foreign = [call for call in seen.calls if call.executor != "client"]
@@ -97,7 +97,7 @@ class Facts:
         return self.observations.results
 
     @cached_property
-    def _place(self) -> dict[int, int]:
+    def _message_indexes(self) -> dict[int, int]:
         return {
             id(part): n
             for n, message in enumerate(self.messages)
@@ -107,7 +107,7 @@ class Facts:
 
     def message_index(self, part: Call | Result) -> int:
         """The place of the message that holds a part."""
-        return self._place[id(part)]
+        return self._message_indexes[id(part)]
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -118,11 +118,11 @@ class Facts:
     def _by_id(self) -> tuple[dict[int, Result], dict[int, Call]] | None:
         """Calls and results joined by their ids alone, where that is all there is to it: nothing
         missing, nothing twice."""
-        calls = [*self.calls, *self.hosted] if self.hosted else self.calls
+        calls = [*self.calls, *self.server_calls] if self.server_calls else self.calls
         by_id = {call.id: call for call in calls}
         if len(by_id) < len(calls):
             return None
-        place = self._place
+        place = self._message_indexes
         answer: dict[int, Result] = {}
         owner: dict[int, Call] = {}
         for result in self.results:
@@ -139,7 +139,7 @@ class Facts:
         return answer, owner
 
     @cached_property
-    def answer(self) -> dict[int, Result]:
+    def result_of(self) -> dict[int, Result]:
         """The result of a call, by the identity of the call."""
         if self._by_id is not None:
             return self._by_id[0]
@@ -150,7 +150,7 @@ class Facts:
         }
 
     @cached_property
-    def owner(self) -> dict[int, Call]:
+    def call_of(self) -> dict[int, Call]:
         """The call of a result, by the identity of the result."""
         if self._by_id is not None:
             return self._by_id[1]
@@ -161,17 +161,17 @@ class Facts:
         }
 
     @cached_property
-    def open(self) -> list[Call]:
+    def open_calls(self) -> list[Call]:
         """The client's calls without a result, in order."""
-        return [call for call in self.calls if id(call) not in self.answer]
+        return [call for call in self.calls if id(call) not in self.result_of]
 
     @cached_property
-    def stray(self) -> list[Result]:
+    def unpaired_results(self) -> list[Result]:
         """The client's results without a call, in order."""
         return [
             result
             for result in self.results
-            if id(result) not in self.owner and result.executor == "client"
+            if id(result) not in self.call_of and result.executor == "client"
         ]
 
     @cached_property
@@ -201,34 +201,34 @@ class Facts:
         return [Turn(tuple(asks), tuple(follows), calls, last)] if calls else []
 
     @cached_property
-    def strange_ids(self) -> set[str]:
+    def refused_ids(self) -> set[str]:
         """Ids that the target refuses. None on the way to another wire: there, ids are fitted."""
         if not self.own_wire:
             return set()
         rule = self.profile.accepted_ids or self.profile.id_rule
         return set(
-            self.unfit(
+            self.refused_by(
                 [*(call.id for call in self.calls), *(result.call_id for result in self.results)],
                 rule,
             )
         )
 
-    def unfit(self, texts: list[str], rule: IdRule) -> list[str]:
+    def refused_by(self, texts: list[str], rule: IdRule) -> list[str]:
         """Those that a rule refuses, asked once for all of them."""
         return invalid_ids(texts, rule)
 
-    def after(self, n: int) -> Message | None:
+    def message_after(self, n: int) -> Message | None:
         """The message after a place."""
         return self.messages[n + 1] if n + 1 < len(self.messages) else None
 
     # --- where results stand ---
 
     @cached_property
-    def blocks(self) -> list[CallBatch]:
+    def batches(self) -> list[CallBatch]:
         """The batches of calls, in order, with the results that were found for them."""
         held: dict[int, list[Call]] = {}
         for call in self.calls:
-            held.setdefault(self._place[id(call)], []).append(call)
+            held.setdefault(self._message_indexes[id(call)], []).append(call)
         found: list[CallBatch] = []
         asks: list[int] = []
         for n in held:
@@ -243,41 +243,46 @@ class Facts:
         answers = [
             result
             for call in calls
-            if (result := self.answer.get(id(call))) is not None and result.executor == "client"
+            if (result := self.result_of.get(id(call))) is not None and result.executor == "client"
         ]
         if len(answers) > 1:
-            answers.sort(key=lambda result: self._nth[id(result)])
+            answers.sort(key=lambda result: self._result_positions[id(result)])
         return CallBatch(tuple(asks), tuple(calls), tuple(answers))
 
     @cached_property
-    def _nth(self) -> dict[int, int]:
+    def _result_positions(self) -> dict[int, int]:
         return {id(result): n for n, result in enumerate(self.results)}
 
-    def bare(self, n: int) -> bool:
+    def holds_only_results(self, n: int) -> bool:
         """Whether a message holds results and nothing else."""
         parts = self.messages[n].parts
         return bool(parts) and all(part.__class__ is Result for part in parts)
 
     @cached_property
-    def faults(self) -> dict[str, list[CallBatch]]:
+    def misplaced(self) -> dict[str, list[CallBatch]]:
         """Batches whose results do not stand where the target wants them, by what is wrong."""
         profile = self.profile
         found: dict[str, list[CallBatch]] = {}
         if self.conversation.kind == "request" and (
             profile.result_placement in ("next", "alone") or profile.results_follow_call_order
         ):
-            for block in self.blocks:
-                for name in () if self._tidy(block) else self._amiss(block):
+            for block in self.batches:
+                for name in () if self._is_in_place(block) else self._violations(block):
                     found.setdefault(name, []).append(block)
         return found
 
-    def _tidy(self, block: CallBatch) -> bool:
+    def _is_in_place(self, block: CallBatch) -> bool:
         """Whether the results stand right behind their calls, with nothing beside them: what nearly
         all do."""
-        results, end, messages, place = block.results, block.asks[-1], self.messages, self._place
+        results, end, messages, place = (
+            block.results,
+            block.caller_indexes[-1],
+            self.messages,
+            self._message_indexes,
+        )
         many = len(results)
         if (
-            len(block.asks) > 1
+            len(block.caller_indexes) > 1
             or many == 0
             or (self.profile.results_follow_call_order and many > 1)
             or (self.own_wire and isinstance(messages[end].raw, UnsetType))
@@ -294,38 +299,46 @@ class Facts:
             for n, result in enumerate(results, end + 1)
         )
 
-    def _amiss(self, block: CallBatch) -> list[str]:
-        profile, results, end = self.profile, block.results, block.asks[-1]
-        places = {self._place[id(result)] for result in results}
+    def _violations(self, block: CallBatch) -> list[str]:
+        profile, results, end = self.profile, block.results, block.caller_indexes[-1]
+        places = {self._message_indexes[id(result)] for result in results}
         names: list[str] = []
         if profile.result_placement in ("next", "alone"):
-            if len(block.asks) > 1 and not profile.merges_assistant_messages:
+            if len(block.caller_indexes) > 1 and not profile.merges_assistant_messages:
                 names.append("calls-split")
-            if places and self._parted(block, places):
+            if places and self._is_separated(block, places):
                 names.append("result-separated")
             elif profile.results_share_one_message and len(places) > 1:
                 names.append("results-split")
-            mixed = [self.messages[n].parts for n in places if n > end and not self.bare(n)]
+            mixed = [
+                self.messages[n].parts for n in places if n > end and not self.holds_only_results(n)
+            ]
             if mixed and profile.result_placement == "alone":
                 names.append("result-with-extra")
             elif mixed and profile.results_come_first and any(_late(parts) for parts in mixed):
                 names.append("result-not-first")
-        if profile.results_follow_call_order and len(results) > 1 and not self.tied(block):
+        if (
+            profile.results_follow_call_order
+            and len(results) > 1
+            and not self.are_tied_by_id(block)
+        ):
             order = {id(call): n for n, call in enumerate(block.calls)}
-            seen = [order[id(self.owner[id(result)])] for result in results]
+            seen = [order[id(self.call_of[id(result)])] for result in results]
             if seen != sorted(seen):
                 names.append("results-out-of-order")
         return names
 
-    def _parted(self, block: CallBatch, places: set[int]) -> bool:
-        end = block.asks[-1]
+    def _is_separated(self, block: CallBatch, places: set[int]) -> bool:
+        end = block.caller_indexes[-1]
         if min(places) <= end:
             return True  # a client's result inside the message that asks for it
-        if any(n not in places and not self.bare(n) for n in range(end + 1, max(places))):
+        if any(
+            n not in places and not self.holds_only_results(n) for n in range(end + 1, max(places))
+        ):
             return True
-        return any(self.aside(n) for n in block.asks)
+        return any(self.text_after_calls(n) for n in block.caller_indexes)
 
-    def aside(self, n: int) -> tuple[Part, ...]:
+    def text_after_calls(self, n: int) -> tuple[Part, ...]:
         """What the assistant said after a call in the same go, where that is an item of its own and
         so parts call and result."""
         message = self.messages[n]
@@ -342,18 +355,18 @@ class Facts:
             else ()
         )
 
-    def tied(self, block: CallBatch) -> bool:
+    def are_tied_by_id(self, block: CallBatch) -> bool:
         """Whether every answer names its call by an id that the target looks at, so that their
         order says nothing."""
         return self.profile.has_id_field and all(
-            result.origin != "minted" and self.owner[id(result)].origin != "minted"
+            result.origin != "minted" and self.call_of[id(result)].origin != "minted"
             for result in block.results
         )
 
     # --- calls without results, results without calls ---
 
     @cached_property
-    def continued(self) -> bool:
+    def continues_elsewhere(self) -> bool:
         """Whether part of the history is on the server, so that calls and results may be there."""
         if not isinstance(self.body, dict):
             return False
@@ -363,27 +376,31 @@ class Facts:
         return any(getattr(part, "type", "") == "item_reference" for part in parts)
 
     @cached_property
-    def pretending(self) -> list[Call]:
+    def server_calls_as_client(self) -> list[Call]:
         """Calls that a provider ran, by their ids, in the form of a client's, which no client has
         answered."""
         likely = [call for call in self.calls if call.id.startswith(SERVER_TOOL_IDS)]
         return [
             call
             for call in likely
-            if (answer := self.answer.get(id(call))) is None or answer.executor == "provider"
+            if (answer := self.result_of.get(id(call))) is None or answer.executor == "provider"
         ]
 
     @cached_property
-    def unclear(self) -> list[AmbiguousGroup]:
+    def ambiguous_groups(self) -> list[AmbiguousGroup]:
         """What nobody can join: results without ids, and either several open calls for each, or
         fewer calls than results."""
         nameless = (
-            [result for result in self.stray if result.origin == "minted"] if self.stray else []
+            [result for result in self.unpaired_results if result.origin == "minted"]
+            if self.unpaired_results
+            else []
         )
         found: list[AmbiguousGroup] = []
         for turn in self.turns if nameless else ():
-            here = [result for result in nameless if self.message_index(result) in turn.follows]
-            calls = [call for call in turn.calls if id(call) not in self.answer]
+            here = [
+                result for result in nameless if self.message_index(result) in turn.follower_indexes
+            ]
+            calls = [call for call in turn.calls if id(call) not in self.result_of]
             # A result without a name could be any call's, so that all of them hang together.
             names = (
                 dict.fromkeys(result.name for result in here)
@@ -403,32 +420,33 @@ class Facts:
         return found
 
     @cached_property
-    def _untold(self) -> set[int]:
-        return {id(part) for one in self.unclear for part in (*one.calls, *one.results)}
+    def _ambiguous(self) -> set[int]:
+        return {id(part) for one in self.ambiguous_groups for part in (*one.calls, *one.results)}
 
     @cached_property
-    def waiting(self) -> list[Call]:
+    def pending_calls(self) -> list[Call]:
         """The open calls at the very end, after which nothing came but results: they may still be
         answered."""
-        block = self.blocks[-1] if self.open and self.blocks else None
+        block = self.batches[-1] if self.open_calls and self.batches else None
         if block is None or not all(
-            self.bare(n) for n in range(block.asks[-1] + 1, len(self.messages))
+            self.holds_only_results(n)
+            for n in range(block.caller_indexes[-1] + 1, len(self.messages))
         ):
             return []
-        apart = {id(call) for call in self.pretending} | self._untold
+        apart = {id(call) for call in self.server_calls_as_client} | self._ambiguous
         return [
-            call for call in block.calls if id(call) not in self.answer and id(call) not in apart
+            call for call in block.calls if id(call) not in self.result_of and id(call) not in apart
         ]
 
     @cached_property
-    def early(self) -> dict[int, Call]:
+    def calls_after_results(self) -> dict[int, Call]:
         """Open calls that come after the result which bears their id, by the identity of the
         result."""
-        if not self.stray or not self.open:
+        if not self.unpaired_results or not self.open_calls:
             return {}
         found: dict[int, Call] = {}
-        free = list(self.open)
-        for result in self.stray:
+        free = list(self.open_calls)
+        for result in self.unpaired_results:
             if result.origin != "minted":
                 call = next(
                     (
@@ -445,32 +463,37 @@ class Facts:
         return found
 
     @cached_property
-    def left(self) -> list[tuple[CallBatch, Call]]:
+    def unanswered(self) -> list[tuple[CallBatch, Call]]:
         """The calls that will never be answered, each with its batch: the history has moved on."""
-        if not self.open or self.continued or self.conversation.kind != "request":
+        if not self.open_calls or self.continues_elsewhere or self.conversation.kind != "request":
             return []
         apart = {
-            id(call) for call in (*self.waiting, *self.pretending, *self.early.values())
-        } | self._untold
+            id(call)
+            for call in (
+                *self.pending_calls,
+                *self.server_calls_as_client,
+                *self.calls_after_results.values(),
+            )
+        } | self._ambiguous
         return [
             (block, call)
-            for block in self.blocks
+            for block in self.batches
             for call in block.calls
-            if id(call) not in self.answer and id(call) not in apart
+            if id(call) not in self.result_of and id(call) not in apart
         ]
 
     @cached_property
     def orphans(self) -> list[Result]:
         """The client's results that name no call before them, in order; a second result of a call
         is not one of them."""
-        if not self.stray or self.continued:
+        if not self.unpaired_results or self.continues_elsewhere:
             return []
         known = {
             id(result)
-            for result in self.stray
-            if id(result) in self.early or id(result) in self._untold
+            for result in self.unpaired_results
+            if id(result) in self.calls_after_results or id(result) in self._ambiguous
         }
-        stray = {id(result) for result in self.stray} - known
+        stray = {id(result) for result in self.unpaired_results} - known
         named: set[str] = set()
         found: list[Result] = []
         for message in self.messages:
@@ -486,7 +509,7 @@ class Facts:
         return found
 
     @cached_property
-    def opening(self) -> int:
+    def first_index(self) -> int:
         """The place of the first message that is not the system's."""
         return next(
             (n for n, message in enumerate(self.messages) if message.role != "system"),
@@ -494,7 +517,7 @@ class Facts:
         )
 
     @cached_property
-    def untold_ids(self) -> list[Call | Result]:
+    def ids_not_text(self) -> list[Call | Result]:
         """The client's calls and results whose id did not come as text, or may not have: there was
         none, or it is a number."""
         calls = [call for call in self.calls if call.origin != "wire" or call.id.isdecimal()]

@@ -17,28 +17,28 @@ from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.lint.facts import Facts, Turn
-from toolwire.lint.id_formats import native, short
+from toolwire.lint.id_formats import native_id_text, shorten
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
-Lack: TypeAlias = Literal["", "missing", "empty", "odd"]
-Side: TypeAlias = "Call | Result"
+IdProblem: TypeAlias = Literal["", "missing", "empty", "odd"]
+PairHalf: TypeAlias = "Call | Result"
 
 
-def one_of(part: Side) -> str:
+def call_id_of(part: PairHalf) -> str:
     """The id of a call, or that of a result's call."""
     return part.id if isinstance(part, Call) else part.call_id
 
 
-def rule_of(facts: Facts) -> IdRule:
+def accepted_ids(facts: Facts) -> IdRule:
     """The ids that the target takes."""
     return facts.profile.accepted_ids or facts.profile.id_rule
 
 
-def refused(facts: Facts) -> list[Call]:
+def refused_calls(facts: Facts) -> list[Call]:
     """The calls whose ids the target does not take. One that we gave because there was none is not
     the history's."""
-    strange = facts.strange_ids
+    strange = facts.refused_ids
     return (
         [call for call in facts.calls if call.id in strange and call.origin == "wire"]
         if strange
@@ -49,7 +49,7 @@ def refused(facts: Facts) -> list[Call]:
 # --- how an id stood in the JSON ------------------------------------------------------------------
 
 
-def place(part: Side) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
+def id_field(part: PairHalf) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     """Where in its block the id of a part stands, and what stands there; None if such a block has
     no id at all."""
     row, raw = part.spec, part.raw
@@ -69,9 +69,9 @@ def place(part: Side) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     return (known.name,), UNSET, known
 
 
-def lack(part: Side, facts: Facts) -> Lack:
+def id_problem(part: PairHalf, facts: Facts) -> IdProblem:
     """What is wrong with an id as JSON: there is none, it is empty, or it is no text."""
-    found = place(part)
+    found = id_field(part)
     if found is None:
         return ""
     at, value, known = found
@@ -84,7 +84,7 @@ def lack(part: Side, facts: Facts) -> Lack:
     return "odd" if not _number_here(part, at, facts) else ""
 
 
-def _number_here(part: Side, at: JsonPath, facts: Facts) -> bool:
+def _number_here(part: PairHalf, at: JsonPath, facts: Facts) -> bool:
     """Whether the wire itself would write a number there."""
     row = part.spec
     if not isinstance(row, Block) or row.write is None:
@@ -96,7 +96,7 @@ def _number_here(part: Side, at: JsonPath, facts: Facts) -> bool:
     return value.__class__ is int
 
 
-def lacking(facts: Facts, kind: Lack) -> list[Side]:
+def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
     """Calls and results whose id is wrong in one way, in order; none where the target needs no ids.
 
     Who wants arguments as objects reads everything by its type: a number is no id there, also where
@@ -105,27 +105,29 @@ def lacking(facts: Facts, kind: Lack) -> list[Side]:
     typed = (
         kind == "odd" and facts.profile.arguments_format == "object" and facts.profile.has_id_field
     )
-    if not (facts.profile.requires_ids or typed) or not facts.untold_ids:
+    if not (facts.profile.requires_ids or typed) or not facts.ids_not_text:
         return []
-    return [part for part in facts.untold_ids if lack(part, facts) == kind]
+    return [part for part in facts.ids_not_text if id_problem(part, facts) == kind]
 
 
 # --- which result is whose ------------------------------------------------------------------------
 
 
-def turn_of(facts: Facts) -> dict[int, Turn]:
+def turns_by_part(facts: Facts) -> dict[int, Turn]:
     """The turn that a call belongs to and that a result stands in, by their identity."""
-    by_place = {n: turn for turn in facts.turns for n in (*turn.asks, *turn.follows)}
-    sides: list[Side] = [*facts.calls, *facts.results]
+    by_place = {
+        n: turn for turn in facts.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
+    }
+    sides: list[PairHalf] = [*facts.calls, *facts.results]
     found = {id(part): by_place.get(facts.message_index(part)) for part in sides}
     return {key: turn for key, turn in found.items() if turn is not None}
 
 
-def surplus(facts: Facts) -> dict[int, Call]:
+def surplus_results(facts: Facts) -> dict[int, Call]:
     """The call of each result that came when it already had one, by the identity of the result."""
-    if not facts.stray:
+    if not facts.unpaired_results:
         return {}
-    stray = {id(result) for result in facts.stray}
+    stray = {id(result) for result in facts.unpaired_results}
     latest: dict[str, Call] = {}
     found: dict[int, Call] = {}
     for message in facts.messages:
@@ -134,22 +136,22 @@ def surplus(facts: Facts) -> dict[int, Call]:
                 latest[part.id] = part
             elif isinstance(part, Result) and id(part) in stray and part.origin != "minted":
                 call = latest.get(part.call_id)
-                if call is not None and id(call) in facts.answer:
+                if call is not None and id(call) in facts.result_of:
                     found[id(part)] = call
     return found
 
 
-def torn(facts: Facts, reduce: Callable[[str], str | None]) -> dict[int, Call]:
+def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> dict[int, Call]:
     """The open call of each stray result whose id is the same once both are reduced, by the
     identity of the result."""
-    if not facts.open or not facts.stray:
+    if not facts.open_calls or not facts.unpaired_results:
         return {}
-    turns = turn_of(facts)
+    turns = turns_by_part(facts)
     wanted: dict[tuple[int, str], list[Call]] = {}
-    for call in facts.open:
+    for call in facts.open_calls:
         wanted.setdefault((id(turns.get(id(call))), reduce(call.id) or call.id), []).append(call)
     came: dict[tuple[int, str], list[Result]] = {}
-    for result in facts.stray:
+    for result in facts.unpaired_results:
         came.setdefault(
             (id(turns.get(id(result))), reduce(result.call_id) or result.call_id), []
         ).append(result)
@@ -160,7 +162,7 @@ def torn(facts: Facts, reduce: Callable[[str], str | None]) -> dict[int, Call]:
     }
 
 
-class Odd(Struct, frozen=True, eq=False):
+class CompositeId(Struct, frozen=True, eq=False):
     """An id that holds more than an id: where it stands, and what it should be."""
 
     part: Call | Result
@@ -169,47 +171,51 @@ class Odd(Struct, frozen=True, eq=False):
     """The open call of a result that bears it."""
 
 
-def more_than_ids(facts: Facts, reduce: Callable[[str], str | None]) -> list[Odd]:
+def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> list[CompositeId]:
     """Ids that reduce to less and do harm as they are: the target refuses them, or call and result
     do not meet."""
-    if not facts.strange_ids and not (facts.open and facts.stray):
+    if not facts.refused_ids and not (facts.open_calls and facts.unpaired_results):
         return []
-    found = [Odd(call, plain) for call in refused(facts) if (plain := reduce(call.id)) is not None]
+    found = [
+        CompositeId(call, plain)
+        for call in refused_calls(facts)
+        if (plain := reduce(call.id)) is not None
+    ]
     ties = (
-        torn(facts, reduce)
+        split_pairs(facts, reduce)
         if facts.profile.rejects_orphan_results or facts.profile.rejects_missing_results
         else {}
     )
     known = {id(odd.part) for odd in found}
-    for result in facts.stray if ties else ():
+    for result in facts.unpaired_results if ties else ():
         call = ties.get(id(result))
         if call is None:
             continue
         plain = reduce(call.id)
         if plain is not None and id(call) not in known:
-            found.append(Odd(call, plain))
+            found.append(CompositeId(call, plain))
         elif plain is None and (plain := reduce(result.call_id)) is not None:
-            found.append(Odd(result, plain, call))
+            found.append(CompositeId(result, plain, call))
     return found
 
 
 # --- new ids --------------------------------------------------------------------------------------
 
 
-def used(facts: Facts) -> set[str]:
+def used_ids(facts: Facts) -> set[str]:
     """Every id that the history itself has."""
-    sides: list[Side] = [*facts.calls, *facts.hosted, *facts.results]
-    return {one_of(part) for part in sides if part.origin != "minted"}
+    sides: list[PairHalf] = [*facts.calls, *facts.server_calls, *facts.results]
+    return {call_id_of(part) for part in sides if part.origin != "minted"}
 
 
-def anew(facts: Facts, call: Call, wish: str, taken: set[str]) -> str:
+def new_id(facts: Facts, call: Call, wish: str, taken: set[str]) -> str:
     """An id that the target takes and nobody has, added to those that are taken.
 
     The wished one if it may be, else one made of it; a model that names its calls itself gets one
     of its own kind.
     """
     rule = facts.profile.id_rule
-    made = own(facts, call, taken)
+    made = native_id(facts, call, taken)
     made = made or first_free(
         lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken
     )
@@ -217,39 +223,39 @@ def anew(facts: Facts, call: Call, wish: str, taken: set[str]) -> str:
     return made
 
 
-def own(facts: Facts, call: Call, taken: set[str]) -> str:
+def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
     """The id that the target's model would have given to a call at this place; empty if it does not
     name calls itself."""
     pattern = facts.profile.own_id_pattern
-    if not pattern or not re.fullmatch(pattern, native(call.name, 0)):
+    if not pattern or not re.fullmatch(pattern, native_id_text(call.name, 0)):
         return ""
     n = next(n for n, other in enumerate(facts.calls) if other is call)
-    while native(call.name, n) in taken:
+    while native_id_text(call.name, n) in taken:
         n += 1
-    return native(call.name, n)
+    return native_id_text(call.name, n)
 
 
-def again(one: str, n: int) -> str:
+def numbered_id(one: str, n: int) -> str:
     """What the n-th call of one id should be called: the same beginning, and a hash."""
     return f"{one}_{digest(one, n)[:8]}"
 
 
-def moved(facts: Facts, call: Call, new: str) -> str:
+def describe_move(facts: Facts, call: Call, new: str) -> str:
     """What a fix says that gives another id to a call."""
-    before = f" under {short(call.id)}" if call.origin == "wire" and call.id != new else ""
-    after = ", and so does its result" if id(call) in facts.answer else ""
-    return f"the call of {call.name or 'a tool'}{before} goes under {short(new)}{after}"
+    before = f" under {shorten(call.id)}" if call.origin == "wire" and call.id != new else ""
+    after = ", and so does its result" if id(call) in facts.result_of else ""
+    return f"the call of {call.name or 'a tool'}{before} goes under {shorten(new)}{after}"
 
 
 # --- pairs under other ids ------------------------------------------------------------------------
 
 
-def under(call: Call, one: str) -> Call:
+def with_id(call: Call, one: str) -> Call:
     """A call under another id."""
     return replace(call, id=one, origin="wire")
 
 
-def retied(
+def reassign_ids(
     facts: Facts, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
 ) -> Conversation:
     """The conversation with calls replaced, by their identity, and every result of theirs under
@@ -258,12 +264,12 @@ def retied(
     `ties` gives stray results to calls, by the identity of the result. The ids are written even if
     they read the same.
     """
-    given = {**surplus(facts), **(ties or {})}
+    given = {**surplus_results(facts), **(ties or {})}
     new: dict[int, Part] = {}
     for call in facts.calls:
         if id(call) in calls:
             new[id(call)] = calls[id(call)]
-            result = facts.answer.get(id(call))
+            result = facts.result_of.get(id(call))
             if result is not None:
                 given[id(result)] = call
     for result in facts.results:

@@ -54,13 +54,13 @@ def provider(text: str) -> str:
     return who if who[:1].isupper() else ""
 
 
-def like(text: str) -> str:
+def describe_maker(text: str) -> str:
     """Who makes such ids, as words to put after an id."""
     who = maker(text)
     return f" (an id as {who} makes them)" if who else ""
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """An id for a message: on one line, and not longer than a line."""
     shown = text if len(text) <= 48 else f"{text[:32]}…{text[-8:]}"
     return (
@@ -89,19 +89,19 @@ _PAYLOAD = tuple(
 _TWICE = re.compile(r"([A-Za-z]+[_.-].{1,200}?|.{6,200}?)\1+", re.DOTALL)
 
 
-def halves(text: str) -> tuple[str, str] | None:
+def split_composite(text: str) -> tuple[str, str] | None:
     """The id of the call and that of its item, if both stand in one."""
     found = next((match for pattern in _HALVES if (match := pattern.fullmatch(text))), None)
     return (found["call"], found["item"]) if found is not None else None
 
 
-def loaded(text: str) -> tuple[str, str] | None:
+def split_payload(text: str) -> tuple[str, str] | None:
     """An id and what was hidden behind it."""
     found = next((match for pattern in _PAYLOAD if (match := pattern.fullmatch(text))), None)
     return (found["id"], found["load"]) if found is not None else None
 
 
-def unit(text: str) -> str | None:
+def repeated_unit(text: str) -> str | None:
     """The id that was written several times in a row."""
     found = _TWICE.fullmatch(text) if len(text) < 4096 else None
     return (
@@ -109,24 +109,28 @@ def unit(text: str) -> str | None:
     )  # a row of one letter is no repeated id
 
 
-def half(text: str) -> str | None:
+def call_half(text: str) -> str | None:
     """The call's half of two ids in one."""
-    found = halves(text)
+    found = split_composite(text)
     return found[0] if found is not None else None
 
 
-def unloaded(text: str) -> str | None:
+def without_payload(text: str) -> str | None:
     """An id without what was hidden behind it."""
-    found = loaded(text)
+    found = split_payload(text)
     return found[0] if found is not None else None
 
 
-def explained(text: str) -> bool:
+def is_composite(text: str) -> bool:
     """Whether an id is odd because it holds more than one id."""
-    return half(text) is not None or unloaded(text) is not None or unit(text) is not None
+    return (
+        call_half(text) is not None
+        or without_payload(text) is not None
+        or repeated_unit(text) is not None
+    )
 
 
-SEALS: dict[str, tuple[str, ...]] = {
+SIGNATURE_PATHS: dict[str, tuple[str, ...]] = {
     "gemini": ("thoughtSignature",),
     "openai-chat": ("extra_content", "google", "thought_signature"),
 }
@@ -135,7 +139,7 @@ SEALS: dict[str, tuple[str, ...]] = {
 # --- a model's own ids ----------------------------------------------------------------------------
 
 
-def native(name: str, n: int) -> str:
+def native_id_text(name: str, n: int) -> str:
     """The n-th call of a history, as the models name it that want their ids back as they were."""
     return f"functions.{name}:{n}"
 
@@ -144,7 +148,7 @@ _NOT_WORD = re.compile(r"[^A-Za-z0-9]")
 _FITTED = re.compile(r"_[0-9A-Za-z]{8}")
 
 
-def mangled(text: str, name: str) -> bool:
+def is_mangled_native_id(text: str, name: str) -> bool:
     """Whether an id is a model's own with its signs replaced or taken out: `functionsread0`, also
     with a hash behind it."""
     found = re.match(rf"functions(?P<a>[_-]?){_spelled(name)}(?P<b>[_-]?)\d+", text)

@@ -10,8 +10,8 @@ import re
 from toolwire.conversation.json import parse
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import surplus, turn_of
-from toolwire.lint.id_formats import explained
+from toolwire.lint.id_edits import surplus_results, turns_by_part
+from toolwire.lint.id_formats import is_composite
 
 _PROSE = re.compile(r"[\s{}\[\]\"<>]")
 """Signs that words and JSON have and ids do not."""
@@ -41,26 +41,28 @@ def is_output(one: str, result: Result) -> bool:
     )
 
 
-def traded(facts: Facts, call: Call) -> bool:
+def has_output_as_id(facts: Facts, call: Call) -> bool:
     """Whether a call and its result both go under what the result says."""
-    result = facts.answer.get(id(call))
+    result = facts.result_of.get(id(call))
     return result is not None and is_output(call.id, result)
 
 
-def strays(facts: Facts) -> list[tuple[Result, list[Call], int]]:
+def results_with_output_as_id(facts: Facts) -> list[tuple[Result, list[Call], int]]:
     """Stray results that bear output for an id, each with the open calls of its turn, and how many
     such results there are."""
-    if not facts.stray or not facts.open or facts.continued:
+    if not facts.unpaired_results or not facts.open_calls or facts.continues_elsewhere:
         return []
-    turns, more = turn_of(facts), surplus(facts)
+    turns, more = turns_by_part(facts), surplus_results(facts)
     open_by: dict[int, list[Call]] = {}
-    for call in facts.open:
+    for call in facts.open_calls:
         if (
             turn := turns.get(id(call))
         ) is not None:  # a call that somebody else than the assistant makes is in no turn
             open_by.setdefault(id(turn), []).append(call)
     alone = [
-        one for one in facts.stray if id(one) not in more and id(turns.get(id(one))) in open_by
+        one
+        for one in facts.unpaired_results
+        if id(one) not in more and id(turns.get(id(one))) in open_by
     ]
     by_turn: dict[int, list[Result]] = {}
     for result in alone:
@@ -85,7 +87,7 @@ def strays(facts: Facts) -> list[tuple[Result, list[Call], int]]:
 
 def _output_like(result: Result, *, single: bool) -> bool:
     one = result.call_id
-    if result.origin != "wire" or explained(one):
+    if result.origin != "wire" or is_composite(one):
         return False
     return (
         is_output(one, result) or _PROSE.search(one) is not None or (single and len(one) > _LONGEST)

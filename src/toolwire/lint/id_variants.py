@@ -11,7 +11,7 @@ import re
 
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_formats import half, unit, unloaded
+from toolwire.lint.id_formats import call_half, repeated_unit, without_payload
 
 _NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
@@ -23,7 +23,7 @@ _MIN_LENGTH = 4
 
 def rewritings(call_id: str) -> set[str]:
     """What known bridges turn an id into: one half of it, without a payload, cleaned, or cut."""
-    plain = [half(call_id), unloaded(call_id), unit(call_id)]
+    plain = [call_half(call_id), without_payload(call_id), repeated_unit(call_id)]
     cleaned = [
         _NOT_WORD.sub("_", call_id),
         _NOT_WORD.sub("", call_id),
@@ -46,7 +46,7 @@ def is_rewriting(one: str, other: str) -> bool:
 
 def calls_of_rewritten_ids(facts: Facts) -> dict[int, Call]:
     """The open call of each orphan whose id was rewritten, by the identity of the orphan."""
-    if not facts.orphans or not facts.open:
+    if not facts.orphans or not facts.open_calls:
         return {}
     matches: list[tuple[Result, Call]] = []
     for result in facts.orphans:
@@ -60,7 +60,7 @@ def calls_of_rewritten_ids(facts: Facts) -> dict[int, Call]:
             and facts.message_index(call) < index
             and is_rewriting(call.id, result.call_id)
         ]
-        if len(candidates) == 1 and any(candidates[0] is call for call in facts.open):
+        if len(candidates) == 1 and any(candidates[0] is call for call in facts.open_calls):
             matches.append((result, candidates[0]))
     return {
         id(result): call

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, get, put
 
 
-def removed(body: JSON, paths: Iterable[JsonPath]) -> JSON:
+def remove_paths(body: JSON, paths: Iterable[JsonPath]) -> JSON:
     """The body without what stands at some places: items of lists, fields of objects."""
     for at in sorted(
         paths, key=_order, reverse=True

@@ -11,11 +11,11 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.id_variants import calls_of_rewritten_ids
 
 
-def leading(facts: Facts) -> list[Result]:
+def leading_orphans(facts: Facts) -> list[Result]:
     """The orphans with which the history begins, before anybody has said anything."""
     found: list[Result] = []
     orphans = {id(result) for result in facts.orphans}
-    for message in facts.messages[facts.opening :] if orphans else ():
+    for message in facts.messages[facts.first_index :] if orphans else ():
         parts = message.parts
         mine = [part for part in parts if isinstance(part, Result) and id(part) in orphans]
         if not mine or parts[0] is not mine[0]:
@@ -26,18 +26,18 @@ def leading(facts: Facts) -> list[Result]:
     return found
 
 
-def traced(facts: Facts) -> dict[int, Message]:
+def orphans_of_removed_calls(facts: Facts) -> dict[int, Message]:
     """The orphans that stand with the answers to a message of the assistant, by identity, and that
     message.
 
     It called other tools, or it has an empty list of calls or says nothing at all: what it called
     was taken out.
     """
-    known = {id(result) for result in leading(facts)} | calls_of_rewritten_ids(facts).keys()
+    known = {id(result) for result in leading_orphans(facts)} | calls_of_rewritten_ids(facts).keys()
     found: dict[int, Message] = {}
     for result in facts.orphans:
         n = facts.message_index(result) - 1
-        while n >= 0 and facts.bare(n):
+        while n >= 0 and facts.holds_only_results(n):
             n -= 1
         before = facts.messages[n] if n >= 0 else None
         if (
@@ -60,9 +60,9 @@ def _robbed(message: Message) -> bool:
     return emptied or not message.parts or any(isinstance(part, Call) for part in message.parts)
 
 
-def surplus(facts: Facts) -> list[Result]:
+def surplus_orphans(facts: Facts) -> list[Result]:
     """The orphans without an id that stand with the answers of a turn which has no call left for
     them."""
     nameless = [result for result in facts.orphans if result.origin == "minted"]
-    places = {n for turn in facts.turns for n in turn.follows} if nameless else set()
+    places = {n for turn in facts.turns for n in turn.follower_indexes} if nameless else set()
     return [result for result in nameless if facts.message_index(result) in places]

@@ -17,7 +17,7 @@ _SWITCHES = (
 """Where a request says whether its model thinks."""
 
 
-def switch(facts: Facts) -> str:
+def thinking_switch(facts: Facts) -> str:
     """What a request says about thinking; nothing if it does not."""
     if not facts.own_wire:
         budget = facts.conversation.settings.get("budget")
@@ -25,12 +25,12 @@ def switch(facts: Facts) -> str:
     return next((said for path in _SWITCHES if isinstance(said := get(facts.body, path), str)), "")
 
 
-def place(facts: Facts) -> tuple[str, ...]:
+def thinking_path(facts: Facts) -> tuple[str, ...]:
     """Where it says so."""
     return next((path[:-1] for path in _SWITCHES if isinstance(get(facts.body, path), str)), ())
 
 
-def thinker(facts: Facts) -> bool:
+def is_reasoning_model(facts: Facts) -> bool:
     """Whether the model that a request names is one of those that must get back what they
     thought.
     """
@@ -42,7 +42,7 @@ def thinker(facts: Facts) -> bool:
     )
 
 
-def newest(facts: Facts) -> int:
+def current_turn_start(facts: Facts) -> int:
     """The place after the last message in which somebody spoke to the model: the turn that is under
     way begins there."""
     for n in range(len(facts.messages) - 1, -1, -1):

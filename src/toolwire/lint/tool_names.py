@@ -18,14 +18,14 @@ from toolwire.conversation.model import Choice, Fix, Tool
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody
-from toolwire.lint.transforms import own_body, swapped, without
+from toolwire.lint.transforms import own_body, remove_parts, replace_parts
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Calls whose name somebody chose; all others are named by their type."""
 KINDS = frozenset({"function", "custom"})
 
 
-def taken(facts: Facts) -> IdRule:
+def accepted_names(facts: Facts) -> IdRule:
     """The names that the target takes."""
     return (
         facts.profile.name_rule
@@ -34,38 +34,38 @@ def taken(facts: Facts) -> IdRule:
     )
 
 
-def asked(facts: Facts) -> list[Call]:
+def function_calls(facts: Facts) -> list[Call]:
     """The calls that bear a name somebody chose."""
     return [call for call in facts.calls if call.family in FAMILIES]
 
 
-def offered(facts: Facts) -> list[Tool]:
+def defined_tools(facts: Facts) -> list[Tool]:
     """The tools on offer that a client runs."""
     return [tool for tool in facts.conversation.tools if tool.kind in KINDS]
 
 
-def chosen(facts: Facts) -> tuple[str, ...]:
+def chosen_names(facts: Facts) -> tuple[str, ...]:
     """The tools that the model must or may use."""
     choice = facts.conversation.settings.get("choice")
     return choice.names if isinstance(choice, Choice) else ()
 
 
-def places(facts: Facts) -> dict[str, JsonPath]:
+def name_paths(facts: Facts) -> dict[str, JsonPath]:
     """Every name as it is written, and where it stands first: where the tool is offered, else where
     it is called."""
     found: dict[str, JsonPath] = {}
-    for tool in offered(facts):
-        *outer, inner = texts(tool)
+    for tool in defined_tools(facts):
+        *outer, inner = name_segments(tool)
         found.setdefault(inner, tool.path)
         for text in outer:
             found.setdefault(text, tool.path[:-2])
-    for call in asked(facts):
-        for text in texts(call):
+    for call in function_calls(facts):
+        for text in name_segments(call):
             found.setdefault(text, call.path)
     return found
 
 
-def texts(named: Tool | Call | Result) -> tuple[str, ...]:
+def name_segments(named: Tool | Call | Result) -> tuple[str, ...]:
     """The name of a tool as it stands in the body: in one field, or in several, of which a server
     looks at each by itself."""
     name = named.name or ""
@@ -84,7 +84,7 @@ def texts(named: Tool | Call | Result) -> tuple[str, ...]:
 
 def _renamed(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
     """What a tool is known by when some texts are changed; None if none of them is its."""
-    held = texts(named)
+    held = name_segments(named)
     if new.keys().isdisjoint(held):
         return None
     now = NAMESPACE_SEPARATOR.join(new.get(text, text) for text in held)
@@ -92,12 +92,12 @@ def _renamed(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
     return f"{NAMESPACE_SEPARATOR}{now}" if marked and NAMESPACE_SEPARATOR in now else now
 
 
-def refused(facts: Facts) -> dict[str, JsonPath]:
+def refused_names(facts: Facts) -> dict[str, JsonPath]:
     """The names that the target does not take; one that is missing or blank is another matter."""
-    rule = taken(facts)
+    rule = accepted_names(facts)
     if not (rule.chars or rule.longest):
         return {}
-    found = places(facts)
+    found = name_paths(facts)
     return {name: found[name] for name in invalid_ids(list(found), rule) if name.strip()}
 
 
@@ -115,18 +115,18 @@ def _endless(rule: IdRule) -> IdRule:
     return IdRule(rule.chars, first=rule.first)
 
 
-def fitted(facts: Facts, names: Iterable[str]) -> FixedBody | None:
+def fit_names(facts: Facts, names: Iterable[str]) -> FixedBody | None:
     """The body with some names fitted to the target, each to one that no other tool has."""
     wrong = sorted(names)
     if not wrong:
         return None
-    found = places(facts)
+    found = name_paths(facts)
     every = {
         *found,
-        *chosen(facts),
-        *(text for result in facts.results if result.name for text in texts(result)),
+        *chosen_names(facts),
+        *(text for result in facts.results if result.name for text in name_segments(result)),
     }
-    new = fit_names(every, taken(facts), {})
+    new = fit_names(every, accepted_names(facts), {})
     new = {name: new[name] for name in wrong}
     told = tuple(
         (
@@ -135,38 +135,40 @@ def fitted(facts: Facts, names: Iterable[str]) -> FixedBody | None:
         )
         for name in new
     )
-    return FixedBody(called(facts, new), told)
+    return FixedBody(rename_tools(facts, new), told)
 
 
-def called(facts: Facts, new: Mapping[str, str]) -> JSON:
+def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
     """The body with tools under other names: offered, chosen, called and answered. `new` has them
     as they are written."""
     parts: dict[int, Part] = {
-        id(call): replace(call, name=name) for call in asked(facts) if (name := _renamed(call, new))
+        id(call): replace(call, name=name)
+        for call in function_calls(facts)
+        if (name := _renamed(call, new))
     }
     for result in facts.results:
         ours = result.name is not None and result.executor == "client" and result.family in FAMILIES
         if ours and (name := _renamed(result, new)):
             parts[id(result)] = replace(result, name=name)
-    body = own_body(swapped(facts.conversation, parts))
-    for tool in offered(facts):
-        *outer, inner = texts(tool)
+    body = own_body(replace_parts(facts.conversation, parts))
+    for tool in defined_tools(facts):
+        *outer, inner = name_segments(tool)
         if inner in new:
-            body = put(body, tool.path + place(tool), new[inner])
+            body = put(body, tool.path + name_path(tool), new[inner])
         for text in outer:
             if text in new:
                 body = put(body, (*tool.path[:-2], "name"), new[text])
     at = facts.conversation.source.setting_paths.get("choice")
-    if at is not None and chosen(facts):
+    if at is not None and chosen_names(facts):
         value = get(body, at)
         body = put(body, at, _said(value, new))  # type: ignore[arg-type]
     return body
 
 
-def place(tool: Tool) -> JsonPath:
+def name_path(tool: Tool) -> JsonPath:
     """Where in an offer its name stands: at the top, or one level below."""
     raw = tool.raw if isinstance(tool.raw, dict) else {}
-    if raw.get("name") == texts(tool)[-1]:
+    if raw.get("name") == name_segments(tool)[-1]:
         return ("name",)
     inside = (
         key
@@ -188,9 +190,9 @@ def _said(value: JSON, new: Mapping[str, str]) -> JSON:
     return new.get(value, value) if isinstance(value, str) else value
 
 
-def nameless(facts: Facts) -> list[Call]:
+def nameless_calls(facts: Facts) -> list[Call]:
     """Calls whose name is missing or blank, for a target that takes only names of some shape."""
-    rule = taken(facts)
+    rule = accepted_names(facts)
     if not (rule.chars or rule.longest):
         return []
     return [
@@ -205,7 +207,7 @@ def _filler(call: Call) -> bool:
     return call.family == "function-legacy" and not call.name and not call.arguments
 
 
-def empty(call: Call) -> bool:
+def has_blank_name(call: Call) -> bool:
     """Whether a nameless call has the field after all, with a blank text in it."""
     raw = call.raw
     if not isinstance(raw, dict):
@@ -214,31 +216,31 @@ def empty(call: Call) -> bool:
     return any(isinstance(held.get("name"), str) for held in inner)
 
 
-def known(facts: Facts, call: Call) -> str:
+def known_name(facts: Facts, call: Call) -> str:
     """The name that a nameless call must have had: its result bears it, or its id does and the tool
     is on offer."""
-    result = facts.answer.get(id(call))
+    result = facts.result_of.get(id(call))
     if result is not None and result.name and result.name.strip():
         return result.name
-    names = {tool.name for tool in offered(facts)}
+    names = {tool.name for tool in defined_tools(facts)}
     said = call.id.removeprefix("functions.").rpartition(":")
     return said[0] if said[2].isdigit() and said[0] in names else ""
 
 
-def remedy(facts: Facts, call: Call) -> Fix:
+def fix_for_nameless(facts: Facts, call: Call) -> Fix:
     """Whether the name is known, or the call has to go with its result."""
-    return "safe" if known(facts, call) else "unsafe"
+    return "safe" if known_name(facts, call) else "unsafe"
 
 
-def christened(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
+def name_calls(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
     """The body with nameless calls under the names that are known; where nothing is, the pair goes
     if that is allowed."""
     parts: dict[int, Part] = {}
     gone: set[int] = set()
     told: list[tuple[JsonPath, str]] = []
     for call in calls:
-        name = known(facts, call)
-        result = facts.answer.get(id(call))
+        name = known_name(facts, call)
+        result = facts.result_of.get(id(call))
         if name:
             parts[id(call)] = replace(call, name=name)
             told.append(
@@ -249,7 +251,7 @@ def christened(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | Non
             )
         elif unsafe:
             pair = [call, *([result] if result is not None else [])]
-            pair += [one for one in facts.stray if one.call_id == call.id]
+            pair += [one for one in facts.unpaired_results if one.call_id == call.id]
             gone.update(id(part) for part in pair)
             what = "and its result are" if len(pair) > 1 else "is"
             told.append(
@@ -260,4 +262,4 @@ def christened(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | Non
             )
     if not told:
         return None
-    return Fixed(without(swapped(facts.conversation, parts), gone), tuple(told))
+    return Fixed(remove_parts(replace_parts(facts.conversation, parts), gone), tuple(told))

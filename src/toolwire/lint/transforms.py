@@ -27,7 +27,7 @@ def own_body(conversation: Conversation) -> JSON:
     return encode(conversation, conversation.wire, conversation.kind).body
 
 
-def swapped(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
+def replace_parts(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
     """The conversation with parts replaced, found by the identity of the old ones; everything else
     stays to the letter."""
     if not new:
@@ -51,21 +51,21 @@ def _kept(old: Part, new: Part) -> Part:
     )
 
 
-def renamed(facts: Facts, ids: Mapping[int, str]) -> Conversation:
+def rename_calls(facts: Facts, ids: Mapping[int, str]) -> Conversation:
     """The conversation with calls under other ids, by the identity of the calls; their results
     follow them."""
     new: dict[int, Part] = {}
-    for call in (*facts.calls, *facts.hosted):
+    for call in (*facts.calls, *facts.server_calls):
         if id(call) in ids:
             one = ids[id(call)]
             new[id(call)] = replace(call, id=one, origin="wire")
-            result = facts.answer.get(id(call))
+            result = facts.result_of.get(id(call))
             if result is not None:
                 new[id(result)] = replace(result, call_id=one, origin="wire")
-    return swapped(facts.conversation, new)
+    return replace_parts(facts.conversation, new)
 
 
-def without(conversation: Conversation, parts: Collection[int]) -> Conversation:
+def remove_parts(conversation: Conversation, parts: Collection[int]) -> Conversation:
     """The conversation without some parts, by their identity; a message that had nothing else goes
     with them."""
     messages: list[Message] = []
@@ -76,20 +76,20 @@ def without(conversation: Conversation, parts: Collection[int]) -> Conversation:
                 continue
             message = replace(message, parts=kept)  # its JSON stays for what the parts do not say
         messages.append(message)
-    return rewritten(conversation, messages)
+    return with_messages(conversation, messages)
 
 
-def interrupted(call: Call) -> Result:
+def interrupted_result(call: Call) -> Result:
     """The honest answer to a call that nobody answered: an error, and marked as made here."""
     return call.result(INTERRUPTED, error=True)
 
 
-def note(text: str) -> Message:
+def user_note(text: str) -> Message:
     """Words that keep what cannot stay where it was, from the user's side."""
     return Message("user", (Text(f"{MARK} {text}"),))
 
 
-def laid(
+def place_results(
     facts: Facts, blocks: Iterable[CallBatch], given: Mapping[int, Result] | None = None
 ) -> Conversation:
     """The conversation with the results of some batches where the target wants them: after their
@@ -110,7 +110,7 @@ def laid(
     return out.done()
 
 
-def answered_for(
+def add_results(
     facts: Facts, left: Iterable[tuple[CallBatch, Call]], make: Callable[[Call], Result]
 ) -> Conversation:
     """The conversation with answers to calls that have none, each given with its batch; others move
@@ -119,7 +119,9 @@ def answered_for(
     blocks = {id(block): block for block, _ in given.values()}
     if facts.profile.result_placement not in ("next", "alone"):
         blocks = {key: replace(block, results=()) for key, block in blocks.items()}
-    return laid(facts, blocks.values(), {key: result for key, (_, result) in given.items()})
+    return place_results(
+        facts, blocks.values(), {key: result for key, (_, result) in given.items()}
+    )
 
 
 def _silent(message: Message) -> bool:
@@ -156,17 +158,21 @@ class _Laying:
 
     def add(self, block: CallBatch, results: list[Result]) -> None:
         """Lay one batch."""
-        facts, end = self.view, block.asks[-1]
-        if facts.profile.results_follow_call_order and not facts.tied(block):
+        facts, end = self.view, block.caller_indexes[-1]
+        if facts.profile.results_follow_call_order and not facts.are_tied_by_id(block):
             order = {call.id: n for n, call in enumerate(block.calls)}
             results.sort(key=lambda result: order.get(result.call_id, len(order)))
-        asking = [facts.messages[n] for n in block.asks]
+        asking = [facts.messages[n] for n in block.caller_indexes]
         said: tuple[Part, ...] = ()
         if facts.profile.result_placement in ("next", "alone"):
-            said = tuple(part for n in block.asks for part in facts.aside(n)) if results else ()
+            said = (
+                tuple(part for n in block.caller_indexes for part in facts.text_after_calls(n))
+                if results
+                else ()
+            )
             if len(asking) > 1 and not facts.profile.merges_assistant_messages:
                 asking = [_joined(asking)]
-        self.dropped.update(block.asks)
+        self.dropped.update(block.caller_indexes)
         last = max((facts.message_index(result) for result in block.results), default=end)
         self.dropped.update(n for n in range(end + 1, last) if _silent(facts.messages[n]))
         kept = tuple(self._spared(message, said) for message in asking)
@@ -189,7 +195,7 @@ class _Laying:
             return tuple(
                 self._alone(result) or Message("tool", (result,), None, wire) for result in results
             )
-        after = facts.after(end)
+        after = facts.message_after(end)
         if (
             after is not None
             and after.role in ("user", "tool")
@@ -222,7 +228,7 @@ class _Laying:
                 elif kept:
                     messages.append(replace(message, parts=kept))
             messages += self.put.get(n, ())
-        return taking_turns(self.view, messages)
+        return merge_same_roles(self.view, messages)
 
 
 def _is(one: Part, other: Part) -> bool:
@@ -235,7 +241,7 @@ def _joined(messages: list[Message]) -> Message:
     return replace(messages[0], parts=parts, stop=messages[-1].stop)
 
 
-def rewritten(conversation: Conversation, messages: Iterable[Message]) -> Conversation:
+def with_messages(conversation: Conversation, messages: Iterable[Message]) -> Conversation:
     """The conversation with other messages.
 
     A body whose parts keep their places counts as unchanged when it is written, also if they stand
@@ -250,11 +256,11 @@ def rewritten(conversation: Conversation, messages: Iterable[Message]) -> Conver
     )
 
 
-def taking_turns(facts: Facts, messages: Iterable[Message]) -> Conversation:
+def merge_same_roles(facts: Facts, messages: Iterable[Message]) -> Conversation:
     """The conversation with other messages; new neighbours of one role are one where the target
     wants the roles to alternate."""
     if not facts.profile.rejects_same_role_twice:
-        return rewritten(facts.conversation, messages)
+        return with_messages(facts.conversation, messages)
     place = {id(message): n for n, message in enumerate(facts.messages)}
     out: list[Message] = []
     ends: list[int] = []
@@ -281,14 +287,14 @@ def taking_turns(facts: Facts, messages: Iterable[Message]) -> Conversation:
         else:
             out.append(message)
             ends.append(n)
-    return rewritten(facts.conversation, out)
+    return with_messages(facts.conversation, out)
 
 
 def _side(message: Message) -> str:
     return "user" if message.role == "tool" else message.role
 
 
-def demoted(facts: Facts, results: Iterable[Result]) -> Conversation:
+def results_as_text(facts: Facts, results: Iterable[Result]) -> Conversation:
     """The conversation with results told as marked words of the user, because their calls are
     nowhere.
 
@@ -298,8 +304,11 @@ def demoted(facts: Facts, results: Iterable[Result]) -> Conversation:
     gone: set[int] = set()
     before: dict[int, list[Message]] = {}
     spans = [
-        (block.asks[0], max([block.asks[-1], *map(facts.message_index, block.results)]))
-        for block in facts.blocks
+        (
+            block.caller_indexes[0],
+            max([block.caller_indexes[-1], *map(facts.message_index, block.results)]),
+        )
+        for block in facts.batches
     ]
     for result in results:
         gone.add(id(result))
@@ -307,8 +316,8 @@ def demoted(facts: Facts, results: Iterable[Result]) -> Conversation:
         for start, end in spans:
             if start < place <= end:
                 place = end + 1
-        if facts.waiting and place > facts.message_index(facts.waiting[0]):
-            place = facts.message_index(facts.waiting[0])
+        if facts.pending_calls and place > facts.message_index(facts.pending_calls[0]):
+            place = facts.message_index(facts.pending_calls[0])
         before.setdefault(place, []).append(_retold(result))
     messages: list[Message] = []
     for n, message in enumerate(facts.messages):
@@ -319,14 +328,14 @@ def demoted(facts: Facts, results: Iterable[Result]) -> Conversation:
         elif kept:
             messages.append(replace(message, parts=kept))
     messages += before.get(len(facts.messages), ())
-    return taking_turns(facts, messages)
+    return merge_same_roles(facts, messages)
 
 
 def _retold(result: Result) -> Message:
     """A result in words; pictures and files in it come along."""
     who = f"a result of {result.name}" if result.name else "a result"
     named = "" if result.origin == "minted" else f" for {result.call_id}"
-    made = note(f"{who}{named}, whose call is not in this history: {result.text}")
+    made = user_note(f"{who}{named}, whose call is not in this history: {result.text}")
     media = (
         tuple(part for part in result.output if isinstance(part, Media))
         if isinstance(result.output, tuple)
@@ -341,11 +350,11 @@ def _retold(result: Result) -> Message:
     )
 
 
-def place_of(block: CallBatch) -> JsonPath:
+def batch_path(block: CallBatch) -> JsonPath:
     """Where a batch of calls begins."""
     return block.calls[0].path
 
 
-def every_call(block: CallBatch) -> str:
+def describe_calls(block: CallBatch) -> str:
     """The calls of a batch in words."""
     return " and ".join(f"{call.id} of {call.name}" for call in block.calls)

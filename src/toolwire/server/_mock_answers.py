@@ -19,7 +19,7 @@ from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation, Setting, Usage
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import switch, thinker
+from toolwire.lint.reasoning import is_reasoning_model, thinking_switch
 from toolwire.profiles.table import Profile
 from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import (
@@ -64,8 +64,8 @@ def thoughtful(view: Facts) -> bool:
     known for it."""
     if view.profile.wire in ("openai-responses", "azure-foundry"):
         return view.conversation.settings.get("effort") not in (None, "none")
-    return switch(view) in ("enabled", "adaptive") or (
-        thinker(view) and view.profile.reasoning_to_return == "reasoning_content"
+    return thinking_switch(view) in ("enabled", "adaptive") or (
+        is_reasoning_model(view) and view.profile.reasoning_to_return == "reasoning_content"
     )
 
 

@@ -74,7 +74,7 @@ class StreamTranslator(Generic[Out]):
         _, rules = resolve(target)
         self._home = IdMap.of(ids)
         self._hosted: ServerToolPolicy = server_tools
-        self._capabilities = goes.capabilities
+        self._capabilities = EVERYTHING if came is goes else goes.capabilities
         self._hosts = goes.hosts and server_tools != "drop"
         """Whether the target can hold calls that a provider ran."""
         odd = PROFILES.get(came.name, Profile(came.name, came.name))

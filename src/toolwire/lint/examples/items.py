@@ -21,7 +21,7 @@ KEY = "input"
 _LISTED: WeakKeyDictionary[Facts, list[tuple[int, str, Object]]] = WeakKeyDictionary()
 
 
-def items(facts: Facts) -> list[tuple[int, str, Object]]:
+def input_items(facts: Facts) -> list[tuple[int, str, Object]]:
     """The items of a request to a target that checks their ids: the place, the type and the JSON of
     each."""
     if (
@@ -30,14 +30,14 @@ def items(facts: Facts) -> list[tuple[int, str, Object]]:
         or not isinstance(facts.body, dict)
     ):
         return []
-    listed = _LISTED.get(facts)
-    if listed is None:
+    items_example = _LISTED.get(facts)
+    if items_example is None:
         found = facts.body.get(KEY)
         whole = found if isinstance(found, list) else []
-        listed = _LISTED[facts] = [
+        items_example = _LISTED[facts] = [
             (n, kind_of(item), item) for n, item in enumerate(whole) if isinstance(item, dict)
         ]
-    return listed
+    return items_example
 
 
 def kind_of(item: Object) -> str:
@@ -48,7 +48,7 @@ def kind_of(item: Object) -> str:
     return "message" if "role" in item else ""
 
 
-def relisted(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
+def with_items(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
     """The body with some items replaced, each by any number of others."""
     body = facts.body
     found = body.get(KEY) if isinstance(body, dict) else None
@@ -60,19 +60,19 @@ def relisted(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
     return {**body, KEY: out}
 
 
-def bare(item: Object) -> Object:
+def without_id(item: Object) -> Object:
     """An item without its id."""
     return {key: value for key, value in item.items() if key != "id"}
 
 
-def spoken(kind: str, item: Object) -> bool:
+def is_model_item(kind: str, item: Object) -> bool:
     """Whether an item is the model's: neither a result nor somebody else's message."""
     if kind == "message":
         return item.get("role") == "assistant"
     return not kind.endswith("_output") and kind != "mcp_approval_response"
 
 
-def readable(item: Object) -> bool:
+def has_readable_text(item: Object) -> bool:
     """Whether a thought has words that somebody can read."""
     return bool(item.get("summary") or item.get("content"))
 
@@ -80,7 +80,7 @@ def readable(item: Object) -> bool:
 # --- examples ---
 
 
-def asked(
+def function_call(
     call_id: str | None = "call_1", item: str | None = None, arguments: JSON = "{}"
 ) -> Object:
     """A call, with or without the id of its item."""
@@ -90,19 +90,19 @@ def asked(
     return {**out, "id": item} if item is not None else out
 
 
-def answered(call_id: str = "call_1", output: JSON = "1") -> Object:
+def function_call_output(call_id: str = "call_1", output: JSON = "1") -> Object:
     """The result of a call."""
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
-def thought(item: str | None = "rs_1", *words: str, **more: JSON) -> Object:
+def reasoning_item(item: str | None = "rs_1", *words: str, **more: JSON) -> Object:
     """A reasoning item."""
     told: list[JSON] = [{"type": "summary_text", "text": text} for text in words]
     out: Object = {"type": "reasoning", "summary": told, **more}
     return {**out, "id": item} if item is not None else out
 
 
-def listed(*found: JSON, target: str = "openai-responses", **more: JSON) -> Example:
+def items_example(*found: JSON, target: str = "openai-responses", **more: JSON) -> Example:
     """A history of items that begins with a user, and who it goes to."""
     body: Object = {"model": "gpt-5", "input": [USER, *found], **more}
     return Example("openai-responses", target, body)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 
@@ -23,10 +23,10 @@ from toolwire.lint.rule import Problem, Rule
 def _check(facts: Facts) -> Iterable[Problem]:
     if (
         not (facts.profile.rejects_missing_results or facts.profile.rejects_orphan_results)
-        or not facts.stray
+        or not facts.unpaired_results
     ):
         return
-    for one in facts.unclear:
+    for one in facts.ambiguous_groups:
         if len(one.calls) > 1:
             calls = " or ".join(f"{each.id} of {each.name}" for each in one.calls)
             for result in one.results:
@@ -46,23 +46,28 @@ RULE = Rule(
     check=_check,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(
+        chat_example(
             USER,
-            asks(call("c1"), call("c2")),
+            assistant(tool_call("c1"), tool_call("c2")),
             {"role": "tool", "content": "1"},
             {"role": "tool", "content": "2"},
         ),
-        chat(
+        chat_example(
             USER,
-            asks(_BARE, _BARE),
+            assistant(_BARE, _BARE),
             {"role": "tool", "content": "1"},
             {"role": "tool", "content": "2"},
         ),
         contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI),
     ),
     good=(
-        chat(USER, asks(call("c1"), call("c2")), told("c2"), told("c1")),
-        chat(USER, asks(call("c1")), {"role": "tool", "content": "1"}),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), tool_call("c2")),
+            tool_message("c2"),
+            tool_message("c1"),
+        ),
+        chat_example(USER, assistant(tool_call("c1")), {"role": "tool", "content": "1"}),
         contents(
             HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
         ),

@@ -13,18 +13,27 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
-from toolwire.lint.argument_fixes import meant, reported
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.argument_fixes import fix_arguments, report_faults
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return reported(facts, "double", "are JSON text in JSON text")
+    return report_faults(facts, "double", "are JSON text in JSON text")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return meant(facts, "double", "the arguments are the object that was inside", unsafe=unsafe)
+    return fix_arguments(
+        facts, "double", "the arguments are the object that was inside", unsafe=unsafe
+    )
 
 
 _TWICE = '"{\\"a\\":1}"'
@@ -48,13 +57,27 @@ RULE = Rule(
     ruled_out_by=(Observation.OBJECT_ARGUMENTS,),
     applies=lambda profile: profile.arguments_format != "text",
     bad=(
-        chat(USER, asks(call("c1", arguments=_TWICE)), told("c1"), target="minimax"),
-        chat(USER, asks(call("c1", arguments=_THRICE)), told("c1"), target="xai"),
-        blocks(USER, _USE, _TOLD),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=_TWICE)), tool_message("c1"), target="minimax"
+        ),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=_THRICE)), tool_message("c1"), target="xai"
+        ),
+        blocks_example(USER, _USE, _TOLD),
     ),
     good=(
-        chat(USER, asks(call("c1", arguments='{"a":"{}"}')), told("c1"), target="minimax"),
-        chat(USER, asks(call("c1", arguments='"a text"')), told("c1"), target="minimax"),
-        chat(USER, asks(call("c1", arguments=_TWICE)), told("c1")),
+        chat_example(
+            USER,
+            assistant(tool_call("c1", arguments='{"a":"{}"}')),
+            tool_message("c1"),
+            target="minimax",
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1", arguments='"a text"')),
+            tool_message("c1"),
+            target="minimax",
+        ),
+        chat_example(USER, assistant(tool_call("c1", arguments=_TWICE)), tool_message("c1")),
     ),
 )

@@ -12,18 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
-from toolwire.lint.argument_fixes import meant, reported
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.argument_fixes import fix_arguments, report_faults
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return reported(facts, "empty", "are an empty text")
+    return report_faults(facts, "empty", "are an empty text")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return meant(facts, "empty", "the arguments are an empty object", unsafe=unsafe)
+    return fix_arguments(facts, "empty", "the arguments are an empty object", unsafe=unsafe)
 
 
 _USE: JSON = {
@@ -44,12 +51,18 @@ RULE = Rule(
     order=14,
     scope="body",
     bad=(
-        chat(USER, asks(call("c1", arguments="")), told("c1"), target="xai"),
-        chat(USER, asks(call("c1", arguments=" ")), told("c1"), target="minimax"),
-        blocks(USER, _USE, _TOLD),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments="")), tool_message("c1"), target="xai"
+        ),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=" ")), tool_message("c1"), target="minimax"
+        ),
+        blocks_example(USER, _USE, _TOLD),
     ),
     good=(
-        chat(USER, asks(call("c1", arguments="{}")), told("c1"), target="xai"),
-        chat(USER, asks(call("c1", arguments="")), told("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments="{}")), tool_message("c1"), target="xai"
+        ),
+        chat_example(USER, assistant(tool_call("c1", arguments="")), tool_message("c1")),
     ),
 )

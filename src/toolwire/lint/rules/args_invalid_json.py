@@ -14,18 +14,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
-from toolwire.lint.argument_fixes import meant, reported
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.argument_fixes import fix_arguments, report_faults
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return reported(facts, "invalid", "are not JSON")
+    return report_faults(facts, "invalid", "are not JSON")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return meant(facts, "invalid", "the arguments are an object", unsafe=unsafe)
+    return fix_arguments(facts, "invalid", "the arguments are an object", unsafe=unsafe)
 
 
 _CUT = '{"path": "/et'
@@ -47,17 +54,29 @@ RULE = Rule(
     order=14,
     applies=lambda profile: profile.arguments_format == "json",
     bad=(
-        chat(USER, asks(call("c1", arguments=_CUT)), told("c1"), target="minimax"),
-        chat(USER, asks(call("c1", arguments="path=/etc")), told("c1"), target="xai"),
-        blocks(USER, _USE, _TOLD),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=_CUT)), tool_message("c1"), target="minimax"
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1", arguments="path=/etc")),
+            tool_message("c1"),
+            target="xai",
+        ),
+        blocks_example(USER, _USE, _TOLD),
     ),
     good=(
-        chat(USER, asks(call("c1", arguments='{"path": "/etc"}')), told("c1"), target="minimax"),
-        chat(USER, asks(call("c1", arguments=_CUT)), told("c1")),
-        chat(
+        chat_example(
             USER,
-            asks({"id": "c1", "type": "custom", "custom": {"name": "f", "input": _CUT}}),
-            told("c1"),
+            assistant(tool_call("c1", arguments='{"path": "/etc"}')),
+            tool_message("c1"),
+            target="minimax",
+        ),
+        chat_example(USER, assistant(tool_call("c1", arguments=_CUT)), tool_message("c1")),
+        chat_example(
+            USER,
+            assistant({"id": "c1", "type": "custom", "custom": {"name": "f", "input": _CUT}}),
+            tool_message("c1"),
             target="xai",
         ),
     ),

@@ -16,13 +16,20 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
-from toolwire.lint.argument_fixes import Fault, faults
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.argument_fixes import ArgumentFault, argument_faults
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
-def _robbed(facts: Facts, fault: Fault) -> list[Call]:
+def _robbed(facts: Facts, fault: ArgumentFault) -> list[Call]:
     """The calls after it whose arguments it has; none if that is not certain."""
     found: list[Call] = []
     message = facts.messages[facts.message_index(fault.call)]
@@ -36,7 +43,7 @@ def _robbed(facts: Facts, fault: Fault) -> list[Call]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for fault in faults(facts, "merged"):
+    for fault in argument_faults(facts, "merged"):
         many = f"{fault.who} has the arguments of {len(fault.pieces)} calls"
         if _robbed(facts, fault):
             yield fault.path, f"{many}; the calls after it have none", "unsafe"
@@ -54,7 +61,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault in faults(facts, "merged") if unsafe and facts.own_wire else ():
+    for fault in argument_faults(facts, "merged") if unsafe and facts.own_wire else ():
         robbed = _robbed(facts, fault)
         if robbed:
             inside = fault.path[len(fault.call.path) :]
@@ -70,7 +77,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
 
 
 _BOTH = '{"a":1}{"a":2}'
-_ONE = call("c1", arguments=_BOTH)
+_ONE = tool_call("c1", arguments=_BOTH)
 _USE: JSON = {
     "role": "assistant",
     "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _BOTH}],
@@ -89,12 +96,23 @@ RULE = Rule(
     order=13,
     applies=lambda profile: profile.arguments_format == "json",
     bad=(
-        chat(USER, asks(_ONE), told("c1"), target="minimax"),
-        chat(USER, asks(_ONE, call("c2", arguments="")), told("c1"), told("c2"), target="minimax"),
-        blocks(USER, _USE, _TOLD),
+        chat_example(USER, assistant(_ONE), tool_message("c1"), target="minimax"),
+        chat_example(
+            USER,
+            assistant(_ONE, tool_call("c2", arguments="")),
+            tool_message("c1"),
+            tool_message("c2"),
+            target="minimax",
+        ),
+        blocks_example(USER, _USE, _TOLD),
     ),
     good=(
-        chat(USER, asks(call("c1", arguments='{"a":[{},{}]}')), told("c1"), target="minimax"),
-        chat(USER, asks(_ONE), told("c1")),
+        chat_example(
+            USER,
+            assistant(tool_call("c1", arguments='{"a":[{},{}]}')),
+            tool_message("c1"),
+            target="minimax",
+        ),
+        chat_example(USER, assistant(_ONE), tool_message("c1")),
     ),
 )

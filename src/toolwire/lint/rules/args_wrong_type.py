@@ -13,19 +13,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
-from toolwire.lint.argument_fixes import meant, reported
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.examples.items import answered, asked, listed
+from toolwire.lint.argument_fixes import fix_arguments, report_faults
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return reported(facts, "type", "are of another type than the wire has")
+    return report_faults(facts, "type", "are of another type than the wire has")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return meant(facts, "type", "the arguments are in the form that the wire has", unsafe=unsafe)
+    return fix_arguments(
+        facts, "type", "the arguments are in the form that the wire has", unsafe=unsafe
+    )
 
 
 def _use(given: JSON) -> Example:
@@ -33,11 +42,11 @@ def _use(given: JSON) -> Example:
         "role": "assistant",
         "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": given}],
     }
-    told: JSON = {
+    tool_message: JSON = {
         "role": "user",
         "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
     }
-    return blocks(USER, use, told)
+    return blocks_example(USER, use, tool_message)
 
 
 def _parts(key: str, answer: str, args: JSON) -> Example:
@@ -59,22 +68,28 @@ RULE = Rule(
     order=14,
     scope="body",
     bad=(
-        chat(USER, asks(call("c1", arguments={"a": 1})), told("c1")),
-        chat(USER, asks(call("c1", arguments=None)), told("c1")),
-        listed(asked(arguments={"a": 1}), answered()),
+        chat_example(USER, assistant(tool_call("c1", arguments={"a": 1})), tool_message("c1")),
+        chat_example(USER, assistant(tool_call("c1", arguments=None)), tool_message("c1")),
+        items_example(function_call(arguments={"a": 1}), function_call_output()),
         _use('{"a":1}'),
         _use([1]),
         _parts("functionCall", "functionResponse", '{"a":1}'),
         _parts("function_call", "function_response", '{"a":1}'),
     ),
     good=(
-        chat(USER, asks(call("c1", arguments='{"a":1}')), told("c1")),
+        chat_example(USER, assistant(tool_call("c1", arguments='{"a":1}')), tool_message("c1")),
         _use({"a": 1}),
         _parts("functionCall", "functionResponse", None),
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, asks(call("abcdefghi", arguments={"a": 1})), told("abcdefghi")]},
+            {
+                "messages": [
+                    USER,
+                    assistant(tool_call("abcdefghi", arguments={"a": 1})),
+                    tool_message("abcdefghi"),
+                ]
+            },
         ),
     ),
 )

@@ -16,17 +16,24 @@ from collections.abc import Iterable
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.orphans import traced
+from toolwire.lint.orphans import orphans_of_removed_calls
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import demoted
+from toolwire.lint.transforms import results_as_text
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
-    found = traced(facts)
+    found = orphans_of_removed_calls(facts)
     for result in facts.orphans:
         if id(result) in found:
             beside = [part.id for part in found[id(result)].parts if isinstance(part, Call)]
@@ -46,7 +53,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    found = traced(facts)
+    found = orphans_of_removed_calls(facts)
     left = [result for result in facts.orphans if id(result) in found]
     if not unsafe or not left:
         return None
@@ -54,7 +61,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {result.call_id} is told in words: its call was dropped")
         for result in left
     )
-    return Fixed(demoted(facts, left), changes)
+    return Fixed(results_as_text(facts, left), changes)
 
 
 RULE = Rule(
@@ -67,13 +74,30 @@ RULE = Rule(
     order=31,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("c1")), told("c0"), told("c1"), USER),
-        chat(USER, {"role": "assistant", "content": "", "tool_calls": []}, told("c1"), USER),
-        blocks(USER, model(use("t1")), user(answer("t0"), answer("t1"))),
+        chat_example(
+            USER, assistant(tool_call("c1")), tool_message("c0"), tool_message("c1"), USER
+        ),
+        chat_example(
+            USER, {"role": "assistant", "content": "", "tool_calls": []}, tool_message("c1"), USER
+        ),
+        blocks_example(USER, model(use("t1")), user(answer("t0"), answer("t1"))),
         converse(model(used("t1")), user(given("t0"), given("t1"))),
     ),
     good=(
-        chat(USER, asks(call("c0"), call("c1")), told("c0"), told("c1"), USER),
-        chat(USER, asks(call("c1")), told("c0"), told("c1"), USER, target="xai"),
+        chat_example(
+            USER,
+            assistant(tool_call("c0"), tool_call("c1")),
+            tool_message("c0"),
+            tool_message("c1"),
+            USER,
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            tool_message("c0"),
+            tool_message("c1"),
+            USER,
+            target="xai",
+        ),
     ),
 )

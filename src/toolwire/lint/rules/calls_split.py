@@ -26,18 +26,25 @@ from toolwire.lint.examples.blocks import (
     use,
     user,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import every_call, laid, place_of
+from toolwire.lint.transforms import batch_path, describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.faults.get(NAME, ()) if facts.calls else ():
+    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
-            place_of(block),
+            batch_path(block),
             (
-                f"the calls {every_call(block)} stand in {len(block.asks)} messages; their results"
+                f"the calls {describe_calls(block)} stand in {len(block.caller_indexes)} messages; their results"
                 " cannot follow each"
             ),
             "safe",
@@ -45,11 +52,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.faults.get(NAME, [])
+    blocks_example = facts.misplaced.get(NAME, [])
     changes = tuple(
-        (place_of(block), f"the calls {every_call(block)} stand in one message") for block in blocks
+        (batch_path(block), f"the calls {describe_calls(block)} stand in one message")
+        for block in blocks_example
     )
-    return Fixed(laid(facts, blocks), changes)
+    return Fixed(place_results(facts, blocks_example), changes)
 
 
 NAME = "calls-split"
@@ -63,16 +71,22 @@ RULE = Rule(
     order=40,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("c1")), asks(call("c2", "g")), told("c1"), told("c2")),
-        chat(
+        chat_example(
             USER,
-            asks(call("c1"), reasoning_content="first f"),
-            asks(call("c2", "g")),
-            told("c2"),
-            told("c1"),
+            assistant(tool_call("c1")),
+            assistant(tool_call("c2", "g")),
+            tool_message("c1"),
+            tool_message("c2"),
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), reasoning_content="first f"),
+            assistant(tool_call("c2", "g")),
+            tool_message("c2"),
+            tool_message("c1"),
             USER,
         ),
-        blocks(
+        blocks_example(
             USER,
             model(use("t1")),
             model(use("t2")),
@@ -87,9 +101,27 @@ RULE = Rule(
         ),
     ),
     good=(
-        blocks(USER, model(use("t1")), model(use("t2")), user(answer("t1"), answer("t2"))),
-        chat(USER, asks(call("c1")), told("c1"), asks(call("c2", "g")), told("c2")),
-        chat(USER, {"role": "assistant", "content": "let me see"}, asks(call("c1")), told("c1")),
-        chat(USER, asks(call("c1")), asks(call("c2", "g")), told("c1"), told("c2"), target="xai"),
+        blocks_example(USER, model(use("t1")), model(use("t2")), user(answer("t1"), answer("t2"))),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            tool_message("c1"),
+            assistant(tool_call("c2", "g")),
+            tool_message("c2"),
+        ),
+        chat_example(
+            USER,
+            {"role": "assistant", "content": "let me see"},
+            assistant(tool_call("c1")),
+            tool_message("c1"),
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            assistant(tool_call("c2", "g")),
+            tool_message("c1"),
+            tool_message("c2"),
+            target="xai",
+        ),
     ),
 )

@@ -23,11 +23,18 @@ from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Message, Part, Result, Text
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import removed
+from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import MARK, swapped, without
+from toolwire.lint.transforms import MARK, remove_parts, replace_parts
 
 BLANK = f"{MARK} a message without words"
 FAILED = f"{MARK} the tool failed and said nothing"
@@ -39,7 +46,7 @@ class _Fault(Struct, frozen=True):
 
     path: JsonPath
     why: str
-    told: str = ""
+    tool_message: str = ""
     fix: Fix | None = "safe"
     puts: JSON = None
     goes: bool = False
@@ -135,28 +142,28 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     faults = [fault for fault in _found(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
-    told = tuple((fault.path, fault.told) for fault in faults)
+    tool_message = tuple((fault.path, fault.told) for fault in faults)
     here = [fault for fault in faults if fault.part is None and fault.message is None]
     # where things stand in the body is known only until it is written anew: the others come next
     # time
     if here and not facts.own_wire:
         blank = {id(fault.blank) for fault in here}
         return Fixed(
-            without(facts.conversation, blank), tuple((one.path, one.told) for one in here)
+            remove_parts(facts.conversation, blank), tuple((one.path, one.told) for one in here)
         )
     if here:
         body = facts.body
         for fault in here:
             body = body if fault.goes else put(body, fault.path, fault.puts)
         return FixedBody(
-            removed(body, [fault.path for fault in here if fault.goes]),
+            remove_paths(body, [fault.path for fault in here if fault.goes]),
             tuple((one.path, one.told) for one in here),
         )
     parts: dict[int, Part] = {}
     for fault in faults:
         if isinstance(fault.part, Result):
             parts[id(fault.part)] = replace(fault.part, output=FAILED)
-    conversation = swapped(facts.conversation, parts)
+    conversation = replace_parts(facts.conversation, parts)
     anew = {id(fault.message) for fault in faults if fault.message is not None}
     messages = tuple(
         replace(now, parts=(Text(BLANK),), source=replace(now.source, raw=UNSET))
@@ -165,8 +172,8 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         for was, now in zip(facts.messages, conversation.messages, strict=True)
     )
     return (
-        Fixed(replace(conversation, messages=messages) if anew else conversation, told)
-        if told
+        Fixed(replace(conversation, messages=messages) if anew else conversation, tool_message)
+        if tool_message
         else None
     )
 
@@ -186,17 +193,19 @@ RULE = Rule(
     order=11,
     ruled_out_by=(Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS,),
     bad=(
-        chat(USER, asks(call("c1"), content=_TEXTS), told("c1"), target="groq"),
-        chat(USER, asks(call("c1")), told("c1"), target="cerebras"),
-        blocks(
+        chat_example(
+            USER, assistant(tool_call("c1"), content=_TEXTS), tool_message("c1"), target="groq"
+        ),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1"), target="cerebras"),
+        blocks_example(
             USER,
             {"role": "assistant", "content": [_EMPTY, _USE]},
             {"role": "user", "content": [_ANSWER, _EMPTY]},
         ),
-        blocks(
+        blocks_example(
             USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ERROR]}
         ),
-        blocks({"role": "user", "content": ""}),
+        blocks_example({"role": "user", "content": ""}),
         Example(
             "bedrock",
             "bedrock",
@@ -210,12 +219,14 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("c1"), content=_TEXTS), told("c1")),
-        chat(USER, asks(call("c1"), content="x"), told("c1"), target="groq"),
-        chat(USER, asks(call("c1")), told("c1")),
-        blocks(
+        chat_example(USER, assistant(tool_call("c1"), content=_TEXTS), tool_message("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1"), content="x"), tool_message("c1"), target="groq"
+        ),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        blocks_example(
             USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ANSWER]}
         ),
-        blocks(USER, {"role": "assistant", "content": ""}),
+        blocks_example(USER, {"role": "assistant", "content": ""}),
     ),
 )

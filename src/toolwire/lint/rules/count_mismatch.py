@@ -30,16 +30,16 @@ from toolwire.lint.examples.blocks import (
     user,
 )
 from toolwire.lint.facts import AmbiguousGroup, Facts
-from toolwire.lint.orphans import surplus
+from toolwire.lint.orphans import surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import demoted, without
+from toolwire.lint.transforms import remove_parts, results_as_text
 
 
 def _many(facts: Facts) -> list[AmbiguousGroup]:
     """Several results for one call."""
     return (
-        [one for one in facts.unclear if len(one.calls) == 1]
-        if facts.profile.rejects_orphan_results and facts.stray
+        [one for one in facts.ambiguous_groups if len(one.calls) == 1]
+        if facts.profile.rejects_orphan_results and facts.unpaired_results
         else []
     )
 
@@ -53,7 +53,7 @@ def _copies(one: AmbiguousGroup) -> tuple[Result, ...]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.profile.rejects_orphan_results or not facts.stray:
+    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
         return
     for one in _many(facts):
         call, count = one.calls[0], len(one.results)
@@ -68,7 +68,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"there are {count} results for the call {call.id} of {call.name}; {why}",
             "safe" if same else None,
         )
-    for result in surplus(facts):
+    for result in surplus_orphans(facts):
         named = f" of {result.name}" if result.name else ""
         yield (
             result.path,
@@ -83,14 +83,14 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         changes = tuple(
             (result.path, "a result that says what another said was taken out") for result in copies
         )
-        return Fixed(without(facts.conversation, {id(result) for result in copies}), changes)
-    left = surplus(facts)
+        return Fixed(remove_parts(facts.conversation, {id(result) for result in copies}), changes)
+    left = surplus_orphans(facts)
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, "a result that no call is left for is told in words") for result in left
     )
-    return Fixed(demoted(facts, left), changes)
+    return Fixed(results_as_text(facts, left), changes)
 
 
 RULE = Rule(

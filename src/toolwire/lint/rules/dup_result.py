@@ -19,12 +19,19 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts, Turn
-from toolwire.lint.id_edits import surplus, turn_of
-from toolwire.lint.id_formats import short
+from toolwire.lint.id_edits import surplus_results, turns_by_part
+from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import MARK, without
+from toolwire.lint.transforms import MARK, remove_parts
 
 _ABORTED = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
@@ -43,18 +50,18 @@ def _aborted(result: Result) -> bool:
 
 def _groups(facts: Facts) -> list[tuple[Call, Result, list[Result], Fix]]:
     """Each call with several results: the one that stays, the others, and how sure it is."""
-    if not facts.profile.rejects_duplicate_results or not facts.stray:
+    if not facts.profile.rejects_duplicate_results or not facts.unpaired_results:
         return []
-    more = surplus(facts)
+    more = surplus_results(facts)
     all_of: dict[int, list[Result]] = {}
     calls: dict[int, Call] = {}
     for result in facts.results:
         one = more.get(id(result))
         if one is not None:
             calls[id(one)] = one
-            all_of.setdefault(id(one), [facts.answer[id(one)]]).append(result)
+            all_of.setdefault(id(one), [facts.result_of[id(one)]]).append(result)
     found: list[tuple[Call, Result, list[Result], Fix]] = []
-    turns = turn_of(facts) if all_of else {}
+    turns = turns_by_part(facts) if all_of else {}
     for key, results in all_of.items():
         same = len({(result.text, result.error) for result in results}) == 1
         stays = results[0] if same else _best(calls[key], results, turns)
@@ -69,10 +76,10 @@ def _groups(facts: Facts) -> list[tuple[Call, Result, list[Result], Fix]]:
     return found
 
 
-def _best(call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Result:
+def _best(tool_call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Result:
     """The last one that says something, from the call's own turn if there is one."""
     real = [result for result in results if not _aborted(result)] or results
-    own = [result for result in real if turns.get(id(result)) is turns.get(id(call))]
+    own = [result for result in real if turns.get(id(result)) is turns.get(id(tool_call))]
     return (own or real)[-1]
 
 
@@ -81,7 +88,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         same = "the same as" if fix == "safe" else "something else than"
         for result in others:
             said = (
-                f"the call {short(one.id)} of {one.name} has another result: this one says {same}"
+                f"the call {shorten(one.id)} of {one.name} has another result: this one says {same}"
             )
             yield result.path, f"{said} the one in message {facts.message_index(stays)}", fix
 
@@ -92,13 +99,13 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     for one, _, others, fix in _groups(facts):
         for result in others if fix == "safe" or unsafe else ():
             gone.add(id(result))
-            why = "said the same" if fix == "safe" else f"said: {short(result.text)}"
-            changes.append((result.path, f"a result of {short(one.id)} was taken out; it {why}"))
-    return Fixed(without(facts.conversation, gone), tuple(changes)) if gone else None
+            why = "said the same" if fix == "safe" else f"said: {shorten(result.text)}"
+            changes.append((result.path, f"a result of {shorten(one.id)} was taken out; it {why}"))
+    return Fixed(remove_parts(facts.conversation, gone), tuple(changes)) if gone else None
 
 
 def _uses(*texts: str) -> Example:
-    return blocks(
+    return blocks_example(
         USER,
         {
             "role": "assistant",
@@ -123,23 +130,36 @@ RULE = Rule(
     order=30,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("c1")), told("c1", "Tool execution aborted"), told("c1", "ok")),
-        chat(
+        chat_example(
             USER,
-            asks(call("c1")),
-            told("c1", "ok"),
-            told("c1", "[toolwire] interrupted: no result of this call was recorded"),
+            assistant(tool_call("c1")),
+            tool_message("c1", "Tool execution aborted"),
+            tool_message("c1", "ok"),
         ),
-        chat(USER, asks(call("c1")), told("c1", "old"), told("c1", "new"), USER),
-        chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "ok")),
-        chat(
+        chat_example(
             USER,
-            asks(call("c1")),
-            told("c1", "mine"),
+            assistant(tool_call("c1")),
+            tool_message("c1", "ok"),
+            tool_message("c1", "[toolwire] interrupted: no result of this call was recorded"),
+        ),
+        chat_example(
             USER,
-            asks(call("c2")),
-            told("c2"),
-            told("c1", "strange"),
+            assistant(tool_call("c1")),
+            tool_message("c1", "old"),
+            tool_message("c1", "new"),
+            USER,
+        ),
+        chat_example(
+            USER, assistant(tool_call("c1")), tool_message("c1", "ok"), tool_message("c1", "ok")
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            tool_message("c1", "mine"),
+            USER,
+            assistant(tool_call("c2")),
+            tool_message("c2"),
+            tool_message("c1", "strange"),
         ),
         _uses("ok", "ok"),
         _uses("1", "2", "1"),
@@ -180,9 +200,18 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("c1")), told("c1")),
-        chat(USER, asks(call("c1")), told("c1", "1"), USER, asks(call("c1")), told("c1", "2")),
-        chat(USER, asks(call("c1")), told("c1"), told("c1"), target="xai"),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            tool_message("c1", "1"),
+            USER,
+            assistant(tool_call("c1")),
+            tool_message("c1", "2"),
+        ),
+        chat_example(
+            USER, assistant(tool_call("c1")), tool_message("c1"), tool_message("c1"), target="xai"
+        ),
         _uses("ok"),
     ),
 )

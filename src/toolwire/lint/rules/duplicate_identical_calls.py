@@ -13,22 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 
 
-def _size(call: Call) -> int:
+def _size(tool_call: Call) -> int:
     """How many characters its arguments have, blanks aside: those of two equal calls have
     as many.
     """
-    return len("".join(call.args.text.split()))
+    return len("".join(tool_call.args.text.split()))
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     if len(facts.calls) < 2:
         return
-    for batch in facts.blocks:
+    for batch in facts.batches:
         calls = batch.calls
         if len(calls) < 2 or len({(one.name, _size(one)) for one in calls}) == len(calls):
             continue
@@ -51,20 +51,26 @@ RULE = Rule(
     check=_check,
     severity="info",
     bad=(
-        chat(
+        chat_example(
             USER,
-            asks(call("c1", "f", '{"a":1}'), call("c2", "f", '{"a": 1}')),
-            told("c1"),
-            told("c2"),
+            assistant(tool_call("c1", "f", '{"a":1}'), tool_call("c2", "f", '{"a": 1}')),
+            tool_message("c1"),
+            tool_message("c2"),
         ),
     ),
     good=(
-        chat(
+        chat_example(
             USER,
-            asks(call("c1", "f", '{"a":1}'), call("c2", "f", '{"a":2}')),
-            told("c1"),
-            told("c2"),
+            assistant(tool_call("c1", "f", '{"a":1}'), tool_call("c2", "f", '{"a":2}')),
+            tool_message("c1"),
+            tool_message("c2"),
         ),
-        chat(USER, asks(call("c1")), told("c1"), asks(call("c2")), told("c2")),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            tool_message("c1"),
+            assistant(tool_call("c2")),
+            tool_message("c2"),
+        ),
     ),
 )

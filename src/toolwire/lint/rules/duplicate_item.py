@@ -16,7 +16,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
+from toolwire.lint.examples.items import (
+    function_call,
+    function_call_output,
+    input_items,
+    items_example,
+    reasoning_item,
+    with_items,
+    without_id,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
@@ -35,7 +43,7 @@ class _Twin(Struct, frozen=True):
 def _twins(facts: Facts) -> list[_Twin]:
     named = [
         (one, n, kind, item)
-        for n, kind, item in items(facts)
+        for n, kind, item in input_items(facts)
         if isinstance(one := item.get("id"), str) and one
     ]
     if len({one for one, _, _, _ in named}) == len(named):
@@ -52,7 +60,7 @@ def _settled(facts: Facts, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     replied = {
         call.path[1]
         for call in facts.calls
-        if call.path[:1] == ("input",) and id(call) in facts.answer
+        if call.path[:1] == ("input",) and id(call) in facts.result_of
     }
     whole = [one for one in group if one[1] != "item_reference"]
     stays = next((one for one in whole if one[0] in replied), (whole or group)[0])
@@ -77,14 +85,14 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
     for twin in _twins(facts):
-        new[twin.n] = [] if twin.goes else [bare(twin.item)]
+        new[twin.n] = [] if twin.goes else [without_id(twin.item)]
         what = (
             "a copy was taken out"
             if twin.goes
             else "the id was taken away from the item that is not the first to bear it"
         )
         changes.append((("input", twin.n), f"{twin.item.get('id')}: {what}"))
-    return FixedBody(relisted(facts, new), tuple(changes)) if changes else None
+    return FixedBody(with_items(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
@@ -97,14 +105,35 @@ RULE = Rule(
     order=18,
     scope="body",
     bad=(
-        listed(asked("call_1", "fc_1"), asked("call_1", "fc_1"), answered()),
-        listed(asked("call_1", "fc_1"), answered(), asked("call_2", "fc_1"), answered("call_2")),
-        listed(thought(), asked("call_1", "fc_1"), answered(), thought()),
-        listed(asked("call_1", "fc_1"), {"type": "item_reference", "id": "fc_1"}, answered()),
+        items_example(
+            function_call("call_1", "fc_1"), function_call("call_1", "fc_1"), function_call_output()
+        ),
+        items_example(
+            function_call("call_1", "fc_1"),
+            function_call_output(),
+            function_call("call_2", "fc_1"),
+            function_call_output("call_2"),
+        ),
+        items_example(
+            reasoning_item(),
+            function_call("call_1", "fc_1"),
+            function_call_output(),
+            reasoning_item(),
+        ),
+        items_example(
+            function_call("call_1", "fc_1"),
+            {"type": "item_reference", "id": "fc_1"},
+            function_call_output(),
+        ),
     ),
     good=(
-        listed(asked("call_1", "fc_1"), asked("call_2", "fc_2"), answered(), answered("call_2")),
-        listed(
+        items_example(
+            function_call("call_1", "fc_1"),
+            function_call("call_2", "fc_2"),
+            function_call_output(),
+            function_call_output("call_2"),
+        ),
+        items_example(
             {
                 "type": "local_shell_call",
                 "id": "lsh_1",

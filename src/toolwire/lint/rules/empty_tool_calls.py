@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import removed
+from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _FIELD = "tool_calls"
@@ -40,7 +40,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     paths: list[JsonPath] = [(*at, _FIELD) for at in _bare(facts)]
     return FixedBody(
-        removed(facts.body, paths),
+        remove_paths(facts.body, paths),
         tuple((at, "the empty list of calls is taken out") for at in paths),
     )
 
@@ -55,12 +55,14 @@ RULE = Rule(
     order=10,
     scope="body",
     bad=(
-        chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER),
-        chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, target="qwen"),
+        chat_example(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER),
+        chat_example(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, target="qwen"),
     ),
     good=(
-        chat(USER, asks(call("c1")), told("c1")),
-        chat(USER, {"role": "assistant", "content": "ok"}, USER),
-        chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER, target="vllm"),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        chat_example(USER, {"role": "assistant", "content": "ok"}, USER),
+        chat_example(
+            USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER, target="vllm"
+        ),
     ),
 )

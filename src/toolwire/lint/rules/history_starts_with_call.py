@@ -16,7 +16,7 @@ from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import note, taking_turns
+from toolwire.lint.transforms import merge_same_roles, user_note
 
 
 def _first(facts: Facts) -> CallBatch | None:
@@ -25,11 +25,11 @@ def _first(facts: Facts) -> CallBatch | None:
         not facts.profile.call_needs_preceding_user
         or not facts.calls
         or facts.conversation.kind != "request"
-        or facts.continued
+        or facts.continues_elsewhere
     ):
         return None
-    block = facts.blocks[0]
-    before = facts.messages[facts.opening : block.asks[0]]
+    block = facts.batches[0]
+    before = facts.messages[facts.first_index : block.caller_indexes[0]]
     return block if all(message.role == "assistant" for message in before) else None
 
 
@@ -51,13 +51,13 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     block = _first(facts)
     if block is None or not unsafe:
         return None
-    said = note("the beginning of this conversation is not here")
-    messages = (*facts.messages[: facts.opening], said, *facts.messages[facts.opening :])
+    said = user_note("the beginning of this conversation is not here")
+    messages = (*facts.messages[: facts.first_index], said, *facts.messages[facts.first_index :])
     change = (
-        facts.messages[facts.opening].path,
+        facts.messages[facts.first_index].path,
         "a message of the user was put before the first call",
     )
-    return Fixed(taking_turns(facts, messages), (change,))
+    return Fixed(merge_same_roles(facts, messages), (change,))
 
 
 RULE = Rule(

@@ -24,29 +24,36 @@ from toolwire.lint.examples.blocks import (
     user,
     words,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.orphans import leading
+from toolwire.lint.orphans import leading_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import demoted
+from toolwire.lint.transforms import results_as_text
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     if facts.profile.rejects_orphan_results and facts.orphans:
-        for result in leading(facts):
+        for result in leading_orphans(facts):
             whose = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
             yield result.path, f"the history begins with {whose}: its call was cut off", "unsafe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    left = leading(facts)
+    left = leading_orphans(facts)
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, f"the result for {result.call_id} is told in words: its call was cut off")
         for result in left
     )
-    return Fixed(demoted(facts, left), changes)
+    return Fixed(results_as_text(facts, left), changes)
 
 
 RULE = Rule(
@@ -59,20 +66,20 @@ RULE = Rule(
     order=31,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(told("c1"), USER),
-        chat(
+        chat_example(tool_message("c1"), USER),
+        chat_example(
             {"role": "system", "content": "be brief"},
-            told("c1"),
-            told("c2"),
+            tool_message("c1"),
+            tool_message("c2"),
             {"role": "assistant", "content": "ok"},
             USER,
         ),
-        blocks(user(answer("t1"), words("and?"))),
+        blocks_example(user(answer("t1"), words("and?"))),
         contents(saying(responded("f")), asking({"text": "ok"}), HI),
     ),
     good=(
-        chat(USER, asks(call("c1")), told("c1")),
-        chat(told("c1"), asks(call("c1")), USER),
-        chat(told("c1"), USER, target="xai"),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        chat_example(tool_message("c1"), assistant(tool_call("c1")), USER),
+        chat_example(tool_message("c1"), USER, target="xai"),
     ),
 )

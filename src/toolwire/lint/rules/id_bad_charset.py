@@ -15,11 +15,18 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import rule_of
-from toolwire.lint.id_fitting import fitted, unexplained
-from toolwire.lint.id_formats import like, short
+from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
@@ -27,12 +34,12 @@ def _amiss(facts: Facts) -> list[Call]:
     """Those whose length is right: what is too long is mended as a whole by the rule that
     says so.
     """
-    rule = rule_of(facts)
-    if not facts.strange_ids or not (rule.chars or rule.first):
+    rule = accepted_ids(facts)
+    if not facts.refused_ids or not (rule.chars or rule.first):
         return []
     return [
         one
-        for one in unexplained(facts)
+        for one in unexplained_refusals(facts)
         if (
             len(one.id) == rule.longest
             if rule.exact
@@ -42,19 +49,19 @@ def _amiss(facts: Facts) -> list[Call]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    chars = rule_of(facts).chars
+    chars = accepted_ids(facts).chars
     for one in _amiss(facts):
         odd = "".join(dict.fromkeys(re.findall(f"[^{chars}]", one.id))) if chars else one.id[:1]
-        said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {short(odd)!r}"
+        said = f"the id {shorten(one.id)} of the call of {one.name}{describe_maker(one.id)} has {shorten(odd)!r}"
         yield one.path, f"{said}; {facts.profile.name} takes only {chars}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fitted(facts, _amiss(facts))
+    return fit_refused_ids(facts, _amiss(facts))
 
 
 def _uses(*ids: str, target: str = "anthropic") -> Example:
-    return blocks(
+    return blocks_example(
         USER,
         {
             "role": "assistant",
@@ -81,7 +88,9 @@ RULE = Rule(
         _uses("functions.f:0"),
         _uses("a b", "a.b", "a_b"),
         Example(
-            "mistral", "mistral", {"messages": [USER, asks(call("call_abcd")), told("call_abcd")]}
+            "mistral",
+            "mistral",
+            {"messages": [USER, assistant(tool_call("call_abcd")), tool_message("call_abcd")]},
         ),
         Example(
             "bedrock",
@@ -111,6 +120,6 @@ RULE = Rule(
     good=(
         _uses("toolu_01A-b"),
         _uses("functions.f:0", target="minimax-anthropic"),
-        chat(USER, asks(call("functions.f:0")), told("functions.f:0")),
+        chat_example(USER, assistant(tool_call("functions.f:0")), tool_message("functions.f:0")),
     ),
 )

@@ -16,11 +16,18 @@ from collections.abc import Iterable
 from toolwire.conversation.json import put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.composite_ids import found, reduced
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.composite_ids import find_composites, reduce_ids
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import anew, retied, under, used
-from toolwire.lint.id_formats import SEALS, loaded, short, unloaded
+from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.id_formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body
 
@@ -30,14 +37,14 @@ def _sealed(facts: Facts) -> list[tuple[Call, str, str]]:
     it."""
     if (
         facts.profile.reasoning_to_return != "signature"
-        or facts.conversation.wire not in SEALS
+        or facts.conversation.wire not in SIGNATURE_PATHS
         or not facts.own_wire
     ):
         return []
     return [
         (one, *parts)
         for one in facts.calls
-        if one.signature is None and "_t" in one.id and (parts := loaded(one.id)) is not None
+        if one.signature is None and "_t" in one.id and (parts := split_payload(one.id)) is not None
     ]
 
 
@@ -45,7 +52,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     sealed = _sealed(facts)
     for one, plain, load in sealed:
         said = (
-            f"the id {short(one.id)} of the call of {one.name} is {short(plain)} with a signature"
+            f"the id {shorten(one.id)} of the call of {one.name} is {shorten(plain)} with a signature"
             f" of {len(load)} characters"
         )
         yield (
@@ -54,18 +61,20 @@ def _check(facts: Facts) -> Iterable[Problem]:
             "safe",
         )
     if not sealed:
-        yield from found(facts, unloaded, "has something else behind it; it should be")
+        yield from find_composites(
+            facts, without_payload, "has something else behind it; it should be"
+        )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     sealed = _sealed(facts)
     if not sealed:
-        return reduced(facts, unloaded)
-    taken = used(facts)
-    new = {id(one): under(one, anew(facts, one, plain, taken)) for one, plain, _ in sealed}
-    body = own_body(retied(facts, new))
+        return reduce_ids(facts, without_payload)
+    taken = used_ids(facts)
+    new = {id(one): with_id(one, new_id(facts, one, plain, taken)) for one, plain, _ in sealed}
+    body = own_body(reassign_ids(facts, new))
     for one, _, load in sealed:
-        body = put(body, (*one.path, *SEALS[facts.conversation.wire]), load)
+        body = put(body, (*one.path, *SIGNATURE_PATHS[facts.conversation.wire]), load)
     changes = tuple(
         (one.path, f"the signature in the id of the call of {one.name} stands beside it now")
         for one, _, _ in sealed
@@ -85,10 +94,14 @@ RULE = Rule(
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call(_SIGNED)), told(_SIGNED)),
-        chat(USER, asks(call(_SHORT)), told("call_9f")),
-        Example("mistral", "mistral", {"messages": [USER, asks(call(_SHORT)), told(_SHORT)]}),
-        blocks(
+        chat_example(USER, assistant(tool_call(_SIGNED)), tool_message(_SIGNED)),
+        chat_example(USER, assistant(tool_call(_SHORT)), tool_message("call_9f")),
+        Example(
+            "mistral",
+            "mistral",
+            {"messages": [USER, assistant(tool_call(_SHORT)), tool_message(_SHORT)]},
+        ),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -128,8 +141,13 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call(_SHORT)), told(_SHORT)),
-        chat(USER, asks(call("lots_ts_of")), told("lots_ts_of"), target="gemini-openai"),
-        chat(USER, asks(call(_SIGNED)), told(_SIGNED), target="xai"),
+        chat_example(USER, assistant(tool_call(_SHORT)), tool_message(_SHORT)),
+        chat_example(
+            USER,
+            assistant(tool_call("lots_ts_of")),
+            tool_message("lots_ts_of"),
+            target="gemini-openai",
+        ),
+        chat_example(USER, assistant(tool_call(_SIGNED)), tool_message(_SIGNED), target="xai"),
     ),
 )

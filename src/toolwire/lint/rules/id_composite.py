@@ -15,14 +15,21 @@ from msgspec.structs import replace
 
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.composite_ids import found, reduced
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.id_formats import half, halves
+from toolwire.lint.composite_ids import find_composites, reduce_ids
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.id_formats import call_half, split_composite
 from toolwire.lint.rule import Example, Rule
 
 
 def _with_item(was: Call, now: Call) -> Call:
-    both = halves(was.id)
+    both = split_composite(was.id)
     item = both[1] if both is not None and not both[1].startswith("resp") else None
     return replace(now, item=was.item or item)
 
@@ -34,20 +41,20 @@ RULE = Rule(
     "id-composite",
     title="an id is two ids in one",
     cost="lossless",
-    check=lambda facts: found(facts, half, "is two ids in one; that of the call is"),
-    fix=lambda facts, unsafe: reduced(facts, half, _with_item),
+    check=lambda facts: find_composites(facts, call_half, "is two ids in one; that of the call is"),
+    fix=lambda facts, unsafe: reduce_ids(facts, call_half, _with_item),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call(_LONG)), told(_LONG)),
-        chat(USER, asks(call("call_A|fc_B")), told("call_A")),
-        chat(USER, asks(call("call_A")), told("call_A|fc_B")),
+        chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG)),
+        chat_example(USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A")),
+        chat_example(USER, assistant(tool_call("call_A")), tool_message("call_A|fc_B")),
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, asks(call("call_A|fc_B")), told("call_A|fc_B")]},
+            {"messages": [USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A|fc_B")]},
         ),
-        blocks(
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -74,7 +81,7 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("call_A|fc_B")), told("call_A|fc_B")),
-        chat(USER, asks(call("call_A")), told("call_A")),
+        chat_example(USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A|fc_B")),
+        chat_example(USER, assistant(tool_call("call_A")), tool_message("call_A")),
     ),
 )

@@ -11,9 +11,16 @@ only where it does harm.
 from __future__ import annotations
 
 from toolwire.conversation.observations import Observation
-from toolwire.lint.composite_ids import found, reduced
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.id_formats import unit
+from toolwire.lint.composite_ids import find_composites, reduce_ids
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.id_formats import repeated_unit
 from toolwire.lint.rule import Example, Rule
 
 _LONG = "call_abcdefghijklmnopqrstuvwx" * 3
@@ -22,15 +29,15 @@ RULE = Rule(
     "id-concatenated",
     title="an id is one id several times in a row",
     cost="neutral",
-    check=lambda facts: found(facts, unit, "is one id several times in a row:"),
-    fix=lambda facts, unsafe: reduced(facts, unit),
+    check=lambda facts: find_composites(facts, repeated_unit, "is one id several times in a row:"),
+    fix=lambda facts, unsafe: reduce_ids(facts, repeated_unit),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("call_Xcall_Xcall_X")), told("call_X")),
-        chat(USER, asks(call("call_X")), told("call_Xcall_X")),
-        chat(USER, asks(call(_LONG)), told(_LONG)),
-        blocks(
+        chat_example(USER, assistant(tool_call("call_Xcall_Xcall_X")), tool_message("call_X")),
+        chat_example(USER, assistant(tool_call("call_X")), tool_message("call_Xcall_X")),
+        chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG)),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -58,10 +65,13 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("call_Xcall_X")), told("call_Xcall_X")),
-        chat(USER, asks(call("abababab")), told("abababab")),
-        chat(
-            USER, asks(call("call_Xcall_X"), call("call_X")), told("call_X"), told("call_Xcall_X")
+        chat_example(USER, assistant(tool_call("call_Xcall_X")), tool_message("call_Xcall_X")),
+        chat_example(USER, assistant(tool_call("abababab")), tool_message("abababab")),
+        chat_example(
+            USER,
+            assistant(tool_call("call_Xcall_X"), tool_call("call_X")),
+            tool_message("call_X"),
+            tool_message("call_Xcall_X"),
         ),
     ),
 )

@@ -16,16 +16,23 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Opaque
-from toolwire.lint.duplicate_ids import copies, once, twins
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.duplicate_ids import calls_sharing_an_id, copies_of_calls, ids_must_differ
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_formats import short
+from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import without
+from toolwire.lint.transforms import remove_parts
 
 
 def _again(facts: Facts) -> list[Call]:
-    return [one for group in twins(facts) for one in copies(facts, group)]
+    return [one for group in calls_sharing_an_id(facts) for one in copies_of_calls(facts, group)]
 
 
 def _blocks(facts: Facts) -> list[tuple[Opaque, Call]]:
@@ -46,18 +53,18 @@ def _holds(value: JSON, one: Call) -> bool:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not once(facts):
+    if not ids_must_differ(facts):
         return
     for one in _again(facts):
         yield (
             one.path,
-            f"the call {short(one.id)} of {one.name} stands here again, with the same arguments",
+            f"the call {shorten(one.id)} of {one.name} stands here again, with the same arguments",
             "safe",
         )
     for part, one in _blocks(facts):
         yield (
             part.path,
-            f"the call {short(one.id)} of {one.name} stands here again as a {part.type} block",
+            f"the call {shorten(one.id)} of {one.name} stands here again as a {part.type} block",
             "safe",
         )
 
@@ -66,17 +73,17 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
     for one in _again(facts):
-        result = facts.answer.get(id(one))
+        result = facts.result_of.get(id(one))
         gone |= {id(one)} if result is None else {id(one), id(result)}
         changes.append(
-            (one.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
+            (one.path, f"the copy of the call {shorten(one.id)} of {one.name} was taken out")
         )
     for part, one in _blocks(facts):
         gone.add(id(part))
         changes.append(
-            (part.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
+            (part.path, f"the copy of the call {shorten(one.id)} of {one.name} was taken out")
         )
-    return Fixed(without(facts.conversation, gone), tuple(changes)) if gone else None
+    return Fixed(remove_parts(facts.conversation, gone), tuple(changes)) if gone else None
 
 
 RULE = Rule(
@@ -89,20 +96,27 @@ RULE = Rule(
     order=18,
     ruled_out_by=(Observation.UNIQUE_CALL_IDS | Observation.PLAIN,),
     bad=(
-        chat(USER, asks(call("c1"), call("c1")), told("c1")),
-        chat(
+        chat_example(USER, assistant(tool_call("c1"), tool_call("c1")), tool_message("c1")),
+        chat_example(
             USER,
-            asks(call("c1", "f", '{"a": 1, "b": 2}'), call("c1", "f", '{"b":2,"a":1}')),
-            told("c1"),
-            told("c1"),
+            assistant(
+                tool_call("c1", "f", '{"a": 1, "b": 2}'), tool_call("c1", "f", '{"b":2,"a":1}')
+            ),
+            tool_message("c1"),
+            tool_message("c1"),
         ),
-        chat(USER, asks(call("c1")), asks(call("c1")), told("c1")),
-        chat(
+        chat_example(
+            USER, assistant(tool_call("c1")), assistant(tool_call("c1")), tool_message("c1")
+        ),
+        chat_example(
             USER,
-            asks(call("t1"), content=[{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]),
-            told("t1"),
+            assistant(
+                tool_call("t1"),
+                content=[{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+            ),
+            tool_message("t1"),
         ),
-        blocks(
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -126,14 +140,26 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("c1"), call("c2")), told("c1"), told("c2")),
-        chat(
+        chat_example(
             USER,
-            asks(call("c1", "f", '{"a": 1}'), call("c1", "f", '{"a": 2}')),
-            told("c1"),
-            told("c1"),
+            assistant(tool_call("c1"), tool_call("c2")),
+            tool_message("c1"),
+            tool_message("c2"),
         ),
-        chat(USER, asks(call("c1"), call("c1")), told("c1", "1"), told("c1", "2")),
-        chat(USER, asks(call("c1"), call("c1")), told("c1"), target="xai"),
+        chat_example(
+            USER,
+            assistant(tool_call("c1", "f", '{"a": 1}'), tool_call("c1", "f", '{"a": 2}')),
+            tool_message("c1"),
+            tool_message("c1"),
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), tool_call("c1")),
+            tool_message("c1", "1"),
+            tool_message("c1", "2"),
+        ),
+        chat_example(
+            USER, assistant(tool_call("c1"), tool_call("c1")), tool_message("c1"), target="xai"
+        ),
     ),
 )

@@ -19,26 +19,44 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.duplicate_ids import distinct, once, repeated
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.duplicate_ids import (
+    distinct_calls_sharing_an_id,
+    has_repeated_ids,
+    ids_must_differ,
+)
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import again, anew, moved, retied, under, used
-from toolwire.lint.id_formats import like, short
+from toolwire.lint.id_edits import (
+    describe_move,
+    new_id,
+    numbered_id,
+    reassign_ids,
+    used_ids,
+    with_id,
+)
+from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[tuple[list[Call], Fix]]:
-    if not repeated(facts) or not once(facts):
+    if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
     return [
         (group, _sure(facts, group))
-        for group in distinct(facts)
+        for group in distinct_calls_sharing_an_id(facts)
         if any(one.id != one.name for one in group)
     ]
 
 
 def _sure(facts: Facts, group: list[Call]) -> Fix:
-    results = [facts.answer[id(one)] for one in group if id(one) in facts.answer]
+    results = [facts.result_of[id(one)] for one in group if id(one) in facts.result_of]
     told_apart = len({one.name for one in group}) == len(group) and all(
         result.name for result in results
     )
@@ -49,7 +67,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for group, fix in _groups(facts):
         for one in group[1:]:
             said = (
-                f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, as the call of"
+                f"the call of {one.name} has the id {shorten(one.id)}{describe_maker(one.id)}, as the call of"
                 f" {group[0].name} before it"
             )
             why = (
@@ -63,17 +81,17 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used(facts)
+    taken = used_ids(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for group, fix in _groups(facts):
         for n, one in enumerate(group[1:], 2) if fix == "safe" or unsafe else ():
-            new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
-            changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(retied(facts, new), tuple(changes)) if new else None
+            new[id(one)] = made = with_id(one, new_id(facts, one, numbered_id(one.id, n), taken))
+            changes.append((one.path, describe_move(facts, one, made.id)))
+    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
 
 
-_PAIR = (call("x:0", "f"), call("x:0", "g"))
+_PAIR = (tool_call("x:0", "f"), tool_call("x:0", "g"))
 RULE = Rule(
     "TW016",
     "id-dup-in-turn",
@@ -84,17 +102,23 @@ RULE = Rule(
     order=25,
     ruled_out_by=(Observation.UNIQUE_CALL_IDS,),
     bad=(
-        chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2")),
-        chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2"), target="kimi"),
-        chat(USER, asks(*_PAIR), told("x:0", "1"), USER),
-        chat(USER, asks(*_PAIR)),
-        chat(
+        chat_example(USER, assistant(*_PAIR), tool_message("x:0", "1"), tool_message("x:0", "2")),
+        chat_example(
             USER,
-            asks(call("x", "f", '{"a": 1}'), call("x", "f", '{"a": 2}')),
-            told("x", "1"),
-            told("x", "2"),
+            assistant(*_PAIR),
+            tool_message("x:0", "1"),
+            tool_message("x:0", "2"),
+            target="kimi",
         ),
-        blocks(
+        chat_example(USER, assistant(*_PAIR), tool_message("x:0", "1"), USER),
+        chat_example(USER, assistant(*_PAIR)),
+        chat_example(
+            USER,
+            assistant(tool_call("x", "f", '{"a": 1}'), tool_call("x", "f", '{"a": 2}')),
+            tool_message("x", "1"),
+            tool_message("x", "2"),
+        ),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -123,8 +147,26 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("x:0", "f"), call("x:1", "g")), told("x:0"), told("x:1")),
-        chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2"), target="xai"),
-        chat(USER, asks(_PAIR[0]), told("x:0"), USER, asks(_PAIR[1]), told("x:0")),
+        chat_example(
+            USER,
+            assistant(tool_call("x:0", "f"), tool_call("x:1", "g")),
+            tool_message("x:0"),
+            tool_message("x:1"),
+        ),
+        chat_example(
+            USER,
+            assistant(*_PAIR),
+            tool_message("x:0", "1"),
+            tool_message("x:0", "2"),
+            target="xai",
+        ),
+        chat_example(
+            USER,
+            assistant(_PAIR[0]),
+            tool_message("x:0"),
+            USER,
+            assistant(_PAIR[1]),
+            tool_message("x:0"),
+        ),
     ),
 )

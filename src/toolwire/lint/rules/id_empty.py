@@ -11,8 +11,15 @@ empty ids equal. Only ids change.
 
 from __future__ import annotations
 
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.missing_ids import found, given
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.missing_ids import find_missing_ids, give_ids
 from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(
@@ -20,15 +27,17 @@ RULE = Rule(
     "id-empty",
     title="an id is an empty text",
     cost="neutral",
-    check=lambda facts: found(facts, "empty", "has an empty id"),
-    fix=lambda facts, unsafe: given(facts, "empty"),
+    check=lambda facts: find_missing_ids(facts, "empty", "has an empty id"),
+    fix=lambda facts, unsafe: give_ids(facts, "empty"),
     order=20,
     scope="body",
     bad=(
-        chat(USER, asks(call("")), told("")),
-        chat(USER, asks(call("  ")), told("  ")),
-        chat(USER, asks(call(""), call("", "g")), told(""), told("")),
-        blocks(
+        chat_example(USER, assistant(tool_call("")), tool_message("")),
+        chat_example(USER, assistant(tool_call("  ")), tool_message("  ")),
+        chat_example(
+            USER, assistant(tool_call(""), tool_call("", "g")), tool_message(""), tool_message("")
+        ),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -51,7 +60,7 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("x")), told("x")),
-        chat(USER, asks(call("")), told(""), target="llama.cpp"),
+        chat_example(USER, assistant(tool_call("x")), tool_message("x")),
+        chat_example(USER, assistant(tool_call("")), tool_message(""), target="llama.cpp"),
     ),
 )

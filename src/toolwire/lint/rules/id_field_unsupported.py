@@ -23,17 +23,17 @@ from toolwire.conversation.ids import mint, minted_ids_needed
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation, Fix
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import Side, one_of, place, retied
-from toolwire.lint.id_formats import like, short
+from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
+from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import laid, own_body, swapped
+from toolwire.lint.transforms import own_body, place_results, replace_parts
 
 
-def _with_ids(conversation: Conversation) -> list[tuple[Side, JsonPath]]:
+def _with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath]]:
     """The client's calls and results that have the field, and where it stands."""
-    every: list[Side] = [*conversation.calls(), *conversation.results()]
+    every: list[PairHalf] = [*conversation.calls(), *conversation.results()]
     sides = [part for part in every if part.executor == "client"]
-    found = ((part, place(part)) for part in sides)
+    found = ((part, id_field(part)) for part in sides)
     return [
         (part, (*part.path, *at[0]))
         for part, at in found
@@ -48,7 +48,7 @@ def _bare(facts: Facts) -> JSON | UnsetType:
         if facts.profile.has_id_field
         else facts
     )
-    body = own_body(laid(strict, strict.faults.get("results-out-of-order", ())))
+    body = own_body(place_results(strict, strict.misplaced.get("results-out-of-order", ())))
     before = decode(body, facts.conversation.wire, facts.conversation.kind)
     for _, at in _with_ids(before):
         block = get(body, at[:-1])
@@ -78,7 +78,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for part, _ in parts:
         what = f"the {'call' if part in facts.calls else 'result'} of {part.name or 'a tool'}"
         said = (
-            f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and"
+            f"{what} has an id, {shorten(call_id_of(part))}{describe_maker(call_id_of(part))}, and"
             f" {lacks.format(facts.profile.name)} no field for it"
         )
         yield (
@@ -94,7 +94,7 @@ def _check_elsewhere(facts: Facts) -> Iterable[Problem]:
     fix: Fix | None = "safe" if _without_ids(facts) is not None else None
     for call in facts.calls:
         if call.origin != "minted":
-            said = f"the call of {call.name} has the id {short(call.id)}"
+            said = f"the call of {call.name} has the id {shorten(call.id)}"
             yield call.path, f"{said}, and {facts.profile.name} has no field for it", fix
 
 
@@ -105,14 +105,14 @@ def _without_ids(facts: Facts) -> Fixed | None:
         id(call): replace(call, id=mint("", n, call.name), origin="minted")
         for n, call in enumerate(facts.calls)
     }
-    stripped = retied(facts, new)
+    stripped = reassign_ids(facts, new)
     results = [result for result in stripped.results() if result.executor == "client"]
-    stripped = swapped(
+    stripped = replace_parts(
         stripped, {id(result): replace(result, origin="minted") for result in results}
     )
     if not calls or minted_ids_needed(stripped.messages, ordered=True):
         return None
-    changes = tuple((call.path, f"the id {short(call.id)} was removed") for call in calls)
+    changes = tuple((call.path, f"the id {shorten(call.id)} was removed") for call in calls)
     return Fixed(stripped, changes)
 
 
@@ -126,7 +126,8 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         return None
     gone = _with_ids(facts.conversation)
     return FixedBody(
-        body, tuple((part.path, f"the id {short(one_of(part))} was taken off") for part, _ in gone)
+        body,
+        tuple((part.path, f"the id {shorten(call_id_of(part))} was taken off") for part, _ in gone),
     )
 
 

@@ -11,25 +11,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import refused
-from toolwire.lint.id_formats import like, provider, short
+from toolwire.lint.id_edits import refused_calls
+from toolwire.lint.id_formats import describe_maker, provider, shorten
 from toolwire.lint.rule import Example, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in refused(facts):
+    for one in refused_calls(facts):
         if provider(one.id):
             yield (
                 one.path,
                 (
-                    f"{short(one.id)}{like(one.id)} was not made for {facts.profile.name}, which"
+                    f"{shorten(one.id)}{describe_maker(one.id)} was not made for {facts.profile.name}, which"
                     " refuses it"
                 ),
                 None,
             )
-    lost = facts.orphans if facts.profile.rejects_orphan_results and facts.stray else []
+    lost = facts.orphans if facts.profile.rejects_orphan_results and facts.unpaired_results else []
     if lost:
         made = {provider(one.id) for one in facts.calls}
         for result in lost:
@@ -38,7 +45,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
                 yield (
                     result.path,
                     (
-                        f"{short(result.call_id)}{like(result.call_id)} is like the id of no call"
+                        f"{shorten(result.call_id)}{describe_maker(result.call_id)} is like the id of no call"
                         " in this history"
                     ),
                     None,
@@ -55,8 +62,12 @@ RULE = Rule(
     severity="info",
     handled_by="fit",
     bad=(
-        Example("mistral", "mistral", {"messages": [USER, asks(call(_CLAUDE)), told(_CLAUDE)]}),
-        blocks(
+        Example(
+            "mistral",
+            "mistral",
+            {"messages": [USER, assistant(tool_call(_CLAUDE)), tool_message(_CLAUDE)]},
+        ),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -69,13 +80,17 @@ RULE = Rule(
                 ],
             },
         ),
-        chat(USER, asks(call("call_abcdefghijklmnopqrstuvwx")), told(_CLAUDE)),
+        chat_example(
+            USER, assistant(tool_call("call_abcdefghijklmnopqrstuvwx")), tool_message(_CLAUDE)
+        ),
     ),
     good=(
-        chat(USER, asks(call(_CLAUDE)), told(_CLAUDE)),
+        chat_example(USER, assistant(tool_call(_CLAUDE)), tool_message(_CLAUDE)),
         Example(
-            "mistral", "mistral", {"messages": [USER, asks(call("D681PevKs")), told("D681PevKs")]}
+            "mistral",
+            "mistral",
+            {"messages": [USER, assistant(tool_call("D681PevKs")), tool_message("D681PevKs")]},
         ),
-        chat(USER, asks(call(_CLAUDE)), told("c9"), target="xai"),
+        chat_example(USER, assistant(tool_call(_CLAUDE)), tool_message("c9"), target="xai"),
     ),
 )

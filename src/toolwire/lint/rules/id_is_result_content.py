@@ -20,37 +20,57 @@ from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import anew, moved, refused, retied, under, used
-from toolwire.lint.id_formats import explained, short
-from toolwire.lint.id_is_output import strays, traded
+from toolwire.lint.id_edits import (
+    describe_move,
+    new_id,
+    reassign_ids,
+    refused_calls,
+    used_ids,
+    with_id,
+)
+from toolwire.lint.id_formats import is_composite, shorten
+from toolwire.lint.id_is_output import has_output_as_id, results_with_output_as_id
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _lost(facts: Facts) -> list[tuple[Result, list[Call], int]]:
     return (
-        strays(facts)
-        if facts.profile.rejects_orphan_results and facts.profile.has_id_field and facts.stray
+        results_with_output_as_id(facts)
+        if facts.profile.rejects_orphan_results
+        and facts.profile.has_id_field
+        and facts.unpaired_results
         else []
     )
 
 
 def _both(facts: Facts) -> list[Call]:
     """Calls that the target refuses, under what their results say."""
-    return [one for one in refused(facts) if not explained(one.id) and traded(facts, one)]
+    return [
+        one
+        for one in refused_calls(facts)
+        if not is_composite(one.id) and has_output_as_id(facts, one)
+    ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for result, calls, counted in _lost(facts):
         said = (
             f"the id of the result in message {facts.message_index(result)} is output of the tool:"
-            f" {short(result.call_id)}"
+            f" {shorten(result.call_id)}"
         )
         if len(calls) == counted == 1:
             yield (
                 result.path,
-                f"{said}; the call that waits for it is {short(calls[0].id)} of {calls[0].name}",
+                f"{said}; the call that waits for it is {shorten(calls[0].id)} of {calls[0].name}",
                 "safe",
             )
         else:
@@ -68,7 +88,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used(facts)
+    taken = used_ids(facts)
     new: dict[int, Call] = {}
     ties: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
@@ -77,14 +97,17 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
             continue
         ties[id(result)] = one = calls[0]
         if one.origin == "minted":
-            new[id(one)] = under(one, anew(facts, one, one.id, taken))
+            new[id(one)] = with_id(one, new_id(facts, one, one.id, taken))
         changes.append(
-            (result.path, f"the result goes under {short(new.get(id(one), one).id)} of {one.name}")
+            (
+                result.path,
+                f"the result goes under {shorten(new.get(id(one), one).id)} of {one.name}",
+            )
         )
     for n, one in enumerate(_both(facts)):
-        new[id(one)] = made = under(one, anew(facts, one, mint("", n, one.id), taken))
-        changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(retied(facts, new, ties), tuple(changes)) if changes else None
+        new[id(one)] = made = with_id(one, new_id(facts, one, mint("", n, one.id), taken))
+        changes.append((one.path, describe_move(facts, one, made.id)))
+    return Fixed(reassign_ids(facts, new, ties), tuple(changes)) if changes else None
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"
@@ -99,19 +122,37 @@ RULE = Rule(
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("call_1", "add")), told("Sum: 15", "Sum: 15")),
-        chat(USER, asks(call("search_docs", "search_docs")), told(_DOCS, _DOCS)),
-        chat(USER, asks(call("call_1", "ls")), told(_JSON, _JSON), target="openai-chat-legacy"),
-        chat(USER, asks(call("call_1")), told('"Tool response content"', "Tool response content")),
-        chat(
-            USER,
-            asks(call("call_1"), call("call_2")),
-            told("Sum: 15", "Sum: 15"),
-            told("Sum: 16", "Sum: 16"),
+        chat_example(
+            USER, assistant(tool_call("call_1", "add")), tool_message("Sum: 15", "Sum: 15")
         ),
-        chat(USER, asks(call("call_1"), call("call_2")), told("Sum: 15", "Sum: 15"), USER),
-        chat(USER, asks(call(_JSON)), told(_JSON, _JSON)),
-        blocks(
+        chat_example(
+            USER, assistant(tool_call("search_docs", "search_docs")), tool_message(_DOCS, _DOCS)
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("call_1", "ls")),
+            tool_message(_JSON, _JSON),
+            target="openai-chat-legacy",
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("call_1")),
+            tool_message('"Tool response content"', "Tool response content"),
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("call_1"), tool_call("call_2")),
+            tool_message("Sum: 15", "Sum: 15"),
+            tool_message("Sum: 16", "Sum: 16"),
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("call_1"), tool_call("call_2")),
+            tool_message("Sum: 15", "Sum: 15"),
+            USER,
+        ),
+        chat_example(USER, assistant(tool_call(_JSON)), tool_message(_JSON, _JSON)),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -142,9 +183,13 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("call_1")), told("call_1", "call_1")),
-        chat(USER, asks(call("Sum: 15", "add")), told("Sum: 15", "Sum: 15")),
-        chat(USER, asks(call("call_1")), told("call_9", "Sum: 15")),
-        chat(USER, asks(call("call_1")), told("Sum: 15", "Sum: 15"), target="xai"),
+        chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1", "call_1")),
+        chat_example(
+            USER, assistant(tool_call("Sum: 15", "add")), tool_message("Sum: 15", "Sum: 15")
+        ),
+        chat_example(USER, assistant(tool_call("call_1")), tool_message("call_9", "Sum: 15")),
+        chat_example(
+            USER, assistant(tool_call("call_1")), tool_message("Sum: 15", "Sum: 15"), target="xai"
+        ),
     ),
 )

@@ -19,29 +19,48 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.duplicate_ids import distinct, once, repeated, revenants
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.duplicate_ids import (
+    distinct_calls_sharing_an_id,
+    has_repeated_ids,
+    ids_must_differ,
+    reused_ids,
+)
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import again, anew, moved, retied, under, used
+from toolwire.lint.id_edits import (
+    describe_move,
+    new_id,
+    numbered_id,
+    reassign_ids,
+    used_ids,
+    with_id,
+)
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _named(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
     """The calls that need a new id, the how manieth of their name they are in the turn or history,
     and how sure it is."""
-    if not repeated(facts) or not once(facts):
+    if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
     found: list[tuple[Call, int, Fix | None]] = []
-    for group in distinct(facts):
+    for group in distinct_calls_sharing_an_id(facts):
         if group[0].id != group[0].name:
             continue
-        answered = sum(id(one) in facts.answer for one in group)
+        answered = sum(id(one) in facts.result_of for one in group)
         sure: Fix | None = "unsafe" if answered == len(group) else None
         if not answered or (sure and facts.conversation.ordered):
             sure = "safe"
         found += [(one, n, sure) for n, one in enumerate(group) if n]
     if facts.profile.ids_unique_in_request:
-        found += [(one, n, "safe") for one, n in revenants(facts) if one.id == one.name]
+        found += [(one, n, "safe") for one, n in reused_ids(facts) if one.id == one.name]
     return found
 
 
@@ -62,17 +81,17 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used(facts)
+    taken = used_ids(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for one, n, fix in _named(facts):
         if fix == "safe" or (unsafe and fix is not None):
-            new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
-            changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(retied(facts, new), tuple(changes)) if new else None
+            new[id(one)] = made = with_id(one, new_id(facts, one, numbered_id(one.id, n), taken))
+            changes.append((one.path, describe_move(facts, one, made.id)))
+    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
 
 
-_F, _G = call("f", "f", '{"a": 1}'), call("f", "f", '{"a": 2}')
+_F, _G = tool_call("f", "f", '{"a": 1}'), tool_call("f", "f", '{"a": 2}')
 RULE = Rule(
     "TW010",
     "id-is-tool-name",
@@ -83,10 +102,10 @@ RULE = Rule(
     order=25,
     ruled_out_by=(Observation.UNIQUE_CALL_IDS,),
     bad=(
-        chat(USER, asks(_F, _G), told("f", "1"), told("f", "2")),
-        chat(USER, asks(_F, _G), told("f", "1")),
-        chat(USER, asks(_F, _G)),
-        blocks(
+        chat_example(USER, assistant(_F, _G), tool_message("f", "1"), tool_message("f", "2")),
+        chat_example(USER, assistant(_F, _G), tool_message("f", "1")),
+        chat_example(USER, assistant(_F, _G)),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -135,8 +154,17 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("f")), told("f")),
-        chat(USER, asks(call("f")), told("f"), USER, asks(call("f")), told("f")),
-        chat(USER, asks(_F, _G), told("f", "1"), told("f", "2"), target="xai"),
+        chat_example(USER, assistant(tool_call("f")), tool_message("f")),
+        chat_example(
+            USER,
+            assistant(tool_call("f")),
+            tool_message("f"),
+            USER,
+            assistant(tool_call("f")),
+            tool_message("f"),
+        ),
+        chat_example(
+            USER, assistant(_F, _G), tool_message("f", "1"), tool_message("f", "2"), target="xai"
+        ),
     ),
 )

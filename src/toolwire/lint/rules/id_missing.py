@@ -13,8 +13,15 @@ promises it. Else nothing is done. Only ids change.
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.missing_ids import found, given
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.missing_ids import find_missing_ids, give_ids
 from toolwire.lint.rule import Example, Rule
 
 _BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -25,21 +32,23 @@ RULE = Rule(
     "id-missing",
     title="a call or a result has no id",
     cost="neutral",
-    check=lambda facts: found(facts, "missing", "has no id"),
-    fix=lambda facts, unsafe: given(facts, "missing"),
+    check=lambda facts: find_missing_ids(facts, "missing", "has no id"),
+    fix=lambda facts, unsafe: give_ids(facts, "missing"),
     order=20,
     scope="body",
     bad=(
-        chat(USER, asks(_BARE), _ANSWER),
-        chat(USER, asks(call("call_1")), _ANSWER),
-        chat(USER, asks(_BARE), told("call_1")),
-        chat(USER, asks(call("call_1"), call("call_2")), _ANSWER, _ANSWER),
-        blocks(USER, _USE, {"role": "user", "content": [{"type": "tool_result", "content": "1"}]}),
-        Example("mistral", "mistral", {"messages": [USER, asks(_BARE), _ANSWER]}),
+        chat_example(USER, assistant(_BARE), _ANSWER),
+        chat_example(USER, assistant(tool_call("call_1")), _ANSWER),
+        chat_example(USER, assistant(_BARE), tool_message("call_1")),
+        chat_example(USER, assistant(tool_call("call_1"), tool_call("call_2")), _ANSWER, _ANSWER),
+        blocks_example(
+            USER, _USE, {"role": "user", "content": [{"type": "tool_result", "content": "1"}]}
+        ),
+        Example("mistral", "mistral", {"messages": [USER, assistant(_BARE), _ANSWER]}),
     ),
     good=(
-        chat(USER, asks(call("call_1")), told("call_1")),
-        chat(USER, asks(_BARE), _ANSWER, target="xai"),
+        chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1")),
+        chat_example(USER, assistant(_BARE), _ANSWER, target="xai"),
         Example(
             "gemini",
             "gemini",

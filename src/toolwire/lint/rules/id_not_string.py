@@ -9,8 +9,15 @@ for it, as a missing one does. Only ids change.
 
 from __future__ import annotations
 
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.missing_ids import found, given
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.missing_ids import find_missing_ids, give_ids
 from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(
@@ -18,16 +25,16 @@ RULE = Rule(
     "id-not-string",
     title="an id is not a text",
     cost="neutral",
-    check=lambda facts: found(facts, "odd", "has an id that is not a text"),
-    fix=lambda facts, unsafe: given(facts, "odd"),
+    check=lambda facts: find_missing_ids(facts, "odd", "has an id that is not a text"),
+    fix=lambda facts, unsafe: give_ids(facts, "odd"),
     order=20,
     scope="body",
     bad=(
-        chat(USER, asks(call(7)), told(7)),
-        chat(USER, asks(call(193629320)), told("193629320")),
-        chat(USER, asks(call("7")), told(7)),
-        chat(USER, asks(call({"id": 7})), told({"id": 7})),
-        blocks(
+        chat_example(USER, assistant(tool_call(7)), tool_message(7)),
+        chat_example(USER, assistant(tool_call(193629320)), tool_message("193629320")),
+        chat_example(USER, assistant(tool_call("7")), tool_message(7)),
+        chat_example(USER, assistant(tool_call({"id": 7})), tool_message({"id": 7})),
+        blocks_example(
             USER,
             {
                 "role": "assistant",
@@ -40,7 +47,7 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("7")), told("7")),
+        chat_example(USER, assistant(tool_call("7")), tool_message("7")),
         Example(
             "mcp",
             "mcp",

@@ -16,17 +16,31 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call
-from toolwire.lint.duplicate_ids import revenants
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.duplicate_ids import reused_ids
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import again, anew, moved, retied, under, used
-from toolwire.lint.id_formats import like, short
+from toolwire.lint.id_edits import (
+    describe_move,
+    new_id,
+    numbered_id,
+    reassign_ids,
+    used_ids,
+    with_id,
+)
+from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 
 def _later(facts: Facts) -> list[tuple[Call, int]]:
     return (
-        [(one, n) for one, n in revenants(facts) if one.id != one.name]
+        [(one, n) for one, n in reused_ids(facts) if one.id != one.name]
         if facts.profile.ids_unique_in_request
         else []
     )
@@ -35,28 +49,28 @@ def _later(facts: Facts) -> list[tuple[Call, int]]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for one, _ in _later(facts):
         said = (
-            f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, which a call of an"
+            f"the call of {one.name} has the id {shorten(one.id)}{describe_maker(one.id)}, which a call of an"
             " earlier turn has"
         )
         yield one.path, f"{said}; {facts.profile.name} wants each only once", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used(facts)
+    taken = used_ids(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for one, n in _later(facts):
-        new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
-        changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(retied(facts, new), tuple(changes)) if new else None
+        new[id(one)] = made = with_id(one, new_id(facts, one, numbered_id(one.id, n), taken))
+        changes.append((one.path, describe_move(facts, one, made.id)))
+    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
 
 
 _TURNS = (
-    asks(call("call_0")),
-    told("call_0", "1"),
+    assistant(tool_call("call_0")),
+    tool_message("call_0", "1"),
     USER,
-    asks(call("call_0")),
-    told("call_0", "2"),
+    assistant(tool_call("call_0")),
+    tool_message("call_0", "2"),
 )
 _USE: JSON = {
     "role": "assistant",
@@ -76,9 +90,13 @@ RULE = Rule(
     order=25,
     handled_by="fit",
     bad=(
-        chat(USER, *_TURNS, target="kimi"),
-        blocks(USER, _USE, _DONE, _USE, _DONE, _USE, _DONE),
-        blocks(USER, _USE, _DONE, _USE),
+        chat_example(USER, *_TURNS, target="kimi"),
+        blocks_example(USER, _USE, _DONE, _USE, _DONE, _USE, _DONE),
+        blocks_example(USER, _USE, _DONE, _USE),
     ),
-    good=(chat(USER, *_TURNS), chat(USER, *_TURNS, target="xai"), blocks(USER, _USE, _DONE)),
+    good=(
+        chat_example(USER, *_TURNS),
+        chat_example(USER, *_TURNS, target="xai"),
+        blocks_example(USER, _USE, _DONE),
+    ),
 )

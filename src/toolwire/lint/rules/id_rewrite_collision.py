@@ -16,11 +16,18 @@ from collections.abc import Iterable
 
 from toolwire.conversation.ids import IdRule
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import rule_of
-from toolwire.lint.id_fitting import fitted, unexplained
-from toolwire.lint.id_formats import short
+from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
@@ -32,15 +39,15 @@ def _usual(one: str, rule: IdRule) -> str:
 
 def _meeting(facts: Facts) -> list[tuple[Call, str]]:
     """Calls whose ids must be rewritten, each with another id that would be the same then."""
-    if not facts.strange_ids or len(facts.calls) < 2:
+    if not facts.refused_ids or len(facts.calls) < 2:
         return []
-    rule = rule_of(facts)
+    rule = accepted_ids(facts)
     same: dict[str, list[str]] = {}
     for one in dict.fromkeys(each.id for each in facts.calls if each.origin == "wire"):
         same.setdefault(_usual(one, rule), []).append(one)
     return [
         (one, next(other for other in same[_usual(one.id, rule)] if other != one.id))
-        for one in unexplained(facts)
+        for one in unexplained_refusals(facts)
         if len(same[_usual(one.id, rule)]) > 1
     ]
 
@@ -48,18 +55,18 @@ def _meeting(facts: Facts) -> list[tuple[Call, str]]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for one, other in _meeting(facts):
         said = (
-            f"the id {short(one.id)} of the call of {one.name}, rewritten in the usual way for"
+            f"the id {shorten(one.id)} of the call of {one.name}, rewritten in the usual way for"
             f" {facts.profile.name}"
         )
-        yield one.path, f"{said}, is the same as {short(other)}", "safe"
+        yield one.path, f"{said}, is the same as {shorten(other)}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fitted(facts, [one for one, _ in _meeting(facts)])
+    return fit_refused_ids(facts, [one for one, _ in _meeting(facts)])
 
 
 def _uses(*ids: str) -> Example:
-    return blocks(
+    return blocks_example(
         USER,
         {
             "role": "assistant",
@@ -86,14 +93,21 @@ RULE = Rule(
     bad=(
         _uses("a.b:1", "a_b_1"),
         _uses("a.b", "a:b"),
-        chat(USER, asks(*map(call, _CUT)), *map(told, _CUT)),
+        chat_example(USER, assistant(*map(tool_call, _CUT)), *map(tool_message, _CUT)),
         Example(
-            "mistral", "mistral", {"messages": [USER, asks(*map(call, _NINE)), *map(told, _NINE)]}
+            "mistral",
+            "mistral",
+            {"messages": [USER, assistant(*map(tool_call, _NINE)), *map(tool_message, _NINE)]},
         ),
     ),
     good=(
         _uses("a_b", "a-b"),
         _uses("a.b", "c.d"),
-        chat(USER, asks(call("a.b"), call("a_b")), told("a.b"), told("a_b")),
+        chat_example(
+            USER,
+            assistant(tool_call("a.b"), tool_call("a_b")),
+            tool_message("a.b"),
+            tool_message("a_b"),
+        ),
     ),
 )

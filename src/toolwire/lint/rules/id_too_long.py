@@ -16,32 +16,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import rule_of
-from toolwire.lint.id_fitting import fitted, unexplained
-from toolwire.lint.id_formats import like, short
+from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _long(facts: Facts) -> list[Call]:
-    rule = rule_of(facts)
-    if not rule.longest or rule.exact or not facts.strange_ids:
+    rule = accepted_ids(facts)
+    if not rule.longest or rule.exact or not facts.refused_ids:
         return []
-    return [one for one in unexplained(facts) if len(one.id) > rule.longest]
+    return [one for one in unexplained_refusals(facts) if len(one.id) > rule.longest]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for one in _long(facts):
         said = (
-            f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
+            f"the id {shorten(one.id)} of the call of {one.name}{describe_maker(one.id)} has {len(one.id)}"
             " characters"
         )
-        yield one.path, f"{said}; {facts.profile.name} takes {rule_of(facts).longest}", "safe"
+        yield one.path, f"{said}; {facts.profile.name} takes {accepted_ids(facts).longest}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fitted(facts, _long(facts))
+    return fit_refused_ids(facts, _long(facts))
 
 
 _LONG = "call_" + "a" * 80
@@ -56,12 +56,17 @@ RULE = Rule(
     order=20,
     handled_by="fit",
     bad=(
-        chat(USER, asks(call(_LONG)), told(_LONG)),
-        chat(USER, asks(call(_LONG)), told(_LONG), USER),
-        chat(
-            USER, asks(call(_LONG + "1"), call(_LONG + "2")), told(_LONG + "2"), told(_LONG + "1")
+        chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG)),
+        chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG), USER),
+        chat_example(
+            USER,
+            assistant(tool_call(_LONG + "1"), tool_call(_LONG + "2")),
+            tool_message(_LONG + "2"),
+            tool_message(_LONG + "1"),
         ),
-        chat(USER, asks(call(_UUID)), told(_UUID), target="openai-chat-legacy"),
+        chat_example(
+            USER, assistant(tool_call(_UUID)), tool_message(_UUID), target="openai-chat-legacy"
+        ),
         Example(
             "openai-responses",
             "openai-responses",
@@ -80,9 +85,9 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("call_1")), told("call_1")),
-        chat(USER, asks(call("a" * 64)), told("a" * 64)),
-        chat(USER, asks(call(_UUID)), told(_UUID)),
-        chat(USER, asks(call(_LONG)), told(_LONG), target="xai"),
+        chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1")),
+        chat_example(USER, assistant(tool_call("a" * 64)), tool_message("a" * 64)),
+        chat_example(USER, assistant(tool_call(_UUID)), tool_message(_UUID)),
+        chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG), target="xai"),
     ),
 )

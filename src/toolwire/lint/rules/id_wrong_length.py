@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import rule_of
-from toolwire.lint.id_fitting import fitted, unexplained
-from toolwire.lint.id_formats import like, short
+from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _amiss(facts: Facts) -> list[Call]:
-    rule = rule_of(facts)
+    rule = accepted_ids(facts)
     return (
-        [one for one in unexplained(facts) if len(one.id) != rule.longest]
-        if rule.exact and facts.strange_ids
+        [one for one in unexplained_refusals(facts) if len(one.id) != rule.longest]
+        if rule.exact and facts.refused_ids
         else []
     )
 
@@ -34,22 +34,24 @@ def _amiss(facts: Facts) -> list[Call]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for one in _amiss(facts):
         said = (
-            f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
+            f"the id {shorten(one.id)} of the call of {one.name}{describe_maker(one.id)} has {len(one.id)}"
             " characters"
         )
         yield (
             one.path,
-            f"{said}; {facts.profile.name} takes exactly {rule_of(facts).longest}",
+            f"{said}; {facts.profile.name} takes exactly {accepted_ids(facts).longest}",
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fitted(facts, _amiss(facts))
+    return fit_refused_ids(facts, _amiss(facts))
 
 
 def _mistral(one: str) -> Example:
-    return Example("mistral", "mistral", {"messages": [USER, asks(call(one)), told(one)]})
+    return Example(
+        "mistral", "mistral", {"messages": [USER, assistant(tool_call(one)), tool_message(one)]}
+    )
 
 
 _SIBLINGS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
@@ -68,7 +70,13 @@ RULE = Rule(
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, asks(*map(call, _SIBLINGS)), *map(told, _SIBLINGS)]},
+            {
+                "messages": [
+                    USER,
+                    assistant(*map(tool_call, _SIBLINGS)),
+                    *map(tool_message, _SIBLINGS),
+                ]
+            },
         ),
         Example(
             "bedrock",
@@ -97,5 +105,5 @@ RULE = Rule(
             },
         ),
     ),
-    good=(_mistral("D681PevKs"), chat(USER, asks(call("a")), told("a"))),
+    good=(_mistral("D681PevKs"), chat_example(USER, assistant(tool_call("a")), tool_message("a"))),
 )

@@ -17,7 +17,13 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.items import answered, asked, bare, items, listed
+from toolwire.lint.examples.items import (
+    function_call,
+    function_call_output,
+    input_items,
+    items_example,
+    without_id,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
@@ -39,7 +45,7 @@ def _named(facts: Facts) -> list[tuple[Result, Call, str]]:
             else None
         )
         if isinstance(said, str) and said not in known:
-            call = facts.owner.get(id(result))
+            call = facts.call_of.get(id(result))
             if call is not None and call.item == said:
                 found.append((result, call, said))
     return found
@@ -53,7 +59,7 @@ def _lent(facts: Facts) -> list[tuple[int, Object]]:
     at = {call.path for call in found}
     return [
         (n, item)
-        for n, kind, item in items(facts)
+        for n, kind, item in input_items(facts)
         if ("input", n) in at and kind in facts.profile.item_id_prefixes
     ]
 
@@ -78,7 +84,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             if (
                 one.startswith(mark)
                 and _LONG.match(one, len(mark))
-                and id(result) not in facts.owner
+                and id(result) not in facts.call_of
                 and result.origin == "wire"
             ):
                 why = (
@@ -107,7 +113,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
         )
     for n, item in _lent(facts):
         one, prefix = str(item["id"]), facts.profile.item_id_prefixes[str(item["type"])]
-        new: Object = {**(item if one.startswith(prefix) else bare(item)), "call_id": one}
+        new: Object = {**(item if one.startswith(prefix) else without_id(item)), "call_id": one}
         body = put(body, ("input", n), new)
         changes.append((("input", n), f"{one} is the call_id of the call of {item.get('name')}"))
     return FixedBody(body, tuple(changes)) if changes else None
@@ -124,14 +130,14 @@ RULE = Rule(
     order=8,
     scope="body",
     bad=(
-        listed(asked("call_1", "fc_1"), answered("fc_1")),
-        listed(asked(None, "call_1"), answered("call_1")),
-        listed(answered(_ITEM)),
-        listed(answered(_ITEM), previous_response_id="resp_1"),
+        items_example(function_call("call_1", "fc_1"), function_call_output("fc_1")),
+        items_example(function_call(None, "call_1"), function_call_output("call_1")),
+        items_example(function_call_output(_ITEM)),
+        items_example(function_call_output(_ITEM), previous_response_id="resp_1"),
     ),
     good=(
-        listed(asked("call_1", "fc_1"), answered("call_1")),
-        listed(asked("fc_1", "fc_1"), answered("fc_1")),
-        listed(asked("fc_1"), answered("fc_1")),
+        items_example(function_call("call_1", "fc_1"), function_call_output("call_1")),
+        items_example(function_call("fc_1", "fc_1"), function_call_output("fc_1")),
+        items_example(function_call("fc_1"), function_call_output("fc_1")),
     ),
 )

@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Fix
 from toolwire.lint.examples.items import (
-    answered,
-    asked,
-    bare,
-    items,
-    listed,
-    readable,
-    relisted,
-    thought,
+    function_call,
+    function_call_output,
+    has_readable_text,
+    input_items,
+    items_example,
+    reasoning_item,
+    with_items,
+    without_id,
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
@@ -40,7 +40,7 @@ _LONGEST = 64
 def _odd(facts: Facts) -> list[tuple[int, str, Object]]:
     found: list[tuple[int, str, Object]] = []
     prefixes = facts.profile.item_id_prefixes
-    for n, kind, item in items(facts):
+    for n, kind, item in input_items(facts):
         one = item.get("id")
         if (
             one is not None
@@ -65,7 +65,7 @@ def _lost(kind: str, item: Object) -> bool:
 
 
 def _fix(kind: str, item: Object) -> Fix:
-    return "unsafe" if _lost(kind, item) and readable(item) else "safe"
+    return "unsafe" if _lost(kind, item) and has_readable_text(item) else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -91,11 +91,11 @@ def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
                     (("input", n), "a thought that the server does not know was taken out")
                 )
         elif kind in ("message", "reasoning") or item.get("call_id"):
-            new[n] = [bare(item)]
+            new[n] = [without_id(item)]
             changes.append((("input", n, "id"), f"the id of the {kind} was taken away"))
     if not changes:
         return None
-    return FixedBody(relisted(facts, new), tuple(changes))
+    return FixedBody(with_items(facts, new), tuple(changes))
 
 
 _SAID: Object = {"type": "message", "role": "assistant", "content": "hello"}
@@ -109,12 +109,12 @@ RULE = Rule(
     order=15,
     scope="body",
     bad=(
-        listed(asked("call_A", "call_A"), answered("call_A")),
-        listed(asked("call_A", ""), answered("call_A")),
-        listed(asked("call_A", "msg_1"), answered("call_A")),
-        listed({**_SAID, "id": "msg-1f0c"}),
-        listed({**_SAID, "id": "chatcmpl-1"}),
-        listed(
+        items_example(function_call("call_A", "call_A"), function_call_output("call_A")),
+        items_example(function_call("call_A", ""), function_call_output("call_A")),
+        items_example(function_call("call_A", "msg_1"), function_call_output("call_A")),
+        items_example({**_SAID, "id": "msg-1f0c"}),
+        items_example({**_SAID, "id": "chatcmpl-1"}),
+        items_example(
             {
                 "type": "custom_tool_call",
                 "id": "fc_1",
@@ -124,14 +124,22 @@ RULE = Rule(
             },
             {"type": "custom_tool_call_output", "call_id": "call_1", "output": "1"},
         ),
-        listed(thought("item_1", "hm", encrypted_content="gAAAAA"), asked(), answered()),
-        listed(thought("76f8b89e", "hm"), asked(), answered()),
+        items_example(
+            reasoning_item("item_1", "hm", encrypted_content="gAAAAA"),
+            function_call(),
+            function_call_output(),
+        ),
+        items_example(reasoning_item("76f8b89e", "hm"), function_call(), function_call_output()),
     ),
     good=(
-        listed(asked("call_A", "fc_A"), answered("call_A")),
-        listed(asked("call_A"), answered("call_A")),
-        listed({**asked("call_A"), "id": None}, answered("call_A")),
-        listed({**_SAID, "id": "msg_1"}),
-        listed(asked("call_A", "call_A"), answered("call_A"), target="deepseek-responses"),
+        items_example(function_call("call_A", "fc_A"), function_call_output("call_A")),
+        items_example(function_call("call_A"), function_call_output("call_A")),
+        items_example({**function_call("call_A"), "id": None}, function_call_output("call_A")),
+        items_example({**_SAID, "id": "msg_1"}),
+        items_example(
+            function_call("call_A", "call_A"),
+            function_call_output("call_A"),
+            target="deepseek-responses",
+        ),
     ),
 )

@@ -17,15 +17,15 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Fix
 from toolwire.lint.examples.items import (
-    answered,
-    asked,
-    bare,
-    items,
-    listed,
-    readable,
-    relisted,
-    spoken,
-    thought,
+    function_call,
+    function_call_output,
+    has_readable_text,
+    input_items,
+    is_model_item,
+    items_example,
+    reasoning_item,
+    with_items,
+    without_id,
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
@@ -46,7 +46,7 @@ def _stale(facts: Facts) -> list[tuple[int, Object]]:
     prefix = facts.profile.item_id_prefixes.get("reasoning", "")
     return [
         (n, item)
-        for n, kind, item in items(facts)
+        for n, kind, item in input_items(facts)
         if kind == "item_reference" or (kind == "reasoning" and _only_named(item, prefix))
     ]
 
@@ -65,7 +65,7 @@ def _only_named(item: Object, prefix: str) -> bool:
 def _fix(item: Object) -> Fix | None:
     if item.get("type") != "reasoning":
         return None
-    return "unsafe" if readable(item) else "safe"
+    return "unsafe" if has_readable_text(item) else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -84,26 +84,26 @@ def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
     led = False
-    for n, kind, item in items(facts):
+    for n, kind, item in input_items(facts):
         if n in gone:
             new[n] = []
             changes.append(
                 (("input", n), f"the thought {item.get('id')}, which nobody kept, was taken out")
             )
             led = True
-        elif not spoken(kind, item):
+        elif not is_model_item(kind, item):
             led = False
         elif (
             led and kind in facts.profile.item_id_prefixes and kind != "reasoning" and "id" in item
         ):
-            new[n] = [bare(item)]
+            new[n] = [without_id(item)]
             changes.append(
                 (
                     ("input", n, "id"),
                     f"the id of the {kind} was taken away, because its thought is gone",
                 )
             )
-    return FixedBody(relisted(facts, new), tuple(changes)) if changes else None
+    return FixedBody(with_items(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
@@ -116,19 +116,36 @@ RULE = Rule(
     order=16,
     scope="body",
     bad=(
-        listed(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=False),
-        listed(thought("rs_1", "hm"), asked("call_1", "fc_1"), answered(), store=False),
-        listed({"type": "item_reference", "id": "msg_1"}, store=False),
-    ),
-    good=(
-        listed(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=True),
-        listed(thought("rs_1"), asked("call_1", "fc_1"), answered()),
-        listed(
-            thought("rs_1", encrypted_content="gAAAAA"),
-            asked("call_1", "fc_1"),
-            answered(),
+        items_example(
+            reasoning_item("rs_1"),
+            function_call("call_1", "fc_1"),
+            function_call_output(),
             store=False,
         ),
-        listed(asked("call_1", "fc_1"), answered(), store=False),
+        items_example(
+            reasoning_item("rs_1", "hm"),
+            function_call("call_1", "fc_1"),
+            function_call_output(),
+            store=False,
+        ),
+        items_example({"type": "item_reference", "id": "msg_1"}, store=False),
+    ),
+    good=(
+        items_example(
+            reasoning_item("rs_1"),
+            function_call("call_1", "fc_1"),
+            function_call_output(),
+            store=True,
+        ),
+        items_example(
+            reasoning_item("rs_1"), function_call("call_1", "fc_1"), function_call_output()
+        ),
+        items_example(
+            reasoning_item("rs_1", encrypted_content="gAAAAA"),
+            function_call("call_1", "fc_1"),
+            function_call_output(),
+            store=False,
+        ),
+        items_example(function_call("call_1", "fc_1"), function_call_output(), store=False),
     ),
 )

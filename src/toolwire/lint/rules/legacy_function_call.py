@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import removed
+from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _OLD = "function-legacy"
@@ -47,7 +47,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             "safe",
         )
     for result in _results(facts):
-        if id(result) not in facts.owner:
+        if id(result) not in facts.call_of:
             yield (
                 result.path,
                 (
@@ -62,7 +62,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     calls = _calls(facts)
     if not calls:
         return None
-    body, told, gone = facts.body, [], []
+    body, tool_message, gone = facts.body, [], []
     for one in calls:
         inside = get(body, one.path)
         new: Object = {
@@ -77,21 +77,23 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
             [*(others if isinstance(others, list) else []), new],
         )
         gone.append(one.path)
-        told.append((one.path, f"the call of {one.name} goes under the id {one.id}"))
+        tool_message.append((one.path, f"the call of {one.name} goes under the id {one.id}"))
     for result in _results(facts):
-        owner = facts.owner.get(id(result))
+        owner = facts.call_of.get(id(result))
         old = get(body, result.path)
         if owner is not None and isinstance(old, dict):
             kept = {key: value for key, value in old.items() if key not in ("role", "name")}
             body = put(body, result.path, {"role": "tool", "tool_call_id": owner.id, **kept})
-            told.append((result.path, f"the result of {owner.name} goes under the id {owner.id}"))
-    body, more = _offers(removed(body, gone))
-    return FixedBody(body, (*told, *more))
+            tool_message.append(
+                (result.path, f"the result of {owner.name} goes under the id {owner.id}")
+            )
+    body, more = _offers(remove_paths(body, gone))
+    return FixedBody(body, (*tool_message, *more))
 
 
 def _offers(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
     """The body with the old list of functions as tools, and the choice among them."""
-    told: list[tuple[JsonPath, str]] = []
+    tool_message: list[tuple[JsonPath, str]] = []
     functions, choice, tools = (
         get(body, ("functions",)),
         get(body, ("function_call",)),
@@ -100,16 +102,16 @@ def _offers(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
     if isinstance(functions, list):
         offers: list[JSON] = [{"type": "function", "function": one} for one in functions]
         body = put(
-            removed(body, [("functions",)]),
+            remove_paths(body, [("functions",)]),
             ("tools",),
             [*(tools if isinstance(tools, list) else []), *offers],
         )
-        told.append((("functions",), "the functions are offered as tools"))
+        tool_message.append((("functions",), "the functions are offered as tools"))
     if isinstance(choice, (str, dict)):
         said: JSON = choice if isinstance(choice, str) else {"type": "function", "function": choice}
-        body = put(removed(body, [("function_call",)]), ("tool_choice",), said)
-        told.append((("function_call",), "the choice of a function is a choice of a tool"))
-    return body, told
+        body = put(remove_paths(body, [("function_call",)]), ("tool_choice",), said)
+        tool_message.append((("function_call",), "the choice of a function is a choice of a tool"))
+    return body, tool_message
 
 
 _CALL: JSON = {
@@ -128,8 +130,8 @@ RULE = Rule(
     order=10,
     scope="body",
     bad=(
-        chat(USER, _CALL, _RESULT, target="deepseek"),
-        chat(
+        chat_example(USER, _CALL, _RESULT, target="deepseek"),
+        chat_example(
             USER,
             _CALL,
             _RESULT,
@@ -140,10 +142,15 @@ RULE = Rule(
             functions=[{"name": "f"}],
             function_call="auto",
         ),
-        chat(USER, _RESULT, target="deepseek"),
+        chat_example(USER, _RESULT, target="deepseek"),
     ),
     good=(
-        chat(USER, _CALL, _RESULT),
-        chat(USER, asks(call("c1"), reasoning_content="so"), told("c1"), target="deepseek"),
+        chat_example(USER, _CALL, _RESULT),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), reasoning_content="so"),
+            tool_message("c1"),
+            target="deepseek",
+        ),
     ),
 )

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.ambiguous_calls import doubtful
+from toolwire.lint.ambiguous_calls import ambiguous_calls
 from toolwire.lint.examples.blocks import (
     HI,
     asking,
@@ -30,19 +30,28 @@ from toolwire.lint.examples.blocks import (
     used,
     user,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import answered_for, interrupted
+from toolwire.lint.transforms import add_results, interrupted_result
 
 
 def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
     """Calls of batches none of whose calls has a result; the others are a partial batch."""
-    if not facts.profile.rejects_missing_results or not facts.open:
+    if not facts.profile.rejects_missing_results or not facts.open_calls:
         return []
-    unclear = doubtful(facts)
+    unclear = ambiguous_calls(facts)
     return [
-        (block, one) for block, one in facts.left if not block.results and id(one) not in unclear
+        (block, one)
+        for block, one in facts.unanswered
+        if not block.results and id(one) not in unclear
     ]
 
 
@@ -61,7 +70,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
         for _, one in left
     )
-    return Fixed(answered_for(facts, left, interrupted), changes)
+    return Fixed(add_results(facts, left, interrupted_result), changes)
 
 
 RULE = Rule(
@@ -74,16 +83,18 @@ RULE = Rule(
     order=35,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("c1")), USER),
-        chat(USER, asks(call("c1")), {"role": "assistant", "content": "never mind"}, USER),
-        blocks(USER, model(use("t1")), USER),
+        chat_example(USER, assistant(tool_call("c1")), USER),
+        chat_example(
+            USER, assistant(tool_call("c1")), {"role": "assistant", "content": "never mind"}, USER
+        ),
+        blocks_example(USER, model(use("t1")), USER),
         items(item("c1"), USER),
         contents(HI, asking(called("f")), HI),
         converse(model(used("t1")), user({"text": "well?"})),
     ),
     good=(
-        chat(USER, asks(call("c1"))),
-        chat(USER, asks(call("c1")), told("c1"), USER),
-        chat(USER, asks(call("c1")), USER, target="xai"),
+        chat_example(USER, assistant(tool_call("c1"))),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1"), USER),
+        chat_example(USER, assistant(tool_call("c1")), USER, target="xai"),
     ),
 )

@@ -16,14 +16,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import fitted, refused, taken, too_long
+from toolwire.lint.tool_names import accepted_names, fit_names, refused_names, too_long
 
 
 def _odd(facts: Facts) -> dict[str, JsonPath]:
-    return {name: at for name, at in refused(facts).items() if not too_long(name, taken(facts))}
+    return {
+        name: at
+        for name, at in refused_names(facts).items()
+        if not too_long(name, accepted_names(facts))
+    }
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -36,7 +47,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    return fitted(facts, _odd(facts))
+    return fit_names(facts, _odd(facts))
 
 
 _SPEC: JSON = {
@@ -62,16 +73,16 @@ RULE = Rule(
     order=15,
     handled_by="fit",
     bad=(
-        chat(USER, asks(call("c1", "gmail.search")), told("c1")),
-        chat(
+        chat_example(USER, assistant(tool_call("c1", "gmail.search")), tool_message("c1")),
+        chat_example(
             USER,
-            asks(call("c1", "gmail.search")),
-            told("c1"),
+            assistant(tool_call("c1", "gmail.search")),
+            tool_message("c1"),
             USER,
             tools=[_SPEC],
             tool_choice=_FORCED,
         ),
-        blocks(
+        blocks_example(
             USER,
             _USE,
             _RESULT,
@@ -96,7 +107,9 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("c1", "gmail_search")), told("c1")),
-        chat(USER, asks(call("c1", "gmail.search")), told("c1"), target="groq"),
+        chat_example(USER, assistant(tool_call("c1", "gmail_search")), tool_message("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1", "gmail.search")), tool_message("c1"), target="groq"
+        ),
     ),
 )

@@ -20,18 +20,18 @@ from toolwire.conversation.ids import digest, first_free, fit
 from toolwire.conversation.json import JSON, put, text_of
 from toolwire.conversation.model import Tool
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.chat import USER, blocks, chat
+from toolwire.lint.examples.chat import USER, blocks_example, chat_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import removed
+from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import offered, place, taken
+from toolwire.lint.tool_names import accepted_names, defined_tools, name_path
 
 
 def _twins(facts: Facts) -> list[tuple[Tool, bool]]:
     """Tools whose name an earlier one has, and whether they are that very tool again."""
     if not facts.profile.rejects_duplicate_tool_names or len(facts.conversation.tools) < 2:
         return []
-    tools = [tool for tool in offered(facts) if tool.name]
+    tools = [tool for tool in defined_tools(facts) if tool.name]
     if len({tool.name for tool in tools}) == len(tools):
         return []
     first: dict[str, list[Tool]] = {}
@@ -70,9 +70,9 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
                 used,
             )
             used.add(new)
-            body = put(body, tool.path + place(tool), new)
+            body = put(body, tool.path + name_path(tool), new)
             told.append((tool.path, f"the second {tool.name} goes under the name {new}"))
-    return FixedBody(removed(body, gone), tuple(told)) if told else None
+    return FixedBody(remove_paths(body, gone), tuple(told)) if told else None
 
 
 def _without_copies(facts: Facts) -> Fixed | None:
@@ -87,7 +87,7 @@ def _without_copies(facts: Facts) -> Fixed | None:
 
 
 def _another(name: str, mark: str, facts: Facts) -> str:
-    return fit(f"{name}_{digest(name, mark)[:8]}", taken(facts))
+    return fit(f"{name}_{digest(name, mark)[:8]}", accepted_names(facts))
 
 
 _A: JSON = {"name": "f", "input_schema": {"type": "object"}}
@@ -104,8 +104,8 @@ RULE = Rule(
     order=16,
     ruled_out_by=(Observation.DISTINCT_TOOLS,),
     bad=(
-        blocks(USER, tools=[_A, _B]),
-        blocks(USER, tools=[_A, _A, _B]),
+        blocks_example(USER, tools=[_A, _B]),
+        blocks_example(USER, tools=[_A, _A, _B]),
         Example(
             "gemini",
             "gemini",
@@ -119,8 +119,8 @@ RULE = Rule(
         ),
     ),
     good=(
-        blocks(USER, tools=[_C, _D]),
-        chat(
+        blocks_example(USER, tools=[_C, _D]),
+        chat_example(
             USER,
             tools=[
                 {"type": "function", "function": {"name": "f"}},

@@ -15,24 +15,31 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.tool_names import christened, empty, nameless, remedy
+from toolwire.lint.tool_names import fix_for_nameless, has_blank_name, name_calls, nameless_calls
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in nameless(facts):
-        if empty(one):
+    for one in nameless_calls(facts):
+        if has_blank_name(one):
             yield (
                 one.path,
                 f"the call {one.id} has an empty name: nobody can tell which tool it is of",
-                remedy(facts, one),
+                fix_for_nameless(facts, one),
             )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return christened(facts, [one for one in nameless(facts) if empty(one)], unsafe)
+    return name_calls(facts, [one for one in nameless_calls(facts) if has_blank_name(one)], unsafe)
 
 
 _BLOCK: JSON = {
@@ -53,14 +60,20 @@ RULE = Rule(
     order=12,
     ruled_out_by=(Observation.NAMED_CALLS,),
     bad=(
-        chat(USER, asks(call("c1", "")), told("c1")),
-        chat(USER, asks(call("c1", ""), call("c2", "g")), told("c1"), told("c2"), USER),
-        chat(
+        chat_example(USER, assistant(tool_call("c1", "")), tool_message("c1")),
+        chat_example(
             USER,
-            asks(call("c1", " ")),
+            assistant(tool_call("c1", ""), tool_call("c2", "g")),
+            tool_message("c1"),
+            tool_message("c2"),
+            USER,
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1", " ")),
             {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "1"},
         ),
-        blocks(USER, _BLOCK, _RESULT),
+        blocks_example(USER, _BLOCK, _RESULT),
         Example(
             "gemini",
             "gemini",
@@ -77,7 +90,7 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("c1", "f")), told("c1")),
-        chat(USER, asks(call("c1", "")), told("c1"), target="vllm"),
+        chat_example(USER, assistant(tool_call("c1", "f")), tool_message("c1")),
+        chat_example(USER, assistant(tool_call("c1", "")), tool_message("c1"), target="vllm"),
     ),
 )

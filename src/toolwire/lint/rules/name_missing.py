@@ -15,24 +15,33 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.tool_names import christened, empty, nameless, remedy
+from toolwire.lint.tool_names import fix_for_nameless, has_blank_name, name_calls, nameless_calls
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in nameless(facts):
-        if not empty(one):
+    for one in nameless_calls(facts):
+        if not has_blank_name(one):
             yield (
                 one.path,
                 f"the call {one.id} has no name: nobody can tell which tool it is of",
-                remedy(facts, one),
+                fix_for_nameless(facts, one),
             )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return christened(facts, [one for one in nameless(facts) if not empty(one)], unsafe)
+    return name_calls(
+        facts, [one for one in nameless_calls(facts) if not has_blank_name(one)], unsafe
+    )
 
 
 _BARE: JSON = {"id": "c1", "type": "function", "function": {"arguments": "{}"}}
@@ -55,14 +64,20 @@ RULE = Rule(
     order=12,
     ruled_out_by=(Observation.NAMED_CALLS,),
     bad=(
-        chat(USER, asks(_BARE), told("c1")),
-        chat(USER, asks(_BARE, call("c2", "g")), told("c2"), told("c1"), USER),
-        chat(USER, asks(_NULL), told("functions.f:0"), tools=[_F]),
+        chat_example(USER, assistant(_BARE), tool_message("c1")),
+        chat_example(
+            USER,
+            assistant(_BARE, tool_call("c2", "g")),
+            tool_message("c2"),
+            tool_message("c1"),
+            USER,
+        ),
+        chat_example(USER, assistant(_NULL), tool_message("functions.f:0"), tools=[_F]),
     ),
     good=(
-        chat(USER, asks(call("c1")), told("c1")),
-        chat(USER, asks(_BARE), told("c1"), target="xai"),
-        blocks(
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        chat_example(USER, assistant(_BARE), tool_message("c1"), target="xai"),
+        blocks_example(
             USER,
             {
                 "role": "assistant",

@@ -14,14 +14,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
-from toolwire.lint.tool_names import fitted, refused, taken, too_long
+from toolwire.lint.tool_names import accepted_names, fit_names, refused_names, too_long
 
 
 def _long(facts: Facts) -> dict[str, JsonPath]:
-    return {name: at for name, at in refused(facts).items() if too_long(name, taken(facts))}
+    return {
+        name: at
+        for name, at in refused_names(facts).items()
+        if too_long(name, accepted_names(facts))
+    }
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -30,14 +41,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
             at,
             (
                 f"the name {name} has {len(name)} characters; {facts.profile.name} takes"
-                f" {taken(facts).longest}"
+                f" {accepted_names(facts).longest}"
             ),
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    return fitted(facts, _long(facts))
+    return fit_names(facts, _long(facts))
 
 
 _LONG = "mcp__a_server_with_a_long_name__a_tool_with_a_name_that_is_long_too_70"
@@ -63,8 +74,13 @@ RULE = Rule(
     order=15,
     handled_by="fit",
     bad=(
-        chat(USER, asks(call("c1", _LONG)), told("c1")),
-        chat(USER, asks(call("c1", _LONG)), told("c1"), USER, tools=[_SPEC, _NEAR]),
+        chat_example(USER, assistant(tool_call("c1", _LONG)), tool_message("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1", _LONG)), tool_message("c1"), USER, tools=[_SPEC, _NEAR]
+        ),
     ),
-    good=(chat(USER, asks(call("c1", _LONG[:64])), told("c1")), blocks(USER, _USE)),
+    good=(
+        chat_example(USER, assistant(tool_call("c1", _LONG[:64])), tool_message("c1")),
+        blocks_example(USER, _USE),
+    ),
 )

@@ -15,11 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import removed
+from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import chosen
+from toolwire.lint.tool_names import chosen_names
 
 
 def _unknown(facts: Facts) -> list[str]:
@@ -31,7 +38,7 @@ def _unknown(facts: Facts) -> list[str]:
     ):  # one without a name may stand for many
         return []
     names = {tool.name for tool in tools}
-    return [name for name in chosen(facts) if name not in names]
+    return [name for name in chosen_names(facts) if name not in names]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -49,7 +56,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     if not unsafe or at is None or not _unknown(facts):
         return None
     return FixedBody(
-        removed(facts.body, [at]),
+        remove_paths(facts.body, [at]),
         ((at, f"the choice of {', '.join(_unknown(facts))} is taken out"),),
     )
 
@@ -73,7 +80,7 @@ RULE = Rule(
             "openai-responses",
             {"input": "hi", "tools": [_R], "tool_choice": {**_R, "name": "g"}},
         ),
-        blocks(USER, tools=[_B], tool_choice={"type": "tool", "name": "g"}),
+        blocks_example(USER, tools=[_B], tool_choice={"type": "tool", "name": "g"}),
     ),
     good=(
         Example(
@@ -81,8 +88,8 @@ RULE = Rule(
             "openai-responses",
             {"input": "hi", "tools": [_R], "tool_choice": _R},
         ),
-        blocks(USER, tools=[_B], tool_choice={"type": "tool", "name": "f"}),
-        chat(USER, asks(call("c1", "g")), told("c1"), USER, tools=[_F]),
-        chat(USER, tools=[_F], tool_choice=_G),
+        blocks_example(USER, tools=[_B], tool_choice={"type": "tool", "name": "f"}),
+        chat_example(USER, assistant(tool_call("c1", "g")), tool_message("c1"), USER, tools=[_F]),
+        chat_example(USER, tools=[_F], tool_choice=_G),
     ),
 )

@@ -15,16 +15,20 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import moved, own, retied, under, used
-from toolwire.lint.id_formats import mangled, short
+from toolwire.lint.id_edits import describe_move, native_id, reassign_ids, used_ids, with_id
+from toolwire.lint.id_formats import is_mangled_native_id, shorten
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 
 def _changed(facts: Facts) -> list[Call]:
     return (
-        [one for one in facts.calls if one.origin == "wire" and mangled(one.id, one.name)]
+        [
+            one
+            for one in facts.calls
+            if one.origin == "wire" and is_mangled_native_id(one.id, one.name)
+        ]
         if facts.profile.own_id_pattern
         else []
     )
@@ -33,23 +37,23 @@ def _changed(facts: Facts) -> list[Call]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for one in _changed(facts):
         said = (
-            f"the id {short(one.id)} of the call of {one.name} is one of the model's own with its"
+            f"the id {shorten(one.id)} of the call of {one.name} is one of the model's own with its"
             " signs changed"
         )
         yield one.path, f"{said}; {facts.profile.name} wants them back as they were", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used(facts)
+    taken = used_ids(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for one in _changed(facts):
-        made = own(facts, one, taken)
+        made = native_id(facts, one, taken)
         if made:
             taken.add(made)
-            new[id(one)] = under(one, made)
-            changes.append((one.path, moved(facts, one, made)))
-    return Fixed(retied(facts, new), tuple(changes)) if new else None
+            new[id(one)] = with_id(one, made)
+            changes.append((one.path, describe_move(facts, one, made)))
+    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
 
 
 RULE = Rule(
@@ -62,37 +66,53 @@ RULE = Rule(
     order=20,
     applies=lambda profile: bool(profile.own_id_pattern),
     bad=(
-        chat(USER, asks(call("functionsread0", "read")), told("functionsread0"), target="kimi"),
-        chat(
+        chat_example(
             USER,
-            asks(
-                call("functions_read_file_0", "read_file"),
-                call("functions_read_file_1", "read_file"),
-            ),
-            told("functions_read_file_1", "b"),
-            told("functions_read_file_0", "a"),
+            assistant(tool_call("functionsread0", "read")),
+            tool_message("functionsread0"),
             target="kimi",
         ),
-        chat(
+        chat_example(
             USER,
-            asks(call("functions.read:0", "read")),
-            told("functions.read:0"),
+            assistant(
+                tool_call("functions_read_file_0", "read_file"),
+                tool_call("functions_read_file_1", "read_file"),
+            ),
+            tool_message("functions_read_file_1", "b"),
+            tool_message("functions_read_file_0", "a"),
+            target="kimi",
+        ),
+        chat_example(
             USER,
-            asks(call("functions_read_0_7hGk2Lq9", "read")),
-            told("functions_read_0_7hGk2Lq9"),
+            assistant(tool_call("functions.read:0", "read")),
+            tool_message("functions.read:0"),
+            USER,
+            assistant(tool_call("functions_read_0_7hGk2Lq9", "read")),
+            tool_message("functions_read_0_7hGk2Lq9"),
             target="kimi",
         ),
     ),
     good=(
-        chat(USER, asks(call("functions.read:0", "read")), told("functions.read:0"), target="kimi"),
-        chat(USER, asks(call("read:3", "read")), told("read:3"), target="kimi"),
-        chat(USER, asks(call("read_3", "read")), told("read_3"), target="kimi"),
-        chat(
+        chat_example(
             USER,
-            asks(call("call_abcdefghijklmnopqrstuvwx", "read")),
-            told("call_abcdefghijklmnopqrstuvwx"),
+            assistant(tool_call("functions.read:0", "read")),
+            tool_message("functions.read:0"),
             target="kimi",
         ),
-        chat(USER, asks(call("functionsread0", "read")), told("functionsread0")),
+        chat_example(
+            USER, assistant(tool_call("read:3", "read")), tool_message("read:3"), target="kimi"
+        ),
+        chat_example(
+            USER, assistant(tool_call("read_3", "read")), tool_message("read_3"), target="kimi"
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("call_abcdefghijklmnopqrstuvwx", "read")),
+            tool_message("call_abcdefghijklmnopqrstuvwx"),
+            target="kimi",
+        ),
+        chat_example(
+            USER, assistant(tool_call("functionsread0", "read")), tool_message("functionsread0")
+        ),
     ),
 )

@@ -34,19 +34,28 @@ from toolwire.lint.examples.blocks import (
     user,
     words,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_variants import calls_of_rewritten_ids
-from toolwire.lint.orphans import leading, surplus, traced
+from toolwire.lint.orphans import leading_orphans, orphans_of_removed_calls, surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import demoted, swapped
+from toolwire.lint.transforms import replace_parts, results_as_text
 
 
 def _plain(facts: Facts) -> list[Result]:
     """Orphans of which nothing more is known."""
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return []
-    apart = {id(result) for result in (*leading(facts), *surplus(facts))} | traced(facts).keys()
+    apart = {
+        id(result) for result in (*leading_orphans(facts), *surplus_orphans(facts))
+    } | orphans_of_removed_calls(facts).keys()
     return [result for result in facts.orphans if id(result) not in apart]
 
 
@@ -91,7 +100,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
             (result.path, f"the result for {result.call_id} goes to {back[id(result)].id}")
             for result in mine
         )
-        return Fixed(swapped(facts.conversation, new), changes)
+        return Fixed(replace_parts(facts.conversation, new), changes)
     left = _plain(facts)
     if not unsafe or not left:
         return None
@@ -99,7 +108,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {result.call_id} is told in words: its call is not here")
         for result in left
     )
-    return Fixed(demoted(facts, left), changes)
+    return Fixed(results_as_text(facts, left), changes)
 
 
 RULE = Rule(
@@ -112,26 +121,28 @@ RULE = Rule(
     order=31,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, told("c9")),
-        chat(USER, asks(call("call_A|fc_B")), told("call_A")),
-        chat(USER, asks(call("functions.read:0")), told("functions_read_0")),
-        chat(
+        chat_example(USER, tool_message("c9")),
+        chat_example(USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A")),
+        chat_example(
+            USER, assistant(tool_call("functions.read:0")), tool_message("functions_read_0")
+        ),
+        chat_example(
             USER,
-            asks(call("c1")),
-            told("c1"),
+            assistant(tool_call("c1")),
+            tool_message("c1"),
             USER,
-            told("c9"),
+            tool_message("c9"),
             {"role": "assistant", "content": "ok"},
         ),
-        blocks(USER, model(words("ok")), user(answer("t9"), words("so?"))),
+        blocks_example(USER, model(words("ok")), user(answer("t9"), words("so?"))),
         items(output("c9")),
         contents(HI, saying(responded("f"))),
         converse({"role": "assistant", "content": [{"text": "ok"}]}, user(given("t9"))),
     ),
     good=(
-        chat(USER, asks(call("c1")), told("c1")),
-        chat(USER, told("c9"), target="xai"),
-        blocks(USER, model(use("t1")), user(answer("t1"))),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        chat_example(USER, tool_message("c9"), target="xai"),
+        blocks_example(USER, model(use("t1")), user(answer("t1"))),
         items(output("c9"), previous_response_id="resp_1"),
     ),
 )

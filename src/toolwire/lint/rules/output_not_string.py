@@ -17,8 +17,8 @@ from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, get, kind_of, put, text_of
 from toolwire.conversation.parts import Result
-from toolwire.lint.examples.chat import USER, blocks
-from toolwire.lint.examples.items import answered, asked, listed
+from toolwire.lint.examples.chat import USER, blocks_example
+from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.wires.engine.specs import Block
@@ -143,7 +143,7 @@ def _used(content: JSON) -> Example:
         "role": "assistant",
         "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
     }
-    return blocks(
+    return blocks_example(
         USER,
         use,
         {
@@ -172,14 +172,18 @@ RULE = Rule(
     order=12,
     scope="body",
     bad=(
-        listed(asked(), answered(output={"a": 1})),
-        listed(asked(), answered(output=[1, 2])),
-        listed(asked(), answered(output=[{"type": "text", "text": "1"}])),
+        items_example(function_call(), function_call_output(output={"a": 1})),
+        items_example(function_call(), function_call_output(output=[1, 2])),
+        items_example(
+            function_call(), function_call_output(output=[{"type": "text", "text": "1"}])
+        ),
         _used({"a": 1}),
         _responded("1"),
     ),
     good=(
-        listed(asked(), answered(output=[{"type": "input_text", "text": "1"}])),
+        items_example(
+            function_call(), function_call_output(output=[{"type": "input_text", "text": "1"}])
+        ),
         _used([{"type": "text", "text": "1"}]),
         _responded({"a": 1}),
     ),

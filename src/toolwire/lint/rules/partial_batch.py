@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.ambiguous_calls import doubtful
+from toolwire.lint.ambiguous_calls import ambiguous_calls
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -29,17 +29,26 @@ from toolwire.lint.examples.blocks import (
     user,
     words,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import answered_for, interrupted
+from toolwire.lint.transforms import add_results, interrupted_result
 
 
 def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
-    if not facts.profile.rejects_missing_results or not facts.open:
+    if not facts.profile.rejects_missing_results or not facts.open_calls:
         return []
-    unclear = doubtful(facts)
-    return [(block, one) for block, one in facts.left if block.results and id(one) not in unclear]
+    unclear = ambiguous_calls(facts)
+    return [
+        (block, one) for block, one in facts.unanswered if block.results and id(one) not in unclear
+    ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -60,7 +69,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
         for _, one in left
     )
-    return Fixed(answered_for(facts, left, interrupted), changes)
+    return Fixed(add_results(facts, left, interrupted_result), changes)
 
 
 RULE = Rule(
@@ -73,22 +82,36 @@ RULE = Rule(
     order=35,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), USER),
-        chat(
+        chat_example(
+            USER, assistant(tool_call("c1"), tool_call("c2", "g")), tool_message("c1"), USER
+        ),
+        chat_example(
             USER,
-            asks(call("c1"), call("c2")),
-            told("c1"),
-            told("c2"),
-            asks(call("c1"), call("c2")),
-            told("c2"),
+            assistant(tool_call("c1"), tool_call("c2")),
+            tool_message("c1"),
+            tool_message("c2"),
+            assistant(tool_call("c1"), tool_call("c2")),
+            tool_message("c2"),
             USER,
         ),
-        blocks(USER, model(use("t1"), use("t2")), user(answer("t2"), words("so?"))),
+        blocks_example(USER, model(use("t1"), use("t2")), user(answer("t2"), words("so?"))),
         contents(HI, asking(called("f"), called("g")), saying(responded("g")), HI),
     ),
     good=(
-        chat(USER, asks(call("c1"), call("c2", "g")), told("c1")),
-        chat(USER, asks(call("c1"), call("c2", "g")), told("c2"), told("c1"), USER),
-        chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), USER, target="xai"),
+        chat_example(USER, assistant(tool_call("c1"), tool_call("c2", "g")), tool_message("c1")),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), tool_call("c2", "g")),
+            tool_message("c2"),
+            tool_message("c1"),
+            USER,
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), tool_call("c2", "g")),
+            tool_message("c1"),
+            USER,
+            target="xai",
+        ),
     ),
 )

@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.lint.examples.blocks import model, use
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 
@@ -21,10 +28,10 @@ from toolwire.lint.rule import Problem, Rule
 def _check(facts: Facts) -> Iterable[Problem]:
     if (
         facts.profile.rejects_missing_results
-        and facts.open
+        and facts.open_calls
         and facts.conversation.kind == "request"
     ):
-        for one in facts.waiting:
+        for one in facts.pending_calls:
             yield one.path, f"the call {one.id} of {one.name} waits for its result", None
 
 
@@ -36,13 +43,13 @@ RULE = Rule(
     check=_check,
     severity="info",
     bad=(
-        chat(USER, asks(call("c1"))),
-        chat(USER, asks(call("c1"), call("c2")), told("c2")),
-        blocks(USER, model(use("t1"))),
+        chat_example(USER, assistant(tool_call("c1"))),
+        chat_example(USER, assistant(tool_call("c1"), tool_call("c2")), tool_message("c2")),
+        blocks_example(USER, model(use("t1"))),
     ),
     good=(
-        chat(USER, asks(call("c1")), told("c1")),
-        chat(USER, asks(call("c1")), USER),
-        chat(USER, asks(call("c1")), target="xai"),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        chat_example(USER, assistant(tool_call("c1")), USER),
+        chat_example(USER, assistant(tool_call("c1")), target="xai"),
     ),
 )

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Message, Reasoning
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import newest, switch, thinker
+from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, thinking_switch
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 _FIELD = "reasoning_content"
@@ -34,10 +34,10 @@ def _silent(facts: Facts) -> list[tuple[Message, Object]]:
         or not facts.calls
     ):
         return []
-    said = switch(facts)
-    if said == "disabled" or not (said == "enabled" or thinker(facts)):
+    said = thinking_switch(facts)
+    if said == "disabled" or not (said == "enabled" or is_reasoning_model(facts)):
         return []
-    start = 0 if facts.profile.reasoning_needed_in_every_turn else newest(facts)
+    start = 0 if facts.profile.reasoning_needed_in_every_turn else current_turn_start(facts)
     messages = [
         message
         for message in facts.messages[start:]
@@ -95,8 +95,8 @@ def _add_reasoning(facts: Facts) -> Fixed | None:
     return Fixed(replace(facts.conversation, messages=messages), changes) if silent else None
 
 
-_ASKS = asks(call("call_00_x"))
-_HISTORY = (USER, _ASKS, told("call_00_x"))
+_ASKS = assistant(tool_call("call_00_x"))
+_HISTORY = (USER, _ASKS, tool_message("call_00_x"))
 _ON: JSON = {"type": "enabled"}
 RULE = Rule(
     "TW052",
@@ -108,34 +108,34 @@ RULE = Rule(
     order=60,
     applies=lambda profile: profile.reasoning_to_return == "reasoning_content",
     bad=(
-        chat(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
-        chat(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ON),
-        chat(
+        chat_example(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
+        chat_example(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ON),
+        chat_example(
             USER,
-            asks(call("f:0"), reasoning="hm"),
-            told("f:0"),
+            assistant(tool_call("f:0"), reasoning="hm"),
+            tool_message("f:0"),
             USER,
             target="kimi",
             model="kimi-k2-thinking",
         ),
     ),
     good=(
-        chat(*_HISTORY, target="deepseek", model="deepseek-chat"),
-        chat(
+        chat_example(*_HISTORY, target="deepseek", model="deepseek-chat"),
+        chat_example(
             *_HISTORY,
             {"role": "assistant", "content": "ok"},
             USER,
             target="deepseek",
             model="deepseek-reasoner",
         ),
-        chat(
+        chat_example(
             USER,
-            asks(call("call_00_x"), reasoning_content=""),
-            told("call_00_x"),
+            assistant(tool_call("call_00_x"), reasoning_content=""),
+            tool_message("call_00_x"),
             target="deepseek",
             thinking=_ON,
         ),
-        chat(*_HISTORY, target="kimi", model="kimi-k2.5", thinking={"type": "disabled"}),
-        chat(*_HISTORY, target="openai-chat", model="deepseek-reasoner"),
+        chat_example(*_HISTORY, target="kimi", model="kimi-k2.5", thinking={"type": "disabled"}),
+        chat_example(*_HISTORY, target="openai-chat", model="deepseek-reasoner"),
     ),
 )

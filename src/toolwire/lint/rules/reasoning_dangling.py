@@ -16,14 +16,14 @@ from toolwire.conversation.json import JsonPath, Object
 from toolwire.conversation.model import Fix
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.examples.items import (
-    answered,
-    asked,
-    items,
-    listed,
-    readable,
-    relisted,
-    spoken,
-    thought,
+    function_call,
+    function_call_output,
+    has_readable_text,
+    input_items,
+    is_model_item,
+    items_example,
+    reasoning_item,
+    with_items,
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
@@ -35,18 +35,18 @@ def _left(facts: Facts) -> list[tuple[int, Object]]:
         return []
     found: list[tuple[int, Object]] = []
     waiting: list[tuple[int, Object]] = []
-    for n, kind, item in items(facts):
+    for n, kind, item in input_items(facts):
         if kind == "reasoning":
             waiting.append((n, item))
         elif waiting:
-            if not spoken(kind, item):
+            if not is_model_item(kind, item):
                 found += waiting
             waiting = []
     return [(n, item) for n, item in found + waiting if isinstance(item.get("id"), str)]
 
 
 def _fix(item: Object) -> Fix:
-    return "unsafe" if readable(item) else "safe"
+    return "unsafe" if has_readable_text(item) else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -63,7 +63,9 @@ def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
     changes: list[tuple[JsonPath, str]] = [
         (("input", n), f"the thought {item['id']} was taken out") for n, item in gone
     ]
-    return FixedBody(relisted(facts, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
+    return (
+        FixedBody(with_items(facts, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
+    )
 
 
 RULE = Rule(
@@ -76,14 +78,16 @@ RULE = Rule(
     order=60,
     scope="body",
     bad=(
-        listed(thought()),
-        listed(thought("rs_1", "hm"), USER),
-        listed(asked(), thought(), answered()),
+        items_example(reasoning_item()),
+        items_example(reasoning_item("rs_1", "hm"), USER),
+        items_example(function_call(), reasoning_item(), function_call_output()),
     ),
     good=(
-        listed(thought(), asked("call_1", "fc_1"), answered()),
-        listed(thought(), thought("rs_2"), {"role": "assistant", "content": "hello"}),
-        listed(thought(None, encrypted_content="gAAAAA")),
-        listed(thought(), target="deepseek-responses"),
+        items_example(reasoning_item(), function_call("call_1", "fc_1"), function_call_output()),
+        items_example(
+            reasoning_item(), reasoning_item("rs_2"), {"role": "assistant", "content": "hello"}
+        ),
+        items_example(reasoning_item(None, encrypted_content="gAAAAA")),
+        items_example(reasoning_item(), target="deepseek-responses"),
     ),
 )

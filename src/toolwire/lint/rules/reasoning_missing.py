@@ -15,7 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
+from toolwire.lint.examples.items import (
+    function_call,
+    function_call_output,
+    input_items,
+    items_example,
+    reasoning_item,
+    with_items,
+    without_id,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
@@ -31,11 +39,11 @@ def _alone(facts: Facts) -> list[tuple[int, str, Object]]:
     ):
         return []
     effort = get(facts.body, ("reasoning", "effort"))
-    if not isinstance(effort, str) or effort in _LITTLE or facts.continued:
+    if not isinstance(effort, str) or effort in _LITTLE or facts.continues_elsewhere:
         return []
     prefixes = facts.profile.item_id_prefixes
     found: list[tuple[int, str, Object]] = []
-    for n, kind, item in items(facts):
+    for n, kind, item in input_items(facts):
         if kind == "reasoning" or kind.startswith("compaction"):
             return []
         one = item.get("id")
@@ -60,11 +68,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     found = _alone(facts)
-    new: dict[int, list[JSON]] = {n: [bare(item)] for n, _, item in found}
+    new: dict[int, list[JSON]] = {n: [without_id(item)] for n, _, item in found}
     changes: list[tuple[JsonPath, str]] = [
         (("input", n, "id"), f"the id of the {kind} was taken away") for n, kind, _ in found
     ]
-    return FixedBody(relisted(facts, new), tuple(changes)) if changes else None
+    return FixedBody(with_items(facts, new), tuple(changes)) if changes else None
 
 
 _HARD: Object = {"effort": "medium"}
@@ -77,11 +85,18 @@ RULE = Rule(
     fix=_fix,
     order=60,
     scope="body",
-    bad=(listed(asked("call_1", "fc_1"), answered(), reasoning=_HARD),),
+    bad=(items_example(function_call("call_1", "fc_1"), function_call_output(), reasoning=_HARD),),
     good=(
-        listed(thought(), asked("call_1", "fc_1"), answered(), reasoning=_HARD),
-        listed(asked("call_1"), answered(), reasoning=_HARD),
-        listed(asked("call_1", "fc_1"), answered()),
-        listed(asked("call_1", "fc_1"), answered(), reasoning={"effort": "none"}),
+        items_example(
+            reasoning_item(),
+            function_call("call_1", "fc_1"),
+            function_call_output(),
+            reasoning=_HARD,
+        ),
+        items_example(function_call("call_1"), function_call_output(), reasoning=_HARD),
+        items_example(function_call("call_1", "fc_1"), function_call_output()),
+        items_example(
+            function_call("call_1", "fc_1"), function_call_output(), reasoning={"effort": "none"}
+        ),
     ),
 )

@@ -18,13 +18,13 @@ from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import swapped
+from toolwire.lint.transforms import replace_parts
 
 
 def _wrong(facts: Facts) -> list[tuple[Call, Result]]:
     if not facts.profile.results_need_tool_name or not facts.calls:
         return []
-    pairs = ((one, facts.answer.get(id(one))) for one in facts.calls)
+    pairs = ((one, facts.result_of.get(id(one))) for one in facts.calls)
     return [
         (one, result)
         for one, result in pairs
@@ -45,7 +45,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {one.id} bears the name of its call, {one.name}")
         for one, result in wrong
     )
-    return Fixed(swapped(facts.conversation, new), changes)
+    return Fixed(replace_parts(facts.conversation, new), changes)
 
 
 RULE = Rule(

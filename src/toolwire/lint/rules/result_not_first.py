@@ -12,28 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user, words
-from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import every_call, laid
+from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.faults.get(NAME, ()) if facts.calls else ():
+    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
-            f"something stands before the results of {every_call(block)} in their message",
+            f"something stands before the results of {describe_calls(block)} in their message",
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.faults.get(NAME, [])
+    blocks_example = facts.misplaced.get(NAME, [])
     changes = tuple(
-        (block.results[0].path, f"the results of {every_call(block)} come first in their message")
-        for block in blocks
+        (
+            block.results[0].path,
+            f"the results of {describe_calls(block)} come first in their message",
+        )
+        for block in blocks_example
     )
-    return Fixed(laid(facts, blocks), changes)
+    return Fixed(place_results(facts, blocks_example), changes)
 
 
 NAME = "result-not-first"
@@ -47,15 +50,15 @@ RULE = Rule(
     order=43,
     handled_by="write",
     bad=(
-        blocks(
+        blocks_example(
             USER,
             model(use("t1")),
             user(words("see"), answer("t1", cache_control={"type": "ephemeral"})),
         ),
-        blocks(USER, model(use("t1")), user(words("see"), answer("t1"), words("so"))),
+        blocks_example(USER, model(use("t1")), user(words("see"), answer("t1"), words("so"))),
     ),
     good=(
-        blocks(USER, model(use("t1")), user(answer("t1"), words("see"))),
+        blocks_example(USER, model(use("t1")), user(answer("t1"), words("see"))),
         converse(model(used("t1")), user({"text": "see"}, given("t1"))),
     ),
 )

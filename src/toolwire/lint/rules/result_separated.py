@@ -28,31 +28,38 @@ from toolwire.lint.examples.blocks import (
     used,
     user,
 )
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import every_call, laid
+from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.faults.get(NAME, ()) if facts.calls else ():
+    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
-            f"something stands between the calls {every_call(block)} and their results",
+            f"something stands between the calls {describe_calls(block)} and their results",
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.faults.get(NAME, [])
+    blocks_example = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
             block.results[0].path,
-            f"the results of {every_call(block)} stand directly after the calls",
+            f"the results of {describe_calls(block)} stand directly after the calls",
         )
-        for block in blocks
+        for block in blocks_example
     )
-    return Fixed(laid(facts, blocks), changes)
+    return Fixed(place_results(facts, blocks_example), changes)
 
 
 NAME = "result-separated"
@@ -71,11 +78,37 @@ RULE = Rule(
     order=41,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), _PICTURE, told("c2")),
-        chat(USER, asks(call("c1")), {"role": "system", "content": "be quick"}, told("c1"), USER),
-        chat(USER, asks(call("c1")), {"role": "assistant", "content": ""}, told("c1"), USER),
-        chat(USER, asks(call("c1")), _SAID, asks(call("c2")), told("c1"), told("c2"), USER),
-        blocks(
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), tool_call("c2", "g")),
+            tool_message("c1"),
+            _PICTURE,
+            tool_message("c2"),
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            {"role": "system", "content": "be quick"},
+            tool_message("c1"),
+            USER,
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            {"role": "assistant", "content": ""},
+            tool_message("c1"),
+            USER,
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("c1")),
+            _SAID,
+            assistant(tool_call("c2")),
+            tool_message("c1"),
+            tool_message("c2"),
+            USER,
+        ),
+        blocks_example(
             USER, model(use("t1")), USER, user(answer("t1", cache_control={"type": "ephemeral"}))
         ),
         items(item("c1"), _SAID, output("c1"), target="deepseek-responses"),
@@ -84,8 +117,14 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, asks(call("c1"), call("c2", "g")), told("c2"), told("c1"), _PICTURE),
-        chat(USER, asks(call("c1")), USER, told("c1"), target="xai"),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), tool_call("c2", "g")),
+            tool_message("c2"),
+            tool_message("c1"),
+            _PICTURE,
+        ),
+        chat_example(USER, assistant(tool_call("c1")), USER, tool_message("c1"), target="xai"),
         items(item("c1"), _SAID, output("c1")),
     ),
 )

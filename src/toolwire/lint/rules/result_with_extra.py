@@ -24,31 +24,31 @@ from toolwire.lint.examples.blocks import (
     user,
     words,
 )
-from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import every_call, laid
+from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.faults.get(NAME, ()) if facts.calls else ():
+    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
-            f"the results of {every_call(block)} share their message with something else",
+            f"the results of {describe_calls(block)} share their message with something else",
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.faults.get(NAME, [])
+    blocks_example = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
             block.results[0].path,
-            f"the results of {every_call(block)} stand alone in their message; the rest follows",
+            f"the results of {describe_calls(block)} stand alone in their message; the rest follows",
         )
-        for block in blocks
+        for block in blocks_example
     )
-    return Fixed(laid(facts, blocks), changes)
+    return Fixed(place_results(facts, blocks_example), changes)
 
 
 NAME = "result-with-extra"
@@ -62,14 +62,14 @@ RULE = Rule(
     order=43,
     handled_by="write",
     bad=(
-        blocks(
+        blocks_example(
             USER, model(use("t1")), user(answer("t1"), words("next?")), target="minimax-anthropic"
         ),
         contents(HI, asking(called("f")), saying(responded("f"), {"text": "next?"})),
     ),
     good=(
-        blocks(USER, model(use("t1")), user(answer("t1"), words("next?"))),
-        blocks(
+        blocks_example(USER, model(use("t1")), user(answer("t1"), words("next?"))),
+        blocks_example(
             USER,
             model(use("t1")),
             user(answer("t1")),

@@ -18,28 +18,28 @@ from toolwire.lint.examples.blocks import HI, asking, called, contents, responde
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import every_call, laid
+from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.faults.get(NAME, ()) if facts.calls else ():
+    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
-            f"the results of {every_call(block)} do not stand in the order of the calls",
+            f"the results of {describe_calls(block)} do not stand in the order of the calls",
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.faults.get(NAME, [])
+    blocks = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
             block.results[0].path,
-            f"the results of {every_call(block)} stand in the order of the calls",
+            f"the results of {describe_calls(block)} stand in the order of the calls",
         )
         for block in blocks
     )
-    return Fixed(laid(facts, blocks), changes)
+    return Fixed(place_results(facts, blocks), changes)
 
 
 NAME = "results-out-of-order"

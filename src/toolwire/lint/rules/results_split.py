@@ -25,18 +25,18 @@ from toolwire.lint.examples.blocks import (
     user,
     words,
 )
-from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import every_call, laid
+from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.faults.get(NAME, ()) if facts.calls else ():
+    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
             (
-                f"the results of {every_call(block)} stand in several messages;"
+                f"the results of {describe_calls(block)} stand in several messages;"
                 f" {facts.profile.name} wants them in one"
             ),
             "safe",
@@ -44,12 +44,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.faults.get(NAME, [])
+    blocks_example = facts.misplaced.get(NAME, [])
     changes = tuple(
-        (block.results[0].path, f"the results of {every_call(block)} stand in one message")
-        for block in blocks
+        (block.results[0].path, f"the results of {describe_calls(block)} stand in one message")
+        for block in blocks_example
     )
-    return Fixed(laid(facts, blocks), changes)
+    return Fixed(place_results(facts, blocks_example), changes)
 
 
 NAME = "results-split"
@@ -63,8 +63,8 @@ RULE = Rule(
     order=42,
     handled_by="write",
     bad=(
-        blocks(USER, model(use("t1"), use("t2")), user(answer("t1")), user(answer("t2"))),
-        blocks(
+        blocks_example(USER, model(use("t1"), use("t2")), user(answer("t1")), user(answer("t2"))),
+        blocks_example(
             USER, model(use("t1"), use("t2")), user(answer("t2")), user(answer("t1"), words("so?"))
         ),
         contents(
@@ -72,7 +72,9 @@ RULE = Rule(
         ),
     ),
     good=(
-        blocks(USER, model(use("t1"), use("t2")), user(answer("t1"), answer("t2"))),
-        blocks(USER, model(use("t1")), user(answer("t1")), model(use("t2")), user(answer("t2"))),
+        blocks_example(USER, model(use("t1"), use("t2")), user(answer("t1"), answer("t2"))),
+        blocks_example(
+            USER, model(use("t1")), user(answer("t1")), model(use("t2")), user(answer("t2"))
+        ),
     ),
 )

@@ -18,10 +18,17 @@ from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Text, describe
 from toolwire.lint.examples.blocks import answer, model, use
-from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import MARK, rewritten
+from toolwire.lint.transforms import MARK, with_messages
 
 _TYPES = {"tool_use": "server_tool_use"}
 """The type that a block has as a client's, and the one that it should have."""
@@ -30,12 +37,12 @@ _TYPES = {"tool_use": "server_tool_use"}
 def _type(facts: Facts, one: Call) -> str | None:
     """The type that a call had before, if its result of the provider is still there."""
     kind = one.raw.get("type") if facts.own_wire and isinstance(one.raw, dict) else None
-    return _TYPES.get(kind) if id(one) in facts.answer and isinstance(kind, str) else None
+    return _TYPES.get(kind) if id(one) in facts.result_of and isinstance(kind, str) else None
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for one in (
-        facts.pretending
+        facts.server_calls_as_client
         if facts.profile.rejects_missing_results
         and facts.calls
         and facts.conversation.kind == "request"
@@ -54,18 +61,19 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for one in facts.pretending:
+    for one in facts.server_calls_as_client:
         kind = _type(facts, one)
         if kind is not None:
             body = put(body, (*one.path, "type"), kind)
             changes.append((one.path, f"the call {one.id} is of the type {kind} again"))
     if changes or not unsafe:
         return FixedBody(body, tuple(changes)) if changes else None
-    told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in facts.pretending}
+    told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in facts.server_calls_as_client}
     changes = [
-        (one.path, f"the call {one.id} of {one.name} is told in words") for one in facts.pretending
+        (one.path, f"the call {one.id} of {one.name} is told in words")
+        for one in facts.server_calls_as_client
     ]
-    return Fixed(rewritten(facts.conversation, _retold(facts, told_of)), tuple(changes))
+    return Fixed(with_messages(facts.conversation, _retold(facts, told_of)), tuple(changes))
 
 
 def _retold(facts: Facts, new: dict[int, Text]) -> tuple[Message, ...]:
@@ -90,14 +98,21 @@ RULE = Rule(
     order=28,
     ruled_out_by=(Observation.CLIENT_IDS,),
     bad=(
-        chat(USER, asks(call("srvtoolu_1", "web_search"))),
-        chat(USER, asks(call("srvtoolu_1", "web_search"), call("c2")), told("c2"), USER),
-        blocks(USER, model(use("srvtoolu_1"), _FOUND), USER),
-        blocks(USER, model(use("srvtoolu_1")), USER),
+        chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search"))),
+        chat_example(
+            USER,
+            assistant(tool_call("srvtoolu_1", "web_search"), tool_call("c2")),
+            tool_message("c2"),
+            USER,
+        ),
+        blocks_example(USER, model(use("srvtoolu_1"), _FOUND), USER),
+        blocks_example(USER, model(use("srvtoolu_1")), USER),
     ),
     good=(
-        chat(USER, asks(call("srvtoolu_1", "web_search")), told("srvtoolu_1")),
-        blocks(USER, model(use("srvtoolu_1", "server_tool_use"), _FOUND), USER),
-        chat(USER, asks(call("srvtoolu_1", "web_search")), USER, target="xai"),
+        chat_example(
+            USER, assistant(tool_call("srvtoolu_1", "web_search")), tool_message("srvtoolu_1")
+        ),
+        blocks_example(USER, model(use("srvtoolu_1", "server_tool_use"), _FOUND), USER),
+        chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER, target="xai"),
     ),
 )

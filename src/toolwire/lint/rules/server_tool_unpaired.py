@@ -16,10 +16,10 @@ from collections.abc import Iterable
 
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import answer, model, use, words
-from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import taking_turns, without
+from toolwire.lint.transforms import merge_same_roles, remove_parts
 
 
 def _torn(facts: Facts) -> list[tuple[Call | None, Result | None]]:
@@ -27,18 +27,18 @@ def _torn(facts: Facts) -> list[tuple[Call | None, Result | None]]:
         return []
     found: list[tuple[Call | None, Result | None]] = []
     asking = {facts.message_index(call) for call in facts.calls}
-    for one in facts.hosted:
-        n, result = facts.message_index(one), facts.answer.get(id(one))
+    for one in facts.server_calls:
+        n, result = facts.message_index(one), facts.result_of.get(id(one))
         apart = (
             n != facts.message_index(result) if result is not None else _over(facts, n, n in asking)
         )
         if apart and not (result is not None and n in asking):
             found.append((one, result))
-    if len(facts.results) > len(facts.answer):
+    if len(facts.results) > len(facts.result_of):
         strays = (
             one
             for one in facts.results
-            if one.executor == "provider" and id(one) not in facts.owner
+            if one.executor == "provider" and id(one) not in facts.call_of
         )
         found += ((None, one) for one in strays)
     return found
@@ -52,7 +52,7 @@ def _over(facts: Facts, n: int, asking: bool) -> bool:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for one, result in (
-        _torn(facts) if facts.hosted or len(facts.results) > len(facts.answer) else ()
+        _torn(facts) if facts.server_calls or len(facts.results) > len(facts.result_of) else ()
     ):
         if one is None and result is not None:
             yield (
@@ -85,8 +85,8 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     changes = tuple(
         (part.path, "half of a pair of the provider's own tool was taken out") for part in gone
     )
-    left = without(facts.conversation, {id(part) for part in gone})
-    return Fixed(taking_turns(facts, left.messages), changes)
+    left = remove_parts(facts.conversation, {id(part) for part in gone})
+    return Fixed(merge_same_roles(facts, left.messages), changes)
 
 
 _USE = use("srvtoolu_1", "server_tool_use", "web_search")
@@ -101,9 +101,14 @@ RULE = Rule(
     order=29,
     scope="body",
     bad=(
-        blocks(USER, model(_USE), USER),
-        blocks(USER, model(_FOUND, words("so it is")), USER),
-        blocks(USER, model(_USE, words("hm")), USER, model(_FOUND, words("so it is")), USER),
+        blocks_example(USER, model(_USE), USER),
+        blocks_example(USER, model(_FOUND, words("so it is")), USER),
+        blocks_example(
+            USER, model(_USE, words("hm")), USER, model(_FOUND, words("so it is")), USER
+        ),
     ),
-    good=(blocks(USER, model(_USE, _FOUND, words("so it is")), USER), blocks(USER, model(_USE))),
+    good=(
+        blocks_example(USER, model(_USE, _FOUND, words("so it is")), USER),
+        blocks_example(USER, model(_USE)),
+    ),
 )

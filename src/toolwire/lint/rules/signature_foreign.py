@@ -20,11 +20,11 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.model import Fix
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
-from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import switch
+from toolwire.lint.reasoning import thinking_switch
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import without
+from toolwire.lint.transforms import remove_parts
 
 _SEALED = "gAAAA"
 """How a token of the Fernet kind begins, in which some providers seal what was thought."""
@@ -38,7 +38,7 @@ def _foreign(facts: Facts) -> list[Part]:
     ):
         return []
     block = facts.profile.reasoning_to_return == "thinking"
-    on = block and switch(facts) in ("enabled", "adaptive")
+    on = block and thinking_switch(facts) in ("enabled", "adaptive")
     found: list[Part] = []
     for message in facts.messages:
         if message.role == "assistant":
@@ -87,7 +87,7 @@ def _fix_all(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         changes: list[tuple[JsonPath, str]] = [
             (part.path, "a thought that nobody here signed was taken out") for part in found
         ]
-        return Fixed(without(facts.conversation, {id(part) for part in found}), tuple(changes))
+        return Fixed(remove_parts(facts.conversation, {id(part) for part in found}), tuple(changes))
     body: JSON = facts.body
     for part in found:
         raw = part.raw if isinstance(part.raw, dict) else {}
@@ -110,7 +110,9 @@ def _thought(signature: str, text: str = "hm", *, on: bool = False) -> Example:
         "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
     }
     thinking: JSON = {"type": "enabled", "budget_tokens": 1024} if on else {"type": "disabled"}
-    return blocks(USER, {"role": "assistant", "content": [said, use]}, told, thinking=thinking)
+    return blocks_example(
+        USER, {"role": "assistant", "content": [said, use]}, told, thinking=thinking
+    )
 
 
 def _signed(signature: str) -> Example:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import newest, thinker
+from toolwire.lint.reasoning import current_turn_start, is_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import swapped
+from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.specs import Block
 
 
@@ -29,11 +29,11 @@ def _unsigned(facts: Facts) -> list[Call]:
         facts.profile.reasoning_to_return != "signature"
         or facts.conversation.kind != "request"
         or not facts.calls
-        or not thinker(facts)
+        or not is_reasoning_model(facts)
     ):
         return []
     found: list[Call] = []
-    for message in facts.messages[newest(facts) :]:
+    for message in facts.messages[current_turn_start(facts) :]:
         first = next(
             (
                 part
@@ -89,7 +89,7 @@ def _sign(facts: Facts) -> Fixed | None:
         (call.path, f"the call of {call.name} has the placeholder for an unknown signature")
         for call in calls
     )
-    return Fixed(swapped(facts.conversation, new), changes) if calls else None
+    return Fixed(replace_parts(facts.conversation, new), changes) if calls else None
 
 
 def _called(

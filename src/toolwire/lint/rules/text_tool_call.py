@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Call, Text
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 
@@ -80,8 +80,8 @@ RULE = Rule(
     check=_check,
     severity="info",
     bad=(
-        chat(USER, _SAID, USER, tools=_TOOLS),
-        chat(
+        chat_example(USER, _SAID, USER, tools=_TOOLS),
+        chat_example(
             USER,
             {"role": "assistant", "content": '<minimax:tool_call>\n<invoke name="f">'},
             USER,
@@ -89,13 +89,18 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat(USER, _SAID, USER),
-        chat(
+        chat_example(USER, _SAID, USER),
+        chat_example(
             USER,
             {"role": "assistant", "content": "Write `<tool_call>{` first."},
             USER,
             tools=_TOOLS,
         ),
-        chat(USER, asks(call("c1"), content="I shall call it."), told("c1"), tools=_TOOLS),
+        chat_example(
+            USER,
+            assistant(tool_call("c1"), content="I shall call it."),
+            tool_message("c1"),
+            tools=_TOOLS,
+        ),
     ),
 )

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Reasoning
-from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import newest, place, switch
+from toolwire.lint.reasoning import current_turn_start, thinking_path, thinking_switch
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
@@ -27,10 +27,14 @@ def _turn(facts: Facts) -> Message | None:
     if (
         facts.profile.reasoning_to_return != "thinking"
         or facts.conversation.kind != "request"
-        or switch(facts) != "enabled"
+        or thinking_switch(facts) != "enabled"
     ):
         return None
-    said = [message for message in facts.messages[newest(facts) :] if message.role == "assistant"]
+    said = [
+        message
+        for message in facts.messages[current_turn_start(facts) :]
+        if message.role == "assistant"
+    ]
     if not said or not any(
         isinstance(part, Call) and part.executor == "client" for part in said[-1].parts
     ):
@@ -52,7 +56,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     if not unsafe or not facts.own_wire or _turn(facts) is None:
         return None
-    at = place(facts)
+    at = thinking_path(facts)
     return FixedBody(
         put(facts.body, at, {"type": "disabled"}), ((at, "thinking is off for this request"),)
     )
@@ -76,14 +80,18 @@ RULE = Rule(
     order=60,
     ruled_out_by=(Observation.NO_REASONING,),
     bad=(
-        blocks(USER, _ALONE, _TOLD, thinking=_ON),
-        blocks(USER, _ALONE, _TOLD, target="vertex-anthropic", thinking=_ON),
+        blocks_example(USER, _ALONE, _TOLD, thinking=_ON),
+        blocks_example(USER, _ALONE, _TOLD, target="vertex-anthropic", thinking=_ON),
     ),
     good=(
-        blocks(USER, _ALONE, _TOLD),
-        blocks(USER, {"role": "assistant", "content": [_THOUGHT, _USE]}, _TOLD, thinking=_ON),
-        blocks(USER, _ALONE, _TOLD, {"role": "assistant", "content": "ok"}, USER, thinking=_ON),
-        blocks(USER, _ALONE, _TOLD, thinking={"type": "adaptive"}),
-        blocks(USER, _ALONE, _TOLD, target="minimax-anthropic", thinking=_ON),
+        blocks_example(USER, _ALONE, _TOLD),
+        blocks_example(
+            USER, {"role": "assistant", "content": [_THOUGHT, _USE]}, _TOLD, thinking=_ON
+        ),
+        blocks_example(
+            USER, _ALONE, _TOLD, {"role": "assistant", "content": "ok"}, USER, thinking=_ON
+        ),
+        blocks_example(USER, _ALONE, _TOLD, thinking={"type": "adaptive"}),
+        blocks_example(USER, _ALONE, _TOLD, target="minimax-anthropic", thinking=_ON),
     ),
 )

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Tool
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.tool_names import FAMILIES
@@ -89,6 +89,6 @@ RULE = Rule(
     good=(
         Example("bedrock", "bedrock", {"messages": _SAID, "toolConfig": {"tools": [_F]}}),
         Example("bedrock", "bedrock", {"messages": [_SAID[0]]}),
-        chat(USER, asks(call("c1")), told("c1")),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
     ),
 )

@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import note, rewritten
+from toolwire.lint.transforms import user_note, with_messages
 
 
 def _last(facts: Facts) -> Message | None:
@@ -51,9 +51,9 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     last = _last(facts)
     if last is None or not unsafe:
         return None
-    messages = (*facts.messages, note("please go on"))
+    messages = (*facts.messages, user_note("please go on"))
     return Fixed(
-        rewritten(facts.conversation, messages),
+        with_messages(facts.conversation, messages),
         ((last.path, "a message of the user was added at the end"),),
     )
 

@@ -15,7 +15,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Message, Result, Text
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import MARK, taking_turns
+from toolwire.lint.transforms import MARK, merge_same_roles
 
 
 def _places(facts: Facts) -> list[int]:
@@ -60,7 +60,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (facts.messages[n].path, "a message of the assistant was put between a result and the user")
         for n in places
     )
-    return Fixed(taking_turns(facts, messages), changes)
+    return Fixed(merge_same_roles(facts, messages), changes)
 
 
 _USER: JSON = {"role": "user", "content": "hi"}

@@ -14,8 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.examples.items import answered, asked, items, listed, relisted
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
+from toolwire.lint.examples.items import (
+    function_call,
+    function_call_output,
+    input_items,
+    items_example,
+    with_items,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
@@ -26,7 +32,7 @@ def _chatty(facts: Facts) -> list[tuple[int, Object]]:
     """Items that are messages of a chat."""
     return [
         (n, item)
-        for n, _, item in items(facts)
+        for n, _, item in input_items(facts)
         if item.get("role") == "tool" or isinstance(item.get("tool_calls"), list)
     ]
 
@@ -65,7 +71,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     if chatty:
         changes = [(("input", n), "said as items, under the same ids") for n, _ in chatty]
         return FixedBody(
-            relisted(facts, {n: _as_items(item) for n, item in chatty}), tuple(changes)
+            with_items(facts, {n: _as_items(item) for n, item in chatty}), tuple(changes)
         )
     if itemised and isinstance(facts.body, dict):
         changes = [(("messages", n), "said as a message, under the same id") for n, _ in itemised]
@@ -178,14 +184,23 @@ RULE = Rule(
     order=10,
     scope="body",
     bad=(
-        listed(asked("c1"), told("c1")),
-        listed(
-            asks(call("c1"), call("c2", "g")),
-            told("c1"),
-            told("c2", [{"type": "text", "text": "2"}]),
+        items_example(function_call("c1"), tool_message("c1")),
+        items_example(
+            assistant(tool_call("c1"), tool_call("c2", "g")),
+            tool_message("c1"),
+            tool_message("c2", [{"type": "text", "text": "2"}]),
         ),
-        chat(USER, asks(call("c1")), answered("c1")),
-        chat(USER, asked("c1"), asked("c2"), answered("c1"), answered("c2")),
+        chat_example(USER, assistant(tool_call("c1")), function_call_output("c1")),
+        chat_example(
+            USER,
+            function_call("c1"),
+            function_call("c2"),
+            function_call_output("c1"),
+            function_call_output("c2"),
+        ),
     ),
-    good=(listed(asked("c1"), answered("c1")), chat(USER, asks(call("c1")), told("c1"))),
+    good=(
+        items_example(function_call("c1"), function_call_output("c1")),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+    ),
 )
