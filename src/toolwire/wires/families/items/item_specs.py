@@ -1,0 +1,432 @@
+"""Makers of item specs: items that hold a call, a result, or both.
+
+Most types of items differ only in their name, in who runs the tool, and in the fields that hold
+arguments and output, so their specs are made from those. A call or result that does not fit its
+type (another tool's name, text where an object is needed) is written as a function's item, which
+holds any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Origin,
+    Output,
+    Part,
+    Result,
+    Source,
+    output_text,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import (
+    Block,
+    Form,
+    Id,
+    keys,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    text_or_none,
+)
+from toolwire.wires.families.items.content import write_output
+from toolwire.wires.families.items.namespaces import (
+    has_unused_namespace,
+    name_fields,
+    plain_name,
+    read_qualified_name,
+)
+
+ExecutorRule: TypeAlias = "Executor | Callable[[Object], Executor]"
+"""Who runs the tool of an item: always the same, or decided by the item."""
+ReadOutput: TypeAlias = "Callable[[Object, JsonPath], Output]"
+WriteOutput: TypeAlias = "Callable[[Result, EncodeContext], Object | None]"
+"""Writes the output fields of an item; None if the output does not fit its type."""
+
+ITEM_ID = Id("id", "item", required=False, nullable=True)
+_CALLER = Id("caller", "parent-call", required=False, nullable=True)
+CALL_ID = (Id("call_id"), ITEM_ID, _CALLER)
+OPTIONAL_CALL_ID = (Id("call_id", required=False, nullable=True), ITEM_ID, _CALLER)
+ONLY_ITEM_ID = (Id("id", "item"),)
+"""The item's own id stands in for a call id."""
+BODIES: tuple[Form, ...] = ("request", "response")
+
+
+class _AllFields(frozenset[str]):
+    """Every field: the unknown fields of an item of two parts are reported for the first one."""
+
+    def issuperset(self, other: Iterable[object], /) -> bool:
+        return True
+
+
+def read_ids(block: Object, field: str = "call_id") -> tuple[str, Origin, str | None]:
+    """The id of a call, its origin, and the item id, which stands in for a missing call id."""
+    call_id, origin = read_id(block.get(field))
+    item_id, _ = read_id(block.get("id"))
+    if field == "id" or not item_id:
+        return call_id, origin, None
+    return (call_id, origin, item_id) if call_id else (item_id, "item", item_id)
+
+
+def _executor(rule: ExecutorRule, block: Object) -> Executor:
+    return rule if isinstance(rule, str) else rule(block)
+
+
+def _known_fields(executor: ExecutorRule, *names: str) -> frozenset[str]:
+    """The fields that an item's spec understands.
+
+    A server tool is reported as such on other wires, so its type and id are no further losses. A
+    status other than `completed` is looked at by the reader of items.
+    """
+    provider = ("type", "id") if executor == "provider" else ()
+    return keys("call_id", "status", *names, *provider)
+
+
+@cache
+def _without_namespace(spec: Block) -> Block:
+    return replace(spec, keys=spec.keys - {"namespace"})
+
+
+def _spec_for(block: Object, spec: Block) -> Block:
+    """The spec of a block; a namespace that is part of no name is an unknown field."""
+    if "namespace" in block and "namespace" in spec.keys and has_unused_namespace(block):
+        return _without_namespace(spec)
+    return spec
+
+
+def _read_tool_name(block: Object, field: str, spec: Block) -> str:
+    """The tool's name. Only `name` can have a namespace: other fields hold a word of the wire."""
+    if not field:
+        return ""
+    if field != "name":
+        return read_name(block.get(field))
+    if "namespace" in spec.keys:
+        return read_qualified_name(block)
+    return plain_name(read_name(block.get("name")))
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def call_item(
+    type: str,
+    family: str,
+    executor: ExecutorRule = "client",
+    *,
+    name: str = "",
+    name_field: str = "",
+    field: str = "arguments",
+    fields: tuple[str, ...] = (),
+    as_text: bool = False,
+    id_field: str = "call_id",
+    ids: tuple[Id, ...] = CALL_ID,
+    known: frozenset[str] | None = None,
+    forms: tuple[Form, ...] = BODIES,
+    signature_field: str = "",
+) -> Block:
+    """Make the spec of an item that holds a call.
+
+    Args:
+        type: The type of the item.
+        family: The family of tools in the catalogue.
+        executor: Who runs the tool.
+        name: The tool's name where the item does not name it.
+        name_field: The field that names the tool.
+        field: The field that holds the arguments.
+        fields: Fields of the item that are the arguments, instead of `field`.
+        as_text: The arguments are JSON text.
+        id_field: The field that holds the call id.
+        ids: The id fields, for the catalogue.
+        known: The fields that are understood, if they do not follow from the others.
+        forms: The bodies in which the item occurs.
+        signature_field: A field that only the provider can read, and requires back.
+    """
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin, item_id = read_ids(block, id_field)
+        return Call(
+            call_id,
+            _read_tool_name(block, name_field, spec) or name,
+            _read_fields(block, field, fields),
+            origin,
+            family,
+            _executor(executor, block),
+            item_id,
+            signature=text_or_none(block.get(signature_field)) if signature_field else None,
+            source=Source(block, path, _spec_for(block, spec)),
+        )
+
+    def write(call: Call, context: EncodeContext) -> JSON:
+        arguments = _argument_fields(call, field, fields, as_text=as_text, context=context)
+        if arguments is None or (name and not name_field and call.name != name):
+            return _write_function(call, context)
+        out: Object = {"type": type}
+        if id_field == "id":
+            out["id"] = context.call_id(call)
+        elif call.origin == "item":
+            out["id"] = call.id
+        else:
+            if call.item is not None:
+                out["id"] = call.item
+            out["call_id"] = context.call_id(call)
+        if name_field and (call.name != name or not name):
+            sent = context.name(call.name)
+            out.update(name_fields(sent) if name_field == "name" else {name_field: sent})
+        return {**out, **arguments}
+
+    if known is None:
+        extra = (signature_field,) if signature_field else ()
+        known = _known_fields(executor, id_field, "name", name_field, *(fields or (field,)), *extra)
+    return Block(
+        type,
+        part=Call,
+        read=read,
+        write=write,
+        keys=known,
+        discriminator={"type": type},
+        direction="call",
+        family=family,
+        executor=executor if isinstance(executor, str) else "client",
+        ids=ids,
+        forms=forms,
+    )
+
+
+def _read_fields(block: Object, field: str, fields: tuple[str, ...]) -> LazyJson:
+    """The arguments of an item."""
+    if not fields:
+        return read_arguments(block.get(field))
+    found: Object = {name: block[name] for name in fields if block.get(name) is not None}
+    if not found and "arguments" in block:
+        return read_arguments(block["arguments"])
+    return LazyJson.from_value(found)
+
+
+def _argument_fields(
+    call: Call, field: str, fields: tuple[str, ...], *, as_text: bool, context: EncodeContext
+) -> Object | None:
+    """The arguments as fields of an item; None if they do not fit."""
+    if as_text:
+        return {field: context.arguments_text(call)}
+    arguments = LazyJson(context.arguments_text(call)) if context.reverse_map.forms else call.args
+    value = arguments.value
+    if not fields:
+        return None if arguments.broken else {field: value}
+    return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
+
+
+def _write_function(call: Call, context: EncodeContext) -> Object:
+    """A call as the item that holds any call."""
+    return {
+        "type": "function_call",
+        "call_id": context.call_id(call),
+        **name_fields(context.name(call.name)),
+        "arguments": context.arguments_text(call),
+    }
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def has_failed(block: Object) -> bool:
+    """True if an item says that its tool failed."""
+    return block.get("status") == "failed" or block.get("error") is not None
+
+
+def output_blocks(output: Output, context: EncodeContext) -> JSON:
+    """A result's output as text, or as blocks."""
+    if isinstance(output, tuple):
+        return write_output(output, context)
+    return output if isinstance(output, str) else text_of(output)
+
+
+def plain_output(output: Output) -> JSON:
+    """A result's output as JSON; parts become one text."""
+    return output_text(output) if isinstance(output, tuple) else output
+
+
+def read_field(block: Object, field: str) -> Output:
+    """The output in a field; missing output is empty text."""
+    value = block.get(field)
+    return "" if value is None else value
+
+
+def result_item(
+    type: str,
+    family: str,
+    executor: ExecutorRule = "client",
+    *,
+    field: str = "output",
+    fields: tuple[str, ...] = (),
+    id_field: str = "call_id",
+    ids: tuple[Id, ...] = CALL_ID,
+    read_output: ReadOutput | None = None,
+    write_output: WriteOutput | None = None,
+    known: frozenset[str] | None = None,
+    forms: tuple[Form, ...] = BODIES,
+) -> Block:
+    """Make the spec of an item that holds a result.
+
+    Args:
+        type: The type of the item.
+        family: The family of tools in the catalogue.
+        executor: Who ran the tool.
+        field: The field that holds the output.
+        fields: Fields of the item that are the output, instead of `field`.
+        id_field: The field that holds the id of the call.
+        ids: The id fields, for the catalogue.
+        read_output: Reads the output where `field` and `fields` are not enough.
+        write_output: Writes the output where `field` and `fields` are not enough.
+        known: The fields that are understood, if they do not follow from the others.
+        forms: The bodies in which the item occurs.
+    """
+    by_item_id = ids is ONLY_ITEM_ID
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin = read_result_id(block.get(id_field))
+        if not call_id and by_item_id:
+            call_id, origin, _ = read_ids(block)
+        if read_output is not None:
+            output = read_output(block, path)
+        elif fields:
+            output = {name: block[name] for name in fields if block.get(name) is not None}
+        else:
+            output = read_field(block, field)
+        named = isinstance(block.get("name"), str)
+        return Result(
+            call_id,
+            output,
+            has_failed(block),
+            _read_tool_name(block, "name", spec) if named else None,
+            origin,
+            family,
+            _executor(executor, block),
+            source=Source(block, path, _spec_for(block, spec)),
+        )
+
+    def write(result: Result, context: EncodeContext) -> JSON:
+        if write_output is not None:
+            output = write_output(result, context)
+        else:
+            output = _output_fields(context.output(result), field, fields)
+        if output is None:
+            return {
+                "type": "function_call_output",
+                "call_id": context.result_id(result),
+                "output": output_blocks(result.output, context),
+            }
+        same_type = isinstance(result.spec, Block) and result.spec.name == type
+        out: Object = {"type": type}
+        if not by_item_id:
+            out[id_field] = context.result_id(result)
+        elif same_type and result.origin == "item" and isinstance(result.raw, dict):
+            out["id"] = read_ids(result.raw)[0] or context.result_id(result)
+        else:
+            out["id"] = context.result_id(result)
+        if same_type and result.name and (result.origin == "minted" or _has_name(result, context)):
+            out.update(name_fields(context.name(result.name)))
+        return {**out, **output}
+
+    if known is None:
+        name_of_id = "id" if by_item_id else id_field
+        known = _known_fields(executor, name_of_id, "name", field, *fields)
+    return Block(
+        type,
+        part=Result,
+        read=read,
+        write=write,
+        keys=known,
+        discriminator={"type": type},
+        direction="output",
+        family=family,
+        executor=executor if isinstance(executor, str) else "client",
+        ids=ids,
+        forms=forms,
+    )
+
+
+def _has_name(result: Result, context: EncodeContext) -> bool:
+    """True if a result was read with its tool's name, and the name can be sent."""
+    if not isinstance(result.raw, dict) or "name" not in result.raw:
+        return False
+    return not context.names or result.name in context.names
+
+
+def _output_fields(output: Output, field: str, fields: tuple[str, ...]) -> Object | None:
+    """The output as fields of an item; None if it does not fit."""
+    value = plain_output(output)
+    if not fields:
+        return {field: value}
+    return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
+
+
+# --- calls with their results ---------------------------------------------------------------------
+
+
+def with_result(
+    call: Block,
+    *,
+    field: str = "output",
+    read_output: ReadOutput | None = None,
+    write_output: WriteOutput | None = None,
+) -> Block:
+    """Make the spec of an item that holds a call and its result: two parts, each of which writes
+    its own fields."""
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin, _ = read_ids(block)
+        return Result(
+            call_id,
+            read_field(block, field) if read_output is None else read_output(block, path),
+            has_failed(block),
+            origin=origin,
+            family=call.family,
+            executor="provider",
+            source=Source(block, path, spec),
+        )
+
+    def write(result: Result, context: EncodeContext) -> JSON:
+        if write_output is not None:
+            return write_output(result, context)
+        return {field: plain_output(result.output)}
+
+    answer = Block(call.name, part=Result, read=read, write=write, keys=_AllFields())
+    known = call.keys | keys(field, "error")
+    return replace(call, direction="call+output", answer=answer, keys=known)
+
+
+def provider_item(
+    type: str,
+    family: str,
+    *,
+    name: str,
+    output_field: str = "output",
+    read_output: ReadOutput | None = None,
+    write_output: WriteOutput | None = None,
+    name_field: str = "",
+    field: str = "arguments",
+    fields: tuple[str, ...] = (),
+    as_text: bool = False,
+) -> Block:
+    """Make the spec of an item of a server tool: the call and its result under an item id."""
+    call = call_item(
+        type,
+        family,
+        "provider",
+        name=name,
+        name_field=name_field,
+        field=field,
+        fields=fields,
+        as_text=as_text,
+        ids=ONLY_ITEM_ID,
+    )
+    return with_result(call, field=output_field, read_output=read_output, write_output=write_output)
