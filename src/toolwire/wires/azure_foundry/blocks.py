@@ -8,14 +8,13 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Part
-from toolwire.wires.engine.specs import Block, Form, Id, blocks
+from toolwire.wires.engine.specs import Block, Form, Id, blocks, keys
 from toolwire.wires.families.items.item_specs import (
     ONLY_ITEM_ID,
     call_item,
     provider_item,
     read_ids,
     result_item,
-    with_result,
 )
 
 _RESPONSE_ONLY: tuple[Form, ...] = ("response",)
@@ -59,28 +58,26 @@ def _read_memories(block: Object, path: JsonPath) -> JSON:
     return [] if found is None else found
 
 
-def _memory_items(kind: str) -> tuple[Block, Block]:
-    """Two specs of one type: with an item id as in responses, and without an id as in requests."""
-    with_id = provider_item(
+def _memory_item(kind: str, form: Form, *ids: Id) -> Block:
+    return provider_item(
         kind,
         "memory-search",
         name="memory_search",
         fields=("search_id",),
         output_field="memories",
         read_output=_read_memories,
+        ids=ids,
+        extra=keys("results"),
+        forms=(form,),
     )
-    with_id = replace(with_id, keys=with_id.keys | {"results"}, forms=_RESPONSE_ONLY)
-    call = call_item(
-        kind,
-        "memory-search",
-        "provider",
-        name="memory_search",
-        fields=("search_id",),
-        ids=(),
-        known=with_id.keys,
-        forms=("request",),
+
+
+def _memory_items(kind: str) -> tuple[Block, Block]:
+    """Two specs of one type: with an item id as in responses, and without an id as in requests."""
+    with_id, without_id = (
+        _memory_item(kind, "response", *ONLY_ITEM_ID),
+        _memory_item(kind, "request"),
     )
-    without_id = with_result(call, field="memories", read_output=_read_memories)
     read_call = with_id.read
     assert read_call is not None
 

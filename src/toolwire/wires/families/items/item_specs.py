@@ -38,7 +38,7 @@ from toolwire.wires.engine.specs import (
     read_result_id,
     text_or_none,
 )
-from toolwire.wires.families.items.content import write_output
+from toolwire.wires.families.items import content
 from toolwire.wires.families.items.namespaces import (
     has_unused_namespace,
     name_fields,
@@ -88,7 +88,7 @@ def _known_fields(executor: ExecutorRule, *names: str) -> frozenset[str]:
     status other than `completed` is looked at by the reader of items.
     """
     provider = ("type", "id") if executor == "provider" else ()
-    return keys("call_id", "status", *names, *provider)
+    return keys("call_id", "status", *filter(None, names), *provider)
 
 
 @cache
@@ -132,23 +132,14 @@ def call_item(
     known: frozenset[str] | None = None,
     forms: tuple[Form, ...] = BODIES,
     signature_field: str = "",
+    answer: Block | None = None,
 ) -> Block:
     """Make the spec of an item that holds a call.
 
-    Args:
-        type: The type of the item.
-        family: The family of tools in the catalogue.
-        executor: Who runs the tool.
-        name: The tool's name where the item does not name it.
-        name_field: The field that names the tool.
-        field: The field that holds the arguments.
-        fields: Fields of the item that are the arguments, instead of `field`.
-        as_text: The arguments are JSON text.
-        id_field: The field that holds the call id.
-        ids: The id fields, for the catalogue.
-        known: The fields that are understood, if they do not follow from the others.
-        forms: The bodies in which the item occurs.
-        signature_field: A field that only the provider can read, and requires back.
+    The tool is named in `name_field`, or is always `name`. The arguments are in `field`, as JSON
+    text if `as_text`, or are the `fields` of the item. `known` are the fields that are understood,
+    if they do not follow from the others. `signature_field` is one that only the provider can read,
+    and requires back. `answer` is the spec of a result in the same item.
     """
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -184,8 +175,8 @@ def call_item(
         return {**out, **arguments}
 
     if known is None:
-        extra = (signature_field,) if signature_field else ()
-        known = _known_fields(executor, id_field, "name", name_field, *(fields or (field,)), *extra)
+        names = (id_field, "name", name_field, *(fields or (field,)), signature_field)
+        known = _known_fields(executor, *names)
     return Block(
         type,
         part=Call,
@@ -193,11 +184,12 @@ def call_item(
         write=write,
         keys=known,
         discriminator={"type": type},
-        direction="call",
+        direction="call" if answer is None else "call+output",
         family=family,
         executor=executor if isinstance(executor, str) else "client",
         ids=ids,
         forms=forms,
+        answer=answer,
     )
 
 
@@ -245,13 +237,23 @@ def has_failed(block: Object) -> bool:
 def output_blocks(output: Output, context: EncodeContext) -> JSON:
     """A result's output as text, or as blocks."""
     if isinstance(output, tuple):
-        return write_output(output, context)
+        return content.write_output(output, context)
     return output if isinstance(output, str) else text_of(output)
 
 
 def plain_output(output: Output) -> JSON:
     """A result's output as JSON; parts become one text."""
     return output_text(output) if isinstance(output, tuple) else output
+
+
+def read_parts(block: Object, path: JsonPath) -> Output:
+    """The output as text or as parts."""
+    return content.read_output(block.get("output"), (*path, "output"))
+
+
+def write_parts(result: Result, context: EncodeContext) -> Object:
+    """The output as text or as blocks."""
+    return {"output": output_blocks(result.output, context)}
 
 
 def read_field(block: Object, field: str) -> Output:
@@ -276,18 +278,8 @@ def result_item(
 ) -> Block:
     """Make the spec of an item that holds a result.
 
-    Args:
-        type: The type of the item.
-        family: The family of tools in the catalogue.
-        executor: Who ran the tool.
-        field: The field that holds the output.
-        fields: Fields of the item that are the output, instead of `field`.
-        id_field: The field that holds the id of the call.
-        ids: The id fields, for the catalogue.
-        read_output: Reads the output where `field` and `fields` are not enough.
-        write_output: Writes the output where `field` and `fields` are not enough.
-        known: The fields that are understood, if they do not follow from the others.
-        forms: The bodies in which the item occurs.
+    The output is in `field`, or is the `fields` of the item; `read_output` and `write_output` are
+    for other forms. `known` are the fields that are understood, if they do not follow from those.
     """
     by_item_id = ids is ONLY_ITEM_ID
 
@@ -369,39 +361,7 @@ def _output_fields(output: Output, field: str, fields: tuple[str, ...]) -> Objec
     return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
 
 
-# --- calls with their results ---------------------------------------------------------------------
-
-
-def with_result(
-    call: Block,
-    *,
-    field: str = "output",
-    read_output: ReadOutput | None = None,
-    write_output: WriteOutput | None = None,
-) -> Block:
-    """Make the spec of an item that holds a call and its result: two parts, each of which writes
-    its own fields."""
-
-    def read(block: Object, path: JsonPath, spec: Block) -> Part:
-        call_id, origin, _ = read_ids(block)
-        return Result(
-            call_id,
-            read_field(block, field) if read_output is None else read_output(block, path),
-            has_failed(block),
-            origin=origin,
-            family=call.family,
-            executor="provider",
-            source=Source(block, path, spec),
-        )
-
-    def write(result: Result, context: EncodeContext) -> JSON:
-        if write_output is not None:
-            return write_output(result, context)
-        return {field: plain_output(result.output)}
-
-    answer = Block(call.name, part=Result, read=read, write=write, keys=_AllFields())
-    known = call.keys | keys(field, "error")
-    return replace(call, direction="call+output", answer=answer, keys=known)
+# --- server tools ---------------------------------------------------------------------------------
 
 
 def provider_item(
@@ -416,9 +376,35 @@ def provider_item(
     field: str = "arguments",
     fields: tuple[str, ...] = (),
     as_text: bool = False,
+    ids: tuple[Id, ...] = ONLY_ITEM_ID,
+    extra: frozenset[str] = frozenset(),
+    forms: tuple[Form, ...] = BODIES,
 ) -> Block:
-    """Make the spec of an item of a server tool: the call and its result under an item id."""
-    call = call_item(
+    """Make the spec of an item of a server tool.
+
+    It holds the call and its result: two parts, each of which writes its own fields. `extra` are
+    further fields that are understood.
+    """
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin, _ = read_ids(block)
+        return Result(
+            call_id,
+            read_field(block, output_field) if read_output is None else read_output(block, path),
+            has_failed(block),
+            origin=origin,
+            family=family,
+            executor="provider",
+            source=Source(block, path, spec),
+        )
+
+    def write(result: Result, context: EncodeContext) -> JSON:
+        if write_output is not None:
+            return write_output(result, context)
+        return {output_field: plain_output(result.output)}
+
+    names = ("name", name_field, *(fields or (field,)), output_field, "error", *extra)
+    return call_item(
         type,
         family,
         "provider",
@@ -427,6 +413,8 @@ def provider_item(
         field=field,
         fields=fields,
         as_text=as_text,
-        ids=ONLY_ITEM_ID,
+        ids=ids,
+        known=_known_fields("provider", *names),
+        forms=forms,
+        answer=Block(type, part=Result, read=read, write=write, keys=_AllFields()),
     )
-    return with_result(call, field=output_field, read_output=read_output, write_output=write_output)

@@ -23,7 +23,6 @@ from toolwire.wires.engine.specs import (
     Id,
     blocks,
     keys,
-    read_arguments,
     read_id,
     read_name,
     read_result_id,
@@ -46,12 +45,13 @@ from toolwire.wires.families.items.item_specs import (
     call_item,
     output_blocks,
     plain_output,
-    provider_item,
     read_field,
-    read_ids,
+    read_parts,
     result_item,
+    write_parts,
 )
 from toolwire.wires.families.items.namespaces import name_fields, plain_name
+from toolwire.wires.families.items.server_items import SERVER_ITEMS
 
 # --- reasoning ------------------------------------------------------------------------------------
 
@@ -96,14 +96,6 @@ def _write_custom(call: Call, context: EncodeContext) -> JSON:
     if call.item is not None:
         out["id"] = call.item
     return {**out, "input": text if isinstance(text, str) else call.arguments}
-
-
-def _read_parts(block: Object, path: JsonPath) -> Output:
-    return read_output(block.get("output"), (*path, "output"))
-
-
-def _write_parts(result: Result, context: EncodeContext) -> Object:
-    return {"output": output_blocks(result.output, context)}
 
 
 def _read_tool_message(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -214,9 +206,6 @@ def _shell_executor(block: Object) -> Executor:
     return "provider" if isinstance(kind, str) and kind.startswith("container") else "client"
 
 
-# --- server tools ---------------------------------------------------------------------------------
-
-
 def _search_executor(block: Object) -> Executor:
     execution = block.get("execution")
     if execution in ("client", "server"):
@@ -227,68 +216,6 @@ def _search_executor(block: Object) -> Executor:
 def _write_search_output(result: Result, context: EncodeContext) -> Object:
     execution = "client" if result.executor == "client" else "server"
     return {"execution": execution, "tools": _list_or_plain(result.output)}
-
-
-def _read_mcp_output(block: Object, path: JsonPath) -> Output:
-    return read_field(block, "output") if block.get("error") is None else block["error"]
-
-
-def _write_mcp_output(result: Result, context: EncodeContext) -> Object:
-    return {"error" if result.error else "output": plain_output(result.output)}
-
-
-def _read_web_search(block: Object, path: JsonPath, spec: Block) -> Part:
-    """The action without its sources, which belong to the result."""
-    action = block.get("action")
-    if isinstance(action, dict):
-        action = {key: value for key, value in action.items() if key != "sources"}
-    call_id, origin, item_id = read_ids(block)
-    return Call(
-        call_id,
-        "web_search",
-        read_arguments(action),
-        origin,
-        "web-search",
-        "provider",
-        item_id,
-        source=Source(block, path, spec),
-    )
-
-
-def _read_web_results(block: Object, path: JsonPath) -> Output:
-    """The sources of the action, and the results if the request included them."""
-    out: Object = {}
-    sources = get(block, ("action", "sources"))
-    if isinstance(sources, list):
-        out["sources"] = sources
-    if block.get("results") is not None:
-        out["results"] = block["results"]
-    return out
-
-
-def _write_web_results(result: Result, context: EncodeContext) -> Object:
-    output = result.output
-    if not isinstance(output, dict):
-        return {"results": plain_output(output)}
-    out: Object = {key: value for key, value in output.items() if key != "sources"}
-    return {**out, "action": {"sources": output["sources"]}} if "sources" in output else out
-
-
-def _read_generated_image(block: Object, path: JsonPath) -> Output:
-    if block.get("error") is not None:
-        return block["error"]
-    data = block.get("result")
-    if not isinstance(data, str):
-        return read_field(block, "result")
-    mime = f"image/{text_or_none(block.get('output_format')) or 'png'}"
-    return (Media("image", mime, data=data, source=Source(data, (*path, "result"))),)
-
-
-def _write_generated_image(result: Result, context: EncodeContext) -> Object:
-    output = result.output
-    if isinstance(output, tuple) and len(output) == 1 and isinstance(output[0], Media):
-        return {"result": output[0].data}
-    return {"error" if result.error else "result": plain_output(output)}
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -326,16 +253,16 @@ ITEMS = blocks(
         "function_call_output",
         "function",
         ids=OPTIONAL_CALL_ID,
-        read_output=_read_parts,
-        write_output=_write_parts,
+        read_output=read_parts,
+        write_output=write_parts,
         known=_OUTPUT_FIELDS,
     ),
     CUSTOM,
     result_item(
         "custom_tool_call_output",
         "custom",
-        read_output=_read_parts,
-        write_output=_write_parts,
+        read_output=read_parts,
+        write_output=write_parts,
         known=_OUTPUT_FIELDS,
     ),
     call_item("computer_call", "computer-use", name="computer", fields=("action", "actions")),
@@ -390,77 +317,8 @@ ITEMS = blocks(
         fields=("approve", "reason"),
         ids=(Id("approval_request_id"), ITEM_ID),
     ),
-    call_item(
-        "program",
-        "program",
-        "provider",
-        name="program",
-        fields=("code",),
-        signature_field="fingerprint",
-    ),
-    result_item("program_output", "program", "provider", field="result"),
-    call_item("multi_agent_call", "multi-agent", "provider", name_field="action", as_text=True),
-    result_item(
-        "multi_agent_call_output",
-        "multi-agent",
-        "provider",
-        read_output=_read_parts,
-        write_output=_write_parts,
-    ),
-    provider_item(
-        "code_interpreter_call",
-        "code-interpreter",
-        name="code_interpreter",
-        fields=("code",),
-        output_field="outputs",
-    ),
-    provider_item(
-        "file_search_call",
-        "file-search",
-        name="file_search",
-        fields=("queries",),
-        output_field="results",
-    ),
-    provider_item(
-        "image_generation_call",
-        "image-gen",
-        name="image_generation",
-        fields=("prompt", "revised_prompt"),
-        output_field="result",
-        read_output=_read_generated_image,
-        write_output=_write_generated_image,
-    ),
-    provider_item(
-        "mcp_call",
-        "mcp",
-        name="mcp",
-        name_field="name",
-        as_text=True,
-        read_output=_read_mcp_output,
-        write_output=_write_mcp_output,
-    ),
-    replace(
-        provider_item(
-            "web_search_call",
-            "web-search",
-            name="web_search",
-            field="action",
-            output_field="results",
-            read_output=_read_web_results,
-            write_output=_write_web_results,
-        ),
-        read=_read_web_search,
-    ),
-    provider_item(
-        "mcp_list_tools",
-        "mcp-list-tools",
-        name="mcp_list_tools",
-        fields=("server_label",),
-        output_field="tools",
-    ),
+    *SERVER_ITEMS,
 )
 
-RUNNING = frozenset({"queued", "in_progress", "searching", "interpreting", "generating", "calling"})
-"""The status of an item that has no result yet."""
 INCOMPLETE_RESULTS = keys("shell_call_output", "local_shell_call_output", "tool_search_output")
 """Results that do not say who ran the tool, or which call they answer."""

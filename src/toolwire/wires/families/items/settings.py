@@ -182,29 +182,10 @@ RESPONSE = (
     ),
 )
 _REQUEST_ECHO = keys(
-    "background",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "reasoning",
-    "safety_identifier",
-    "store",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-    "presence_penalty",
-    "frequency_penalty",
+    *"background frequency_penalty instructions max_output_tokens max_tool_calls metadata".split(),
+    *"parallel_tool_calls presence_penalty previous_response_id prompt prompt_cache_key".split(),
+    *"prompt_cache_retention reasoning safety_identifier store temperature text".split(),
+    *"tool_choice tools top_logprobs top_p truncation user".split(),
 )
 """Settings of the request that a response repeats; they are no part of the answer."""
 RESPONSE_FIELDS = _REQUEST_ECHO | keys("object", "output", "status", "incomplete_details")

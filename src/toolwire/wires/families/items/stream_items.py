@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
-from toolwire.wires.engine.specs import Block, text_or_none
+from toolwire.wires.engine.specs import Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.families.items.deltas import ItemAccumulator, Target
 from toolwire.wires.families.items.turns import CallIndex, ItemReader
@@ -210,3 +210,57 @@ class ImmediateItem(StreamItem):
             return []
         path = (self.reader.count, "item", "status")
         return [Unsupported(path, "the item was emitted before its final status was known")]
+
+
+class OpenItems:
+    """The unfinished items of a stream, and the names of the finished ones."""
+
+    __slots__ = ("_closed", "_open")
+
+    def __init__(self) -> None:
+        self._open: dict[JSON, StreamItem] = {}
+        """By output index and by id; under None one that has neither."""
+        self._closed: set[str | int] = set()
+        """Output indexes and ids."""
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def add(self, item: StreamItem) -> None:
+        """Add an item."""
+        index = item.output_index
+        if index.__class__ is int:
+            self._open[index] = item
+        if item.id:
+            self._open[item.id] = item
+        elif index.__class__ is not int:
+            self._open[None] = item
+
+    def close(self, item: StreamItem) -> None:
+        """Move an item to the finished ones."""
+        for key in [key for key, other in self._open.items() if other is item]:
+            del self._open[key]
+            if isinstance(key, str | int):
+                self._closed.add(key)
+        if item.id:
+            self._closed.add(item.id)
+
+    def find(self, event: Chunk) -> StreamItem | None:
+        """The item of an event: by its id, else by its index. Some servers give an item another id
+        in every event."""
+        item_id, index = event.get("item_id"), event.get("output_index")
+        item = self._open.get(item_id) if item_id.__class__ is str and item_id else None
+        return item if item is not None or index.__class__ is not int else self._open.get(index)
+
+    def find_same(self, block: Object, event: Chunk) -> StreamItem | None:
+        """The item that a block is."""
+        item_id, index = read_id(block.get("id"))[0], event.get("output_index")
+        found = [self._open.get(item_id)] if item_id else []
+        found += [self._open.get(index)] if index.__class__ is int else []
+        found.append(self._open.get(None))
+        return next((item for item in found if item is not None and item.is_item(block)), None)
+
+    def is_closed(self, event: Chunk) -> bool:
+        """True if an event names a finished item."""
+        names = (event.get("item_id"), event.get("output_index"))
+        return any(name in self._closed for name in names if isinstance(name, str | int))

@@ -35,6 +35,7 @@ from toolwire.wires.families.items.stream_items import (
     UNKNOWN_FIELD,
     ImmediateItem,
     ItemStreamReader,
+    OpenItems,
     StreamItem,
 )
 from toolwire.wires.families.items.stream_writer import ItemStreamWriter
@@ -55,10 +56,7 @@ class _Reader(ItemStreamReader):
         """Every item; unless the body is kept, only the ids of those that were emitted."""
         self.pending: list[StreamItem] = []
         """Items that are not emitted to their end, in order."""
-        self.open: dict[JSON, StreamItem] = {}
-        """Unfinished items by output index and by id; under None one that has neither."""
-        self.closed: set[str | int] = set()
-        """Output indexes and ids of finished items."""
+        self.open = OpenItems()
         self.final_output: list[Object] = []
         """The output of the finished response."""
 
@@ -77,10 +75,10 @@ class _Reader(ItemStreamReader):
     # --- events of items ---
 
     def _read_delta(self, event: Chunk, target: Target) -> list[Event]:
-        item = self._find_item(event)
+        item = self.open.find(event)
         out: list[Event] = []
         if item is None:
-            if self._is_closed(event):
+            if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event of an item that is over")]
             item, out = self._open_item(event, _implied_item(event, target))
         elif item.type != target.item and str(item.type) in self.item_types:
@@ -94,7 +92,7 @@ class _Reader(ItemStreamReader):
 
     def _read_complete(self, event: Chunk) -> list[Event]:
         """All of a field."""
-        item, target = self._find_item(event), DONES[str(event["type"])]
+        item, target = self.open.find(event), DONES[str(event["type"])]
         if item is None:
             return []
         if self.keep or not item.live:
@@ -103,9 +101,9 @@ class _Reader(ItemStreamReader):
 
     def _read_value(self, event: Chunk) -> list[Event]:
         """A value that is set at once."""
-        item, target = self._find_item(event), SETS[str(event["type"])]
+        item, target = self.open.find(event), SETS[str(event["type"])]
         if item is None:
-            if self._is_closed(event):
+            if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event of an item that is over")]
             item, _ = self._open_item(event, _implied_item(event, target))
         if self.keep or not item.live:
@@ -114,7 +112,7 @@ class _Reader(ItemStreamReader):
 
     def _read_status(self, event: Chunk, kind: str) -> list[Event]:
         """The progress of an item, or an unknown event."""
-        item = self._find_item(event)
+        item = self.open.find(event)
         prefix, _, status = kind.rpartition(".")
         if item is None or prefix != f"response.{item.type}":
             return [Unsupported((self.count,), f"an unknown event: {kind}")]
@@ -126,7 +124,7 @@ class _Reader(ItemStreamReader):
         block = event.get("item")
         if not isinstance(block, dict):
             return [Unsupported((self.count,), "an event without its item")]
-        item = self._find_same(block, event)
+        item = self.open.find_same(block, event)
         if item is not None and item.id == read_id(block.get("id"))[0]:
             return []  # added twice
         return self._open_item(event, _copy(block))[1]
@@ -134,38 +132,19 @@ class _Reader(ItemStreamReader):
     def _read_done(self, event: Chunk) -> list[Event]:
         block = event.get("item")
         if not isinstance(block, dict):
-            item = self._find_item(event)
+            item = self.open.find(event)
             if item is None:
                 return [Unsupported((self.count,), "an event without its item")]
             return self._end_item(item, None)
-        item = self._find_same(block, event)
+        item = self.open.find_same(block, event)
         out: list[Event] = []
         if item is None:
-            if read_id(block.get("id"))[0] in self.closed:
+            if self.open.is_closed({"item_id": read_id(block.get("id"))[0]}):
                 return []  # done twice
             item, out = self._open_item(event, _copy(block))
         return out + self._end_item(item, block)
 
-    # --- open items ---
-
-    def _find_item(self, event: Chunk) -> StreamItem | None:
-        """The item of an event: by its id, else by its index. Some servers give an item another id
-        in every event."""
-        item_id, index = event.get("item_id"), event.get("output_index")
-        item = self.open.get(item_id) if item_id.__class__ is str and item_id else None
-        return item if item is not None or index.__class__ is not int else self.open.get(index)
-
-    def _find_same(self, block: Object, event: Chunk) -> StreamItem | None:
-        """The open item that a block is."""
-        item_id, index = read_id(block.get("id"))[0], event.get("output_index")
-        found = [self.open.get(item_id)] if item_id else []
-        found += [self.open.get(index)] if index.__class__ is int else []
-        found.append(self.open.get(None))
-        return next((item for item in found if item is not None and item.is_item(block)), None)
-
-    def _is_closed(self, event: Chunk) -> bool:
-        names = (event.get("item_id"), event.get("output_index"))
-        return any(name in self.closed for name in names if isinstance(name, str | int))
+    # --- opening, ending and deferring items ---
 
     def _open_item(self, event: Chunk, block: Object) -> tuple[StreamItem, list[Event]]:
         kind, index = block.get("type"), event.get("output_index")
@@ -179,12 +158,7 @@ class _Reader(ItemStreamReader):
             item.deferred = []
         self.received.append(item)
         self.pending.append(item)
-        if index.__class__ is int:
-            self.open[index] = item
-        if item.id:
-            self.open[item.id] = item
-        elif index.__class__ is not int:
-            self.open[None] = item
+        self.open.add(item)
         return item, self._emit_or_defer(item, item.emit_start)
 
     def _emit_or_defer(self, item: StreamItem, emit: Callable[[], list[Event]]) -> list[Event]:
@@ -200,12 +174,7 @@ class _Reader(ItemStreamReader):
             item.store_final(_copy(block))
             item.final = True
         item.cut, item.ended = cut, True
-        for key in [key for key, other in self.open.items() if other is item]:
-            del self.open[key]
-            if isinstance(key, str | int):
-                self.closed.add(key)
-        if item.id:
-            self.closed.add(item.id)
+        self.open.close(item)
         if item.deferred is not None:
             return self._emit_or_defer(item, partial(self._emit_end, item))
         return self._emit_end(item) + self._emit_deferred()

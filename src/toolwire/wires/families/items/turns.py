@@ -27,8 +27,9 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import OPAQUE, UNREADABLE, Block, keys, opaque, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT, content_block, read_content
-from toolwire.wires.families.items.item_types import INCOMPLETE_RESULTS, RUNNING, TOOL_MESSAGE
+from toolwire.wires.families.items.item_types import INCOMPLETE_RESULTS, TOOL_MESSAGE
 from toolwire.wires.families.items.namespaces import plain_name, split_name
+from toolwire.wires.families.items.server_items import RUNNING
 from toolwire.wires.families.items.tools import TOOLS_ITEM, added_tools
 
 ROLES: dict[str, Role] = {
