@@ -13,8 +13,8 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Role, Source, Text
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
+from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
+from toolwire.wires.engine.specs import answer_messages, keys, list_at, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT
 from toolwire.wires.families.items.item_writer import ItemWriter
 from toolwire.wires.families.items.settings import (
@@ -85,18 +85,9 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         values = settings.values
         if "choice" in values:
             values["choice"] = resolve_choice(values["choice"], tuple(tools))
-        return Conversation(
-            assign_ids(tuple(messages), seed="", ordered=False),
-            tuple(tools),
-            values,
-            self.name,
-            "request",
-            source=BodySource(
-                body,
-                unknown_fields=(*settings.unknown, *index.unknown_fields),
-                setting_paths=settings.places,
-            ),
-        )
+        source = _body_source(body, settings, index)
+        identified = assign_ids(tuple(messages), seed="", ordered=False)
+        return Conversation(identified, tuple(tools), values, self.name, "request", source)
 
     def _text_message(self, role: Role, text: str, key: str) -> Message:
         part = Text(text, source=Source(text, (key,), PLAIN_TEXT))
@@ -109,19 +100,10 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         message = Message("assistant", parts, wire=self.name, source=Source(path=("output",)))
         reason = read_finish_reason(body, has_calls=_has_client_calls(message))
         settings = read_settings(RESPONSE, body, RESPONSE_FIELDS)
+        source = _body_source(body, settings, index)
         seed = str(settings.values.get("id", ""))
-        return Conversation(
-            assign_ids((replace(message, stop=reason),), seed=seed, ordered=False),
-            (),
-            settings.values,
-            self.name,
-            "response",
-            source=BodySource(
-                body,
-                unknown_fields=(*settings.unknown, *index.unknown_fields),
-                setting_paths=settings.places,
-            ),
-        )
+        identified = assign_ids((replace(message, stop=reason),), seed=seed, ordered=False)
+        return Conversation(identified, (), settings.values, self.name, "response", source)
 
     # --- writing ---
 
@@ -177,9 +159,8 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         body = write_settings(RESPONSE, conversation, context)
         seed = conversation.settings.get("id")
         context.seed = seed if isinstance(seed, str) else ""
-        messages = conversation.messages or (Message("assistant", ()),)
-        message = messages[0]
-        for other in messages[1:]:  # lowering leaves a conversation of this wire alone
+        message, *others = answer_messages(conversation, context) or [Message("assistant", ())]
+        for other in others:  # lowering leaves a response of this wire alone
             context.report_loss(other, "an answer here is one message; the others stay behind")
         items = ItemWriter(self, context).write_items((message,))
         if native:
@@ -236,6 +217,11 @@ def listed_items(body: JSON) -> list[Object]:
         return []
     items = body.get("output") if "output" in body else body.get("input")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:
+    unknown = (*settings.unknown, *index.unknown_fields)
+    return BodySource(body, unknown_fields=unknown, setting_paths=settings.places)
 
 
 def _has_client_calls(message: Message) -> bool:
