@@ -1,14 +1,14 @@
 """Azure AI Foundry: the Responses wire with the items of its own tools and agents.
 
-- extends-responses: every item of that wire, each with `agent_reference` and `response_id`.
-- service-runs-them: the service runs all tools of its own; their output is an item of its own with
-  the same `call_id`.
-- output-only: except for `memory_search_call` its own items are refused as input; they are replayed
-  by reference.
-- preview-in-the-name: some types have `_preview` in their name and will lose it; both spellings are
-  read.
-- memory-has-no-id: `memory_search_call` as input has no id at all, the only such item.
-- results-without-calls: a workflow action, a consent request and structured output answer no call.
+- answer-with-calls: every item of that wire, each with `agent_reference` and `response_id`.
+- answer-service-tools: the service runs all tools of its own; their output is another item with the
+  same `call_id`.
+- service-tools-in-a-history: except for `memory_search_call` its own items are refused as input;
+  they are replayed by reference.
+- answer-other-spellings: some types have `_preview` in their name and will lose it; both spellings
+  are read.
+- memory-without-ids: `memory_search_call` as input has no id at all, the only such item.
+- answer-workflow: a workflow action, a consent request and structured output answer no call.
 """
 
 from __future__ import annotations

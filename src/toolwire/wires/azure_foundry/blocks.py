@@ -11,6 +11,7 @@ from toolwire.conversation.parts import Part
 from toolwire.wires.engine.specs import Block, Form, Id, blocks, keys
 from toolwire.wires.families.items.item_specs import (
     ONLY_ITEM_ID,
+    Fields,
     call_item,
     provider_item,
     read_ids,
@@ -63,8 +64,8 @@ def _memory_item(kind: str, form: Form, *ids: Id) -> Block:
         kind,
         "memory-search",
         name="memory_search",
-        fields=("search_id",),
-        output_field="memories",
+        arguments=("search_id",),
+        output="memories",
         read_output=_read_memories,
         ids=ids,
         extra=keys("results"),
@@ -87,10 +88,10 @@ def _memory_items(kind: str) -> tuple[Block, Block]:
     return replace(with_id, read=read), without_id
 
 
-def _result_without_call(kind: str, family: str, *fields: str) -> Block:
+def _result_without_call(kind: str, family: str, output: Fields = "output") -> Block:
     """A result that answers no call, under the id of its item."""
     return result_item(
-        kind, family, "provider", fields=fields, ids=ONLY_ITEM_ID, forms=_RESPONSE_ONLY
+        kind, family, "provider", output=output, ids=ONLY_ITEM_ID, forms=_RESPONSE_ONLY
     )
 
 
@@ -99,8 +100,10 @@ _ACTION_FIELDS = ("kind", "action_id", "parent_action_id", "previous_action_id")
 SERVICE_ITEMS = blocks(
     *_paired_items(),
     *(with_id for with_id, _ in _MEMORY),
-    *(_result_without_call(kind, "workflow-action", *_ACTION_FIELDS) for kind in WORKFLOW_ACTIONS),
-    _result_without_call("oauth_consent_request", "oauth-consent", "consent_link", "server_label"),
+    *(_result_without_call(kind, "workflow-action", _ACTION_FIELDS) for kind in WORKFLOW_ACTIONS),
+    _result_without_call(
+        "oauth_consent_request", "oauth-consent", ("consent_link", "server_label")
+    ),
     _result_without_call("structured_outputs", "structured-outputs"),
 )
 MEMORY_WITHOUT_ID = [without_id for _, without_id in _MEMORY]

@@ -1,23 +1,24 @@
 """OpenAI Responses.
 
-- two-ids: `id` names the item, `call_id` the call; an item id is never sent as a call id. New item
-  ids are made only in answers, and where a request requires one.
-- items-not-messages: a turn is several items; the reasoning before a call is sent back with it.
-- hosted-in-one-item: a call that the provider ran and its result are one item, with only an item
-  id.
-- search-without-ids: a tool search that the provider ran has a null `call_id`; its output is the
-  next item.
-- local-shell-by-id: `local_shell_call_output` names its call in `id`; servers want `call_id`
+- two-ids-of-a-call: `id` names the item, `call_id` the call; an item id is never sent as a call id.
+  New item ids are made only in answers, and where a request requires one.
+- parallel-calls-of-one-tool: a turn is several items; the reasoning before a call is sent back with
+  it.
+- hosted-tools: a call that the provider ran and its result are one item, with only an item id. A
+  tool search that the provider ran has a null `call_id`; its output is the next item.
+- client-tools: `local_shell_call_output` names its call in `id`; servers want `call_id`
   (openai-openapi#532, agents#1855).
-- approval-by-item-id: the response to an `mcp_approval_request` names its `id`.
-- tool-messages-are-results: a message of the role `tool`, as in chat, is read as a result and never
+- mcp-tools: the response to an `mcp_approval_request` names its `id`.
+- tool-role-message: a message of the role `tool`, as in chat, is read as a result and never
   written.
-- calls-may-be-elsewhere: after `previous_response_id` a result's call is not in the body.
-- reasoning-stays-home: only encrypted content of this provider is accepted back.
-- a-file-has-one-name: beside `file_url` or `file_id` a `filename` is refused (rig#1429).
-- no-error-flag: the result of a function cannot be marked as an error.
-- answer-echoes-request: a response repeats settings and tools of its request; they are no part of
-  the answer.
+- tools-in-namespaces: namespace and name of a tool are two fields; a tool choice has no namespace.
+  Items in mid-conversation may define further tools.
+- calls-are-elsewhere: after `previous_response_id` a result's call is not in the body.
+- reasoning-in-every-form: only encrypted content of this provider is accepted back.
+- media-in-every-form: beside `file_url` or `file_id` a `filename` is refused (rig#1429).
+- results-in-every-form: the result of a function cannot be marked as an error.
+- answer-plain: a response repeats settings and tools of its request; they are no part of the
+  answer.
 """
 
 from __future__ import annotations

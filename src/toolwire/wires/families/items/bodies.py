@@ -161,7 +161,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         context.seed = seed if isinstance(seed, str) else ""
         message, *others = answer_messages(conversation, context) or [Message("assistant", ())]
         for other in others:  # lowering leaves a response of this wire alone
-            context.report_loss(other, "an answer here is one message; the others stay behind")
+            context.report_loss(other, "an answer here is one message")
         items = ItemWriter(self, context).write_items((message,))
         if native:
             return {**body, "output": items}

@@ -110,7 +110,7 @@ def _write_file(media: Media, context: EncodeContext) -> JSON:
         return {**out, "file_id": media.file}
     if media.url is not None:
         return {**out, "file_url": media.url}
-    # Data need a name, whose ending says what kind of file they are; beside an id or URL a name is
+    # Data need a name, because its extension is the file type; beside an id or URL a name is
     # refused (rig#1429).
     name = media.name or f"file{guess_extension(media.mime or '') or ''}"
     return {**out, "file_data": data_url(media), "filename": name}

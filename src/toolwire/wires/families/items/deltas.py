@@ -27,7 +27,7 @@ class Target(Struct, frozen=True, eq=False):
     item: str
     """The type of the item, for events whose item was never added."""
     path: tuple[str, ...]
-    """The path in the item; `#name` stands for the number in the event's field `name`."""
+    """The path in the item; `#name` is the number in the event's field `name`."""
     new: JSON = None
     """The initial value of a list entry on the path."""
     field: str = ""

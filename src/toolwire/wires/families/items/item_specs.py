@@ -57,8 +57,10 @@ _CALLER = Id("caller", "parent-call", required=False, nullable=True)
 CALL_ID = (Id("call_id"), ITEM_ID, _CALLER)
 OPTIONAL_CALL_ID = (Id("call_id", required=False, nullable=True), ITEM_ID, _CALLER)
 ONLY_ITEM_ID = (Id("id", "item"),)
-"""The item's own id stands in for a call id."""
-BODIES: tuple[Form, ...] = ("request", "response")
+"""The item id serves as call id."""
+_ANY_BODY: tuple[Form, ...] = ("request", "response")
+Fields: TypeAlias = "str | tuple[str, ...]"
+"""A field that holds a value, or the fields of an item that are the members of the value."""
 
 
 class _AllFields(frozenset[str]):
@@ -69,7 +71,7 @@ class _AllFields(frozenset[str]):
 
 
 def read_ids(block: Object, field: str = "call_id") -> tuple[str, Origin, str | None]:
-    """The id of a call, its origin, and the item id, which stands in for a missing call id."""
+    """The id of a call, its origin, and the item id, which is used if there is no call id."""
     call_id, origin = read_id(block.get(field))
     item_id, _ = read_id(block.get("id"))
     if field == "id" or not item_id:
@@ -124,22 +126,21 @@ def call_item(
     *,
     name: str = "",
     name_field: str = "",
-    field: str = "arguments",
-    fields: tuple[str, ...] = (),
+    arguments: Fields = "arguments",
     as_text: bool = False,
     id_field: str = "call_id",
     ids: tuple[Id, ...] = CALL_ID,
     known: frozenset[str] | None = None,
-    forms: tuple[Form, ...] = BODIES,
+    forms: tuple[Form, ...] = _ANY_BODY,
     signature_field: str = "",
     answer: Block | None = None,
 ) -> Block:
     """Make the spec of an item that holds a call.
 
-    The tool is named in `name_field`, or is always `name`. The arguments are in `field`, as JSON
-    text if `as_text`, or are the `fields` of the item. `known` are the fields that are understood,
-    if they do not follow from the others. `signature_field` is one that only the provider can read,
-    and requires back. `answer` is the spec of a result in the same item.
+    The tool is named in `name_field`, or is always `name`; `as_text`: the arguments are JSON text.
+    `known` are the fields that are understood, if they do not follow from the others. Only the
+    provider can read `signature_field`, and requires it back. `answer` is the spec of a result in
+    the same item.
     """
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -147,7 +148,7 @@ def call_item(
         return Call(
             call_id,
             _read_tool_name(block, name_field, spec) or name,
-            _read_fields(block, field, fields),
+            _read_arguments(block, arguments),
             origin,
             family,
             _executor(executor, block),
@@ -157,8 +158,8 @@ def call_item(
         )
 
     def write(call: Call, context: EncodeContext) -> JSON:
-        arguments = _argument_fields(call, field, fields, as_text=as_text, context=context)
-        if arguments is None or (name and not name_field and call.name != name):
+        fields = _argument_fields(call, arguments, as_text=as_text, context=context)
+        if fields is None or (name and not name_field and call.name != name):
             return _write_function(call, context)
         out: Object = {"type": type}
         if id_field == "id":
@@ -172,10 +173,10 @@ def call_item(
         if name_field and (call.name != name or not name):
             sent = context.name(call.name)
             out.update(name_fields(sent) if name_field == "name" else {name_field: sent})
-        return {**out, **arguments}
+        return {**out, **fields}
 
     if known is None:
-        names = (id_field, "name", name_field, *(fields or (field,)), signature_field)
+        names = (id_field, "name", name_field, *_names(arguments), signature_field)
         known = _known_fields(executor, *names)
     return Block(
         type,
@@ -193,27 +194,38 @@ def call_item(
     )
 
 
-def _read_fields(block: Object, field: str, fields: tuple[str, ...]) -> LazyJson:
-    """The arguments of an item."""
-    if not fields:
-        return read_arguments(block.get(field))
-    found: Object = {name: block[name] for name in fields if block.get(name) is not None}
+def _names(fields: Fields) -> tuple[str, ...]:
+    return (fields,) if isinstance(fields, str) else fields
+
+
+def _members(block: Object, names: tuple[str, ...]) -> Object:
+    return {name: block[name] for name in names if block.get(name) is not None}
+
+
+def _as_members(value: JSON, names: tuple[str, ...]) -> Object | None:
+    """An object as fields of an item; None if the item cannot hold it."""
+    return dict(value) if isinstance(value, dict) and value.keys() <= set(names) else None
+
+
+def _read_arguments(block: Object, fields: Fields) -> LazyJson:
+    if isinstance(fields, str):
+        return read_arguments(block.get(fields))
+    found = _members(block, fields)
     if not found and "arguments" in block:
         return read_arguments(block["arguments"])
     return LazyJson.from_value(found)
 
 
 def _argument_fields(
-    call: Call, field: str, fields: tuple[str, ...], *, as_text: bool, context: EncodeContext
+    call: Call, fields: Fields, *, as_text: bool, context: EncodeContext
 ) -> Object | None:
     """The arguments as fields of an item; None if they do not fit."""
-    if as_text:
-        return {field: context.arguments_text(call)}
+    if as_text and isinstance(fields, str):
+        return {fields: context.arguments_text(call)}
     arguments = LazyJson(context.arguments_text(call)) if context.reverse_map.forms else call.args
-    value = arguments.value
-    if not fields:
-        return None if arguments.broken else {field: value}
-    return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
+    if not isinstance(fields, str):
+        return _as_members(arguments.value, fields)
+    return None if arguments.broken else {fields: arguments.value}
 
 
 def _write_function(call: Call, context: EncodeContext) -> Object:
@@ -267,19 +279,18 @@ def result_item(
     family: str,
     executor: ExecutorRule = "client",
     *,
-    field: str = "output",
-    fields: tuple[str, ...] = (),
+    output: Fields = "output",
     id_field: str = "call_id",
     ids: tuple[Id, ...] = CALL_ID,
     read_output: ReadOutput | None = None,
     write_output: WriteOutput | None = None,
     known: frozenset[str] | None = None,
-    forms: tuple[Form, ...] = BODIES,
+    forms: tuple[Form, ...] = _ANY_BODY,
 ) -> Block:
     """Make the spec of an item that holds a result.
 
-    The output is in `field`, or is the `fields` of the item; `read_output` and `write_output` are
-    for other forms. `known` are the fields that are understood, if they do not follow from those.
+    `read_output` and `write_output` are for an output that is more than its fields. `known` are the
+    fields that are understood, if they do not follow from the others.
     """
     by_item_id = ids is ONLY_ITEM_ID
 
@@ -288,15 +299,15 @@ def result_item(
         if not call_id and by_item_id:
             call_id, origin, _ = read_ids(block)
         if read_output is not None:
-            output = read_output(block, path)
-        elif fields:
-            output = {name: block[name] for name in fields if block.get(name) is not None}
+            value = read_output(block, path)
+        elif isinstance(output, str):
+            value = read_field(block, output)
         else:
-            output = read_field(block, field)
+            value = _members(block, output)
         named = isinstance(block.get("name"), str)
         return Result(
             call_id,
-            output,
+            value,
             has_failed(block),
             _read_tool_name(block, "name", spec) if named else None,
             origin,
@@ -306,11 +317,14 @@ def result_item(
         )
 
     def write(result: Result, context: EncodeContext) -> JSON:
+        fields: Object | None
         if write_output is not None:
-            output = write_output(result, context)
+            fields = write_output(result, context)
+        elif isinstance(output, str):
+            fields = {output: plain_output(context.output(result))}
         else:
-            output = _output_fields(context.output(result), field, fields)
-        if output is None:
+            fields = _as_members(plain_output(context.output(result)), output)
+        if fields is None:
             return {
                 "type": "function_call_output",
                 "call_id": context.result_id(result),
@@ -326,11 +340,11 @@ def result_item(
             out["id"] = context.result_id(result)
         if same_type and result.name and (result.origin == "minted" or _has_name(result, context)):
             out.update(name_fields(context.name(result.name)))
-        return {**out, **output}
+        return {**out, **fields}
 
     if known is None:
         name_of_id = "id" if by_item_id else id_field
-        known = _known_fields(executor, name_of_id, "name", field, *fields)
+        known = _known_fields(executor, name_of_id, "name", *_names(output))
     return Block(
         type,
         part=Result,
@@ -353,14 +367,6 @@ def _has_name(result: Result, context: EncodeContext) -> bool:
     return not context.names or result.name in context.names
 
 
-def _output_fields(output: Output, field: str, fields: tuple[str, ...]) -> Object | None:
-    """The output as fields of an item; None if it does not fit."""
-    value = plain_output(output)
-    if not fields:
-        return {field: value}
-    return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
-
-
 # --- server tools ---------------------------------------------------------------------------------
 
 
@@ -369,16 +375,15 @@ def provider_item(
     family: str,
     *,
     name: str,
-    output_field: str = "output",
+    output: str = "output",
     read_output: ReadOutput | None = None,
     write_output: WriteOutput | None = None,
     name_field: str = "",
-    field: str = "arguments",
-    fields: tuple[str, ...] = (),
+    arguments: Fields = "arguments",
     as_text: bool = False,
     ids: tuple[Id, ...] = ONLY_ITEM_ID,
     extra: frozenset[str] = frozenset(),
-    forms: tuple[Form, ...] = BODIES,
+    forms: tuple[Form, ...] = _ANY_BODY,
 ) -> Block:
     """Make the spec of an item of a server tool.
 
@@ -390,7 +395,7 @@ def provider_item(
         call_id, origin, _ = read_ids(block)
         return Result(
             call_id,
-            read_field(block, output_field) if read_output is None else read_output(block, path),
+            read_field(block, output) if read_output is None else read_output(block, path),
             has_failed(block),
             origin=origin,
             family=family,
@@ -401,17 +406,16 @@ def provider_item(
     def write(result: Result, context: EncodeContext) -> JSON:
         if write_output is not None:
             return write_output(result, context)
-        return {output_field: plain_output(result.output)}
+        return {output: plain_output(result.output)}
 
-    names = ("name", name_field, *(fields or (field,)), output_field, "error", *extra)
+    names = ("name", name_field, *_names(arguments), output, "error", *extra)
     return call_item(
         type,
         family,
         "provider",
         name=name,
         name_field=name_field,
-        field=field,
-        fields=fields,
+        arguments=arguments,
         as_text=as_text,
         ids=ids,
         known=_known_fields("provider", *names),

@@ -86,7 +86,7 @@ def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
 
 
 def _write_custom(call: Call, context: EncodeContext) -> JSON:
-    """Free text; a wire without custom calls held it as the field `input`."""
+    """Free text, which wires without custom calls send in the field `input`."""
     text = call.arguments if call.family == "custom" else get(call.input, ("input",))
     out: Object = {
         "type": "custom_tool_call",
@@ -232,7 +232,7 @@ CUSTOM = replace(
         "custom_tool_call",
         "custom",
         name_field="name",
-        field="input",
+        arguments="input",
         as_text=True,
         known=keys("type", "call_id", "name", "namespace", "input", "status"),
     ),
@@ -265,23 +265,23 @@ ITEMS = blocks(
         write_output=write_parts,
         known=_OUTPUT_FIELDS,
     ),
-    call_item("computer_call", "computer-use", name="computer", fields=("action", "actions")),
+    call_item("computer_call", "computer-use", name="computer", arguments=("action", "actions")),
     result_item(
         "computer_call_output",
         "computer-use",
         read_output=_read_screenshot,
         write_output=_write_computer_output,
     ),
-    call_item("apply_patch_call", "apply-patch", name="apply_patch", field="operation"),
+    call_item("apply_patch_call", "apply-patch", name="apply_patch", arguments="operation"),
     result_item("apply_patch_call_output", "apply-patch", write_output=_write_patch_output),
-    call_item("shell_call", "function-shell", _shell_executor, name="shell", field="action"),
+    call_item("shell_call", "function-shell", _shell_executor, name="shell", arguments="action"),
     result_item(
         "shell_call_output",
         "function-shell",
         read_output=_read_as_text("output"),
         write_output=_write_shell_output,
     ),
-    call_item("local_shell_call", "local-shell", name="local_shell", field="action"),
+    call_item("local_shell_call", "local-shell", name="local_shell", arguments="action"),
     # Its type has no call_id: `id` is that of the call, and servers accept a call_id too.
     result_item(
         "local_shell_call_output", "local-shell", ids=ONLY_ITEM_ID, write_output=_write_text
@@ -297,7 +297,7 @@ ITEMS = blocks(
         "tool_search_output",
         "tool-search",
         _search_executor,
-        field="tools",
+        output="tools",
         ids=OPTIONAL_CALL_ID,
         read_output=_read_as_text("tools"),
         write_output=_write_search_output,
@@ -314,7 +314,7 @@ ITEMS = blocks(
         "mcp_approval_response",
         "mcp-approval",
         id_field="approval_request_id",
-        fields=("approve", "reason"),
+        output=("approve", "reason"),
         ids=(Id("approval_request_id"), ITEM_ID),
     ),
     *SERVER_ITEMS,

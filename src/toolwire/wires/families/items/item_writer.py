@@ -82,7 +82,7 @@ _CLIENT_TOOLS = {
         prefix="tsc", fields={"execution": "client"}, holds=_is_object_list
     ),
 }
-"""Calls of special types that can be written anew. Others need a label of their server."""
+"""Special types that a new call can have. Others need a label of their server."""
 _ANY_TOOL = {"function_call": _NewItem(prefix="fc"), "custom_tool_call": _NewItem(prefix="ctc")}
 """Calls of any tool. Clients of a stream find the deltas of a call by its item id."""
 
@@ -155,7 +155,7 @@ class ItemWriter:
             start = end
 
     def _write_tools_items(self, path: JsonPath) -> None:
-        """Write the items that define tools up to a path: they may stand inside a turn."""
+        """Write the items that define tools up to a path: they may be inside a turn."""
         due = [place for place in self.tools_items if place[:1] == path[:1] and place <= path]
         for place in due:
             self._add_item(self.tools_items.pop(place))
@@ -327,8 +327,8 @@ class ItemWriter:
         return next((spec for spec in specs if spec.family in families), None)
 
     def _source_spec(self, part: Call | Result) -> Block | None:
-        """The spec that a part was read by on another wire of this shape, if it can be written
-        anew."""
+        """The spec that a part was read by on another wire of this shape, if a new item can have
+        its type."""
         spec = part.spec
         if not isinstance(spec, Block) or self.blocks.get(spec.name) is not spec:
             return None

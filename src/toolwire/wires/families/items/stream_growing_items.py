@@ -14,7 +14,7 @@ from toolwire.wires.families.items.deltas import Target, list_index
 from toolwire.wires.families.items.stream_items import (
     UNKNOWN_FIELD,
     GrowingPart,
-    ItemStreamReader,
+    ItemStreamBase,
     StreamItem,
 )
 from toolwire.wires.families.items.turns import MESSAGE
@@ -28,7 +28,7 @@ class _MessageItem(StreamItem):
 
     __slots__ = ("_parts",)
 
-    def __init__(self, reader: ItemStreamReader, output_index: JSON, block: Object) -> None:
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
         self._parts: dict[int, GrowingPart | None] = {}
         """Parts that were started, by their index; None for one that was ended."""
@@ -108,7 +108,7 @@ class _ReasoningItem(StreamItem):
 
     __slots__ = ("_field", "_n", "_part")
 
-    def __init__(self, reader: ItemStreamReader, output_index: JSON, block: Object) -> None:
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
         self._part: GrowingPart | None = None
         self._field = ""
@@ -165,7 +165,7 @@ class _CallItem(StreamItem):
 
     __slots__ = ("_field", "_is_inside", "_part")
 
-    def __init__(self, reader: ItemStreamReader, output_index: JSON, block: Object) -> None:
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
         self._field, self._is_inside = _ARGUMENT_FIELDS[str(self.type)]
         self._part: GrowingPart | None = None

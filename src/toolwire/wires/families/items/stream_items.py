@@ -75,7 +75,7 @@ def _checksum(text: str, start: int) -> int:
     return crc32(text.encode("utf-8", "surrogatepass"), start)
 
 
-class ItemStreamReader(StreamReader):
+class ItemStreamBase(StreamReader):
     """The part of a stream reader that its items use."""
 
     def __init__(self, items: ItemReader, *, keep: bool = False) -> None:
@@ -108,7 +108,7 @@ class StreamItem(ItemAccumulator):
         "reader",
     )
 
-    def __init__(self, reader: ItemStreamReader, output_index: JSON, block: Object) -> None:
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(block)
         self.reader = reader
         self.output_index = output_index

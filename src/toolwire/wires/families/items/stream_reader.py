@@ -34,7 +34,7 @@ from toolwire.wires.families.items.stream_growing_items import GROWING_ITEMS
 from toolwire.wires.families.items.stream_items import (
     UNKNOWN_FIELD,
     ImmediateItem,
-    ItemStreamReader,
+    ItemStreamBase,
     OpenItems,
     StreamItem,
 )
@@ -44,7 +44,9 @@ from toolwire.wires.families.items.turns import ROLES
 _RESPONSE_FIELDS = RESPONSE_FIELDS | keys("error")
 
 
-class _Reader(ItemStreamReader):
+class ItemStreamReader(ItemStreamBase):
+    """Reads the events of a wire of this shape."""
+
     def __init__(self, items: ItemBodies, immediate: frozenset[str], *, keep: bool = False) -> None:
         super().__init__(items, keep=keep)
         self.item_types = {**GROWING_ITEMS, **dict.fromkeys(immediate, ImmediateItem)}
@@ -370,19 +372,19 @@ _STATUS = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
 }
-_HANDLERS: dict[str, Callable[[_Reader, Chunk], list[Event]]] = {
-    "response.output_item.added": _Reader._read_added,
-    "response.output_item.done": _Reader._read_done,
-    **dict.fromkeys(DONES, _Reader._read_complete),
-    **dict.fromkeys(SETS, _Reader._read_value),
-    "response.created": _Reader._read_start,
-    "response.queued": _Reader._read_start,
-    "response.in_progress": _Reader._read_start,
-    "response.completed": _Reader._read_end,
-    "response.incomplete": _Reader._read_end,
-    "response.failed": _Reader._read_end,
-    "response.cancelled": _Reader._read_end,
-    "error": _Reader._read_error,
+_HANDLERS: dict[str, Callable[[ItemStreamReader, Chunk], list[Event]]] = {
+    "response.output_item.added": ItemStreamReader._read_added,
+    "response.output_item.done": ItemStreamReader._read_done,
+    **dict.fromkeys(DONES, ItemStreamReader._read_complete),
+    **dict.fromkeys(SETS, ItemStreamReader._read_value),
+    "response.created": ItemStreamReader._read_start,
+    "response.queued": ItemStreamReader._read_start,
+    "response.in_progress": ItemStreamReader._read_start,
+    "response.completed": ItemStreamReader._read_end,
+    "response.incomplete": ItemStreamReader._read_end,
+    "response.failed": ItemStreamReader._read_end,
+    "response.cancelled": ItemStreamReader._read_end,
+    "error": ItemStreamReader._read_error,
     "keepalive": lambda reader, event: [],
     "ping": lambda reader, event: [],
 }
@@ -392,5 +394,7 @@ def item_stream(items: ItemBodies, immediate: frozenset[str] = frozenset()) -> S
     """How a wire of this shape streams; `immediate` are the types of items that are complete when
     they are added."""
     return StreamSpec(
-        partial(_Reader, items, immediate), partial(ItemStreamWriter, items), frame=named_sse
+        partial(ItemStreamReader, items, immediate),
+        partial(ItemStreamWriter, items),
+        frame=named_sse,
     )

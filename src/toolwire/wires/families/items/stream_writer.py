@@ -26,6 +26,7 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import StreamWriter
 from toolwire.wires.families.items.bodies import ItemBodies
+from toolwire.wires.families.items.deltas import DELTAS
 from toolwire.wires.families.items.item_writer import ItemWriter
 
 _ERROR_CODES = frozenset(
@@ -34,52 +35,40 @@ _ERROR_CODES = frozenset(
 """Codes that the type of a response's error allows, of those that any answer can have."""
 
 
-class _GrowthSpec(Struct, frozen=True, kw_only=True):
+class _Growth(Struct, frozen=True, eq=False):
     """The events with which an item grows."""
 
     events: str
     """The prefix of its event names."""
     field: str
     """The field of its text: in the item, or in the one part inside it."""
-    parts: str = ""
+    parts: str
     """The field of the item that lists its parts, if it has any."""
-    part_events: str = ""
-    """The prefix of the names of events of a part."""
-    index: str = ""
+    index: str
     """The field of an event for the index of a part."""
-    extra: Object = {}
+    required: Object
     """Required fields of each delta and of the complete text."""
 
 
+_PART_EVENTS = {"content": "response.content_part", "summary": "response.reasoning_summary_part"}
+
+
+def _growth(name: str, required: Object | None = None) -> _Growth:
+    target = DELTAS[f"response.{name}.delta"]
+    parts, index = (target.path[0], target.path[1][1:]) if len(target.path) > 1 else ("", "")
+    return _Growth(f"response.{name}", target.field, parts, index, required or {})
+
+
 _GROWTH = {
-    "output_text": _GrowthSpec(
-        events="response.output_text",
-        field="text",
-        parts="content",
-        part_events="response.content_part",
-        index="content_index",
-        extra={"logprobs": []},
-    ),
-    "refusal": _GrowthSpec(
-        events="response.refusal",
-        field="refusal",
-        parts="content",
-        part_events="response.content_part",
-        index="content_index",
-    ),
-    "reasoning": _GrowthSpec(
-        events="response.reasoning_summary_text",
-        field="text",
-        parts="summary",
-        part_events="response.reasoning_summary_part",
-        index="summary_index",
-    ),
-    "function_call": _GrowthSpec(events="response.function_call_arguments", field="arguments"),
-    "custom_tool_call": _GrowthSpec(events="response.custom_tool_call_input", field="input"),
+    "output_text": _growth("output_text", {"logprobs": []}),
+    "refusal": _growth("refusal"),
+    "reasoning": _growth("reasoning_summary_text"),
+    "function_call": _growth("function_call_arguments"),
+    "custom_tool_call": _growth("custom_tool_call_input"),
 }
 
 
-def _growth_spec(item: Object) -> _GrowthSpec | None:
+def _growth_of(item: Object) -> _Growth | None:
     """How an item grows; None if it is only sent whole."""
     kind, content = item.get("type"), item.get("content")
     if kind == "message" and isinstance(content, list) and isinstance(content[0], dict):
@@ -97,7 +86,7 @@ class _OpenItem:
         self.texts: list[str] = []
         self.index = -1
         """Its index in the output; -1 until it is reserved."""
-        self.growth: _GrowthSpec | None = None
+        self.growth: _Growth | None = None
         """None if it is not sent in deltas."""
         self.id = ""
 
@@ -194,7 +183,7 @@ class ItemStreamWriter(StreamWriter):
         self._output.append(None)
         part = open_item.part
         item = self._item(part, open_item.index)
-        growth = _growth_spec(item) if item is not None else None
+        growth = _growth_of(item) if item is not None else None
         if item is None or growth is None:
             return []
         if isinstance(part, Call) and self.context.notes_about(part):
@@ -208,7 +197,7 @@ class ItemStreamWriter(StreamWriter):
         if growth.parts:
             empty = {**_only_part(item, growth), growth.field: ""}
             fields = {**open_item.location(), "part": empty}
-            out.append(self._event(f"{growth.part_events}.added", fields))
+            out.append(self._event(f"{_PART_EVENTS[growth.parts]}.added", fields))
         return out
 
     def delta(self, event: PartDelta) -> list[Chunk]:
@@ -224,8 +213,8 @@ class ItemStreamWriter(StreamWriter):
             out.append(self._delta_event(item, item.growth, event.text))
         return out
 
-    def _delta_event(self, item: _OpenItem, growth: _GrowthSpec, text: str) -> Chunk:
-        fields = {**item.location(), "delta": text, **growth.extra}
+    def _delta_event(self, item: _OpenItem, growth: _Growth, text: str) -> Chunk:
+        fields = {**item.location(), "delta": text, **growth.required}
         return self._event(f"{growth.events}.delta", fields)
 
     def end(self, event: PartEnd) -> list[Chunk]:
@@ -261,11 +250,11 @@ class ItemStreamWriter(StreamWriter):
         fields = open_item.location()
         if growth is _GROWTH["function_call"]:
             fields["name"] = item["name"]
-        fields = {**fields, growth.field: text, **growth.extra}
+        fields = {**fields, growth.field: text, **growth.required}
         out.append(self._event(f"{growth.events}.done", fields))
         if growth.parts:
             fields = {**open_item.location(), "part": inner}
-            out.append(self._event(f"{growth.part_events}.done", fields))
+            out.append(self._event(f"{_PART_EVENTS[growth.parts]}.done", fields))
         fields = {"output_index": index, "item": item}
         return [*out, self._event("response.output_item.done", fields)]
 
@@ -281,7 +270,7 @@ class ItemStreamWriter(StreamWriter):
         return [self._event(kind, {"output_index": index, "item": item}) for kind in kinds]
 
 
-def _only_part(item: Object, growth: _GrowthSpec) -> Object:
+def _only_part(item: Object, growth: _Growth) -> Object:
     """The one part of an item."""
     parts = item[growth.parts]
     assert isinstance(parts, list) and isinstance(parts[0], dict)
