@@ -11,8 +11,11 @@ from toolwire.conversation.parts import Part
 from toolwire.wires.engine.specs import Block, Form, Id, blocks, keys
 from toolwire.wires.families.items.item_specs import (
     ONLY_ITEM_ID,
-    Fields,
+    OUTPUT,
+    OutputForm,
     call_item,
+    in_field,
+    in_fields,
     provider_item,
     read_ids,
     result_item,
@@ -65,8 +68,7 @@ def _memory_item(kind: str, form: Form, *ids: Id) -> Block:
         "memory-search",
         name="memory_search",
         arguments=("search_id",),
-        output="memories",
-        read_output=_read_memories,
+        output=OutputForm(_read_memories, in_field("memories").write, ("memories",)),
         ids=ids,
         extra=keys("results"),
         forms=(form,),
@@ -88,7 +90,7 @@ def _memory_items(kind: str) -> tuple[Block, Block]:
     return replace(with_id, read=read), without_id
 
 
-def _result_without_call(kind: str, family: str, output: Fields = "output") -> Block:
+def _result_without_call(kind: str, family: str, output: OutputForm = OUTPUT) -> Block:
     """A result that answers no call, under the id of its item."""
     return result_item(
         kind, family, "provider", output=output, ids=ONLY_ITEM_ID, forms=_RESPONSE_ONLY
@@ -96,13 +98,13 @@ def _result_without_call(kind: str, family: str, output: Fields = "output") -> B
 
 
 _MEMORY = [_memory_items(kind) for kind in ("memory_search_call", "memory_search_preview_call")]
-_ACTION_FIELDS = ("kind", "action_id", "parent_action_id", "previous_action_id")
+_ACTION = in_fields("kind", "action_id", "parent_action_id", "previous_action_id")
 SERVICE_ITEMS = blocks(
     *_paired_items(),
     *(with_id for with_id, _ in _MEMORY),
-    *(_result_without_call(kind, "workflow-action", _ACTION_FIELDS) for kind in WORKFLOW_ACTIONS),
+    *(_result_without_call(kind, "workflow-action", _ACTION) for kind in WORKFLOW_ACTIONS),
     _result_without_call(
-        "oauth_consent_request", "oauth-consent", ("consent_link", "server_label")
+        "oauth_consent_request", "oauth-consent", in_fields("consent_link", "server_label")
     ),
     _result_without_call("structured_outputs", "structured-outputs"),
 )

@@ -55,7 +55,6 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
     # --- reading ---
 
     def read(self, body: JSON, kind: Kind) -> Conversation:
-        """A request or a response as a conversation."""
         if not isinstance(body, dict):
             raise_unexpected(self.name, (), "an object", body)
         return self._read_response(body) if kind == "response" else self._read_request(body)
@@ -108,7 +107,6 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
     # --- writing ---
 
     def write(self, conversation: Conversation, context: EncodeContext) -> JSON:
-        """A conversation as a request or a response."""
         if context.kind == "response":
             return self._write_response(conversation, context)
         return self._write_request(conversation, context)

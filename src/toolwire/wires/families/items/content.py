@@ -187,7 +187,6 @@ def read_block(block: JSON, path: JsonPath) -> Part:
 
 
 def read_content(content: list[JSON], path: JsonPath) -> tuple[Part, ...]:
-    """The parts of a list of blocks."""
     return tuple([read_block(block, (*path, i)) for i, block in enumerate(content)])
 
 

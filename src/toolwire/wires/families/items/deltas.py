@@ -100,7 +100,6 @@ class ItemAccumulator:
 
     @property
     def type(self) -> JSON:
-        """The type of the item."""
         return self.block.get("type")
 
     @property

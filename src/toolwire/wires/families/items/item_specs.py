@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
@@ -48,9 +49,16 @@ from toolwire.wires.families.items.namespaces import (
 
 ExecutorRule: TypeAlias = "Executor | Callable[[Object], Executor]"
 """Who runs the tool of an item: always the same, or decided by the item."""
-ReadOutput: TypeAlias = "Callable[[Object, JsonPath], Output]"
-WriteOutput: TypeAlias = "Callable[[Result, EncodeContext], Object | None]"
-"""Writes the output fields of an item; None if the output does not fit its type."""
+
+
+class OutputForm(Struct, frozen=True, eq=False):
+    """How an item holds the output of a result."""
+
+    read: Callable[[Object, JsonPath], Output]
+    write: Callable[[Result, EncodeContext], Object | None]
+    """Writes the output as fields of the item; gives None if it does not fit the item's type."""
+    fields: tuple[str, ...] = ("output",)
+
 
 ITEM_ID = Id("id", "item", required=False, nullable=True)
 _CALLER = Id("caller", "parent-call", required=False, nullable=True)
@@ -258,20 +266,42 @@ def plain_output(output: Output) -> JSON:
     return output_text(output) if isinstance(output, tuple) else output
 
 
-def read_parts(block: Object, path: JsonPath) -> Output:
-    """The output as text or as parts."""
-    return content.read_output(block.get("output"), (*path, "output"))
-
-
-def write_parts(result: Result, context: EncodeContext) -> Object:
-    """The output as text or as blocks."""
-    return {"output": output_blocks(result.output, context)}
-
-
 def read_field(block: Object, field: str) -> Output:
     """The output in a field; missing output is empty text."""
     value = block.get(field)
     return "" if value is None else value
+
+
+def in_field(field: str) -> OutputForm:
+    """The output as the value of one field."""
+
+    def read(block: Object, path: JsonPath) -> Output:
+        return read_field(block, field)
+
+    def write(result: Result, context: EncodeContext) -> Object:
+        return {field: plain_output(context.output(result))}
+
+    return OutputForm(read, write, (field,))
+
+
+def in_fields(*fields: str) -> OutputForm:
+    """The output as an object, whose members are fields of the item."""
+
+    def read(block: Object, path: JsonPath) -> Output:
+        return _members(block, fields)
+
+    def write(result: Result, context: EncodeContext) -> Object | None:
+        return _as_members(plain_output(context.output(result)), fields)
+
+    return OutputForm(read, write, fields)
+
+
+OUTPUT = in_field("output")
+BLOCKS = OutputForm(
+    read=lambda block, path: content.read_output(block.get("output"), (*path, "output")),
+    write=lambda result, context: {"output": output_blocks(result.output, context)},
+)
+"""The output as text, or as a list of blocks."""
 
 
 def result_item(
@@ -279,18 +309,15 @@ def result_item(
     family: str,
     executor: ExecutorRule = "client",
     *,
-    output: Fields = "output",
+    output: OutputForm = OUTPUT,
     id_field: str = "call_id",
     ids: tuple[Id, ...] = CALL_ID,
-    read_output: ReadOutput | None = None,
-    write_output: WriteOutput | None = None,
     known: frozenset[str] | None = None,
     forms: tuple[Form, ...] = _ANY_BODY,
 ) -> Block:
     """Make the spec of an item that holds a result.
 
-    `read_output` and `write_output` are for an output that is more than its fields. `known` are the
-    fields that are understood, if they do not follow from the others.
+    `known` are the fields that are understood, if they do not follow from the others.
     """
     by_item_id = ids is ONLY_ITEM_ID
 
@@ -298,16 +325,10 @@ def result_item(
         call_id, origin = read_result_id(block.get(id_field))
         if not call_id and by_item_id:
             call_id, origin, _ = read_ids(block)
-        if read_output is not None:
-            value = read_output(block, path)
-        elif isinstance(output, str):
-            value = read_field(block, output)
-        else:
-            value = _members(block, output)
         named = isinstance(block.get("name"), str)
         return Result(
             call_id,
-            value,
+            output.read(block, path),
             has_failed(block),
             _read_tool_name(block, "name", spec) if named else None,
             origin,
@@ -317,13 +338,7 @@ def result_item(
         )
 
     def write(result: Result, context: EncodeContext) -> JSON:
-        fields: Object | None
-        if write_output is not None:
-            fields = write_output(result, context)
-        elif isinstance(output, str):
-            fields = {output: plain_output(context.output(result))}
-        else:
-            fields = _as_members(plain_output(context.output(result)), output)
+        fields = output.write(result, context)
         if fields is None:
             return {
                 "type": "function_call_output",
@@ -344,7 +359,7 @@ def result_item(
 
     if known is None:
         name_of_id = "id" if by_item_id else id_field
-        known = _known_fields(executor, name_of_id, "name", *_names(output))
+        known = _known_fields(executor, name_of_id, "name", *output.fields)
     return Block(
         type,
         part=Result,
@@ -375,9 +390,7 @@ def provider_item(
     family: str,
     *,
     name: str,
-    output: str = "output",
-    read_output: ReadOutput | None = None,
-    write_output: WriteOutput | None = None,
+    output: OutputForm = OUTPUT,
     name_field: str = "",
     arguments: Fields = "arguments",
     as_text: bool = False,
@@ -395,7 +408,7 @@ def provider_item(
         call_id, origin, _ = read_ids(block)
         return Result(
             call_id,
-            read_field(block, output) if read_output is None else read_output(block, path),
+            output.read(block, path),
             has_failed(block),
             origin=origin,
             family=family,
@@ -403,12 +416,7 @@ def provider_item(
             source=Source(block, path, spec),
         )
 
-    def write(result: Result, context: EncodeContext) -> JSON:
-        if write_output is not None:
-            return write_output(result, context)
-        return {output: plain_output(result.output)}
-
-    names = ("name", name_field, *_names(arguments), output, "error", *extra)
+    names = ("name", name_field, *_names(arguments), *output.fields, "error", *extra)
     return call_item(
         type,
         family,
@@ -420,5 +428,5 @@ def provider_item(
         ids=ids,
         known=_known_fields("provider", *names),
         forms=forms,
-        answer=Block(type, part=Result, read=read, write=write, keys=_AllFields()),
+        answer=Block(type, part=Result, read=read, write=output.write, keys=_AllFields()),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
@@ -38,17 +40,18 @@ from toolwire.wires.families.items.content import (
     write_screenshot,
 )
 from toolwire.wires.families.items.item_specs import (
+    BLOCKS,
     ITEM_ID,
     ONLY_ITEM_ID,
     OPTIONAL_CALL_ID,
-    ReadOutput,
+    OUTPUT,
+    OutputForm,
     call_item,
+    in_fields,
     output_blocks,
     plain_output,
     read_field,
-    read_parts,
     result_item,
-    write_parts,
 )
 from toolwire.wires.families.items.namespaces import name_fields, plain_name
 from toolwire.wires.families.items.server_items import SERVER_ITEMS
@@ -160,7 +163,7 @@ def _write_computer_output(result: Result, context: EncodeContext) -> Object:
     return {"output": write_screenshot(image, context)}
 
 
-def _read_as_text(field: str) -> ReadOutput:
+def _read_as_text(field: str) -> Callable[[Object, JsonPath], Output]:
     """Read structured output as the text that a model reads, which a wire without structured output
     returns unchanged."""
 
@@ -253,38 +256,36 @@ ITEMS = blocks(
         "function_call_output",
         "function",
         ids=OPTIONAL_CALL_ID,
-        read_output=read_parts,
-        write_output=write_parts,
+        output=BLOCKS,
         known=_OUTPUT_FIELDS,
     ),
     CUSTOM,
-    result_item(
-        "custom_tool_call_output",
-        "custom",
-        read_output=read_parts,
-        write_output=write_parts,
-        known=_OUTPUT_FIELDS,
-    ),
+    result_item("custom_tool_call_output", "custom", output=BLOCKS, known=_OUTPUT_FIELDS),
     call_item("computer_call", "computer-use", name="computer", arguments=("action", "actions")),
     result_item(
         "computer_call_output",
         "computer-use",
-        read_output=_read_screenshot,
-        write_output=_write_computer_output,
+        output=OutputForm(_read_screenshot, _write_computer_output),
     ),
     call_item("apply_patch_call", "apply-patch", name="apply_patch", arguments="operation"),
-    result_item("apply_patch_call_output", "apply-patch", write_output=_write_patch_output),
+    result_item(
+        "apply_patch_call_output",
+        "apply-patch",
+        output=OutputForm(OUTPUT.read, _write_patch_output),
+    ),
     call_item("shell_call", "function-shell", _shell_executor, name="shell", arguments="action"),
     result_item(
         "shell_call_output",
         "function-shell",
-        read_output=_read_as_text("output"),
-        write_output=_write_shell_output,
+        output=OutputForm(_read_as_text("output"), _write_shell_output),
     ),
     call_item("local_shell_call", "local-shell", name="local_shell", arguments="action"),
     # Its type has no call_id: `id` is that of the call, and servers accept a call_id too.
     result_item(
-        "local_shell_call_output", "local-shell", ids=ONLY_ITEM_ID, write_output=_write_text
+        "local_shell_call_output",
+        "local-shell",
+        ids=ONLY_ITEM_ID,
+        output=OutputForm(OUTPUT.read, _write_text),
     ),
     call_item(
         "tool_search_call",
@@ -297,10 +298,8 @@ ITEMS = blocks(
         "tool_search_output",
         "tool-search",
         _search_executor,
-        output="tools",
         ids=OPTIONAL_CALL_ID,
-        read_output=_read_as_text("tools"),
-        write_output=_write_search_output,
+        output=OutputForm(_read_as_text("tools"), _write_search_output, ("tools",)),
     ),
     call_item(
         "mcp_approval_request",
@@ -314,7 +313,7 @@ ITEMS = blocks(
         "mcp_approval_response",
         "mcp-approval",
         id_field="approval_request_id",
-        output=("approve", "reason"),
+        output=in_fields("approve", "reason"),
         ids=(Id("approval_request_id"), ITEM_ID),
     ),
     *SERVER_ITEMS,

@@ -9,14 +9,15 @@ from toolwire.conversation.parts import Call, Media, Output, Part, Result, Sourc
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, read_arguments, text_or_none
 from toolwire.wires.families.items.item_specs import (
+    BLOCKS,
+    OutputForm,
     call_item,
+    in_field,
     plain_output,
     provider_item,
     read_field,
     read_ids,
-    read_parts,
     result_item,
-    write_parts,
 )
 
 RUNNING = frozenset({"queued", "in_progress", "searching", "interpreting", "generating", "calling"})
@@ -94,37 +95,29 @@ SERVER_ITEMS = (
         arguments=("code",),
         signature_field="fingerprint",
     ),
-    result_item("program_output", "program", "provider", output="result"),
+    result_item("program_output", "program", "provider", output=in_field("result")),
     call_item("multi_agent_call", "multi-agent", "provider", name_field="action", as_text=True),
-    result_item(
-        "multi_agent_call_output",
-        "multi-agent",
-        "provider",
-        read_output=read_parts,
-        write_output=write_parts,
-    ),
+    result_item("multi_agent_call_output", "multi-agent", "provider", output=BLOCKS),
     provider_item(
         "code_interpreter_call",
         "code-interpreter",
         name="code_interpreter",
         arguments=("code",),
-        output="outputs",
+        output=in_field("outputs"),
     ),
     provider_item(
         "file_search_call",
         "file-search",
         name="file_search",
         arguments=("queries",),
-        output="results",
+        output=in_field("results"),
     ),
     provider_item(
         "image_generation_call",
         "image-gen",
         name="image_generation",
         arguments=("prompt", "revised_prompt"),
-        output="result",
-        read_output=_read_generated_image,
-        write_output=_write_generated_image,
+        output=OutputForm(_read_generated_image, _write_generated_image, ("result",)),
     ),
     provider_item(
         "mcp_call",
@@ -132,8 +125,7 @@ SERVER_ITEMS = (
         name="mcp",
         name_field="name",
         as_text=True,
-        read_output=_read_mcp_output,
-        write_output=_write_mcp_output,
+        output=OutputForm(_read_mcp_output, _write_mcp_output),
     ),
     replace(
         provider_item(
@@ -141,9 +133,7 @@ SERVER_ITEMS = (
             "web-search",
             name="web_search",
             arguments="action",
-            output="results",
-            read_output=_read_web_results,
-            write_output=_write_web_results,
+            output=OutputForm(_read_web_results, _write_web_results, ("results",)),
         ),
         read=_read_web_search,
     ),
@@ -152,6 +142,6 @@ SERVER_ITEMS = (
         "mcp-list-tools",
         name="mcp_list_tools",
         arguments=("server_label",),
-        output="tools",
+        output=in_field("tools"),
     ),
 )

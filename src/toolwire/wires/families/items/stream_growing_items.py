@@ -172,7 +172,6 @@ class _CallItem(StreamItem):
 
     @property
     def spec(self) -> Block:
-        """The spec of the item."""
         return self.reader.items.blocks[str(self.type)]
 
     def emit_start(self) -> list[Event]:

@@ -227,7 +227,6 @@ class OpenItems:
         return bool(self._open)
 
     def add(self, item: StreamItem) -> None:
-        """Add an item."""
         index = item.output_index
         if index.__class__ is int:
             self._open[index] = item

@@ -86,7 +86,6 @@ def _read_entry(wire: str, entry: JSON, path: JsonPath, unknown: list[JsonPath])
 def read_tools(
     wire: str, entries: list[JSON], path: JsonPath, unknown: list[JsonPath]
 ) -> list[Tool]:
-    """The tools of a list of definitions."""
     return [
         tool
         for n, entry in enumerate(entries)

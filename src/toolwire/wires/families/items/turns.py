@@ -65,7 +65,6 @@ class CallIndex:
         """Paths of item fields that are part of no part, and that other wires cannot hold."""
 
     def add(self, call: Call) -> None:
-        """Add a call."""
         self._by_id[call.id] = call
         if call.item is not None:
             self._by_item[call.item] = call
@@ -176,7 +175,6 @@ class ItemReader(Struct, frozen=True, eq=False):
         return (part,)
 
     def read_turns(self, items: list[JSON], key: str, index: CallIndex) -> list[Message]:
-        """The items as messages."""
         messages: list[Message] = []
         parts: list[Part] = []
         role: Role | None = None
