@@ -226,8 +226,14 @@ CAPABILITIES = Capabilities(
 only one kind of result has a flag. The writer reports both."""
 
 
-def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON]:
-    """The blocks of a part of a result, or of a message of the user or the system."""
+def write_content(
+    part: Part, context: EncodeContext, place: Place, *, lowered: bool = False
+) -> list[JSON]:
+    """The blocks of a part of a result, or of a message of the user or the system.
+
+    A part that is not `lowered` belongs to a message of this wire, which lowering leaves alone, and
+    may have been added to it.
+    """
     # A block inside a result is edited with the result and does not record the edit itself: it is
     # compared with what its JSON says.
     if (
@@ -240,13 +246,10 @@ def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON
     if isinstance(part, Text):
         report_refusal(part, context)
         return [{"type": "input_text", "text": part.text}] if part.text else []
-    # Lowering leaves messages of this wire alone, but parts may have been added to them.
-    lowered = lower_part(part, CAPABILITIES, place, kind="request", losses=context.losses)
-    if not lowered:
-        return []
-    if isinstance(lowered[0], Media):
-        return [_write_media(lowered[0], context)]
-    return write_content(lowered[0], context, place)
+    if lowered:
+        return [_write_media(part, context)] if isinstance(part, Media) else []
+    parts = lower_part(part, CAPABILITIES, place, kind="request", losses=context.losses)
+    return [block for new in parts for block in write_content(new, context, place, lowered=True)]
 
 
 def write_output(parts: tuple[Part, ...], context: EncodeContext) -> list[JSON]:

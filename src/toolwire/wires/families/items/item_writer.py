@@ -25,6 +25,7 @@ from toolwire.conversation.parts import (
     Role,
     Text,
 )
+from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import lower_part
 from toolwire.wires.engine.specs import Block, keys, patch_block, patch_message, read_id
@@ -100,12 +101,16 @@ class ItemWriter:
         self.content: list[JSON] = []
         """Blocks of the user or system message that is being written."""
         self.role: Role = "user"
+        self.native = False
+        """True if the message that is being written was read from this wire."""
         self.families: dict[str, str] = {}
         """The family that each call was written as, by call id."""
         self.without_call_id: set[str] = set()
         """Calls of this wire that have no call id, so their results cannot name them."""
         self.tools_items: dict[JsonPath, JSON] = {}
         """Items that define tools and are not written yet, by path."""
+        self._result_specs: dict[str, Block] = {}
+        """The specs of results by family; collected on first use."""
         self._results: dict[str, list[Result]] | None = None
         """The results of each call, by call id; collected on first use."""
 
@@ -127,6 +132,7 @@ class ItemWriter:
 
     def _write_message(self, message: Message) -> None:
         native, parts = message.wire == self.context.wire, message.parts
+        self.native = native
         if native and isinstance(message.spec, ToolsItem):
             self._write_tools_items(message.path)
         elif native and isinstance(message.raw, dict):
@@ -230,7 +236,8 @@ class ItemWriter:
                     self.items.append({"type": "reasoning", "id": item_id, "summary": summary})
 
     def _blocks(self, part: Part) -> list[JSON]:
-        return write_content(part, self.context, "system" if self.role == "system" else "user")
+        place: Place = "system" if self.role == "system" else "user"
+        return write_content(part, self.context, place, lowered=not self.native)
 
     def _add_item(self, item: JSON) -> None:
         self._close_message()
@@ -365,13 +372,13 @@ class ItemWriter:
             before = self._spec_of_family(_CLIENT_TOOLS, self.context.notes_about(result))
             if before is not None and _CLIENT_TOOLS[before.name].holds(result.output):
                 family = before.family
-        names = (
-            spec.name
-            for spec in self.blocks.values()
-            if spec.direction == "output" and spec.executor == "client"
-        )
-        found = self._spec_of_family(names, (family or result.family,))
-        return found or self.blocks["function_call_output"]
+        if not self._result_specs:
+            self._result_specs = {
+                spec.family: spec
+                for spec in self.blocks.values()
+                if spec.direction == "output" and spec.executor == "client"
+            }
+        return self._result_specs.get(family or result.family, self._result_specs["function"])
 
 
 def _source_item(part: Part) -> Object | None:
