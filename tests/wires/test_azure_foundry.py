@@ -11,7 +11,7 @@ from wires.test_openai_responses import entries, hold, holds
 
 from toolwire import Call, Result, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
-from toolwire.wires.azure_foundry import OWN, PAIRED
+from toolwire.wires.azure_foundry.blocks import PAIRED_TOOLS, SERVICE_ITEMS
 
 NAME = "azure-foundry"
 __all__ = ["hold"]
@@ -32,7 +32,7 @@ def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, obj
     holds(entry, NAME)
 
 
-@pytest.mark.parametrize("stem", PAIRED)
+@pytest.mark.parametrize("stem", PAIRED_TOOLS)
 def test_both_spellings_are_one_family_and_keep_their_own_spelling(stem: str) -> None:
     for kind in (f"{stem}_call", f"{stem}_preview_call"):
         body = answer(
@@ -45,7 +45,7 @@ def test_both_spellings_are_one_family_and_keep_their_own_spelling(stem: str) ->
         assert pair.call
         assert (pair.call.name, pair.call.family, pair.call.executor, pair.call.item) == (
             stem,
-            PAIRED[stem],
+            PAIRED_TOOLS[stem],
             "provider",
             "i",
         )
@@ -128,5 +128,5 @@ def test_a_body_with_marks_of_its_own_is_told_from_the_wire_it_extends() -> None
     for case in CASES:
         if case.wire == NAME:
             text = str(case.body)
-            marked = "agent_reference" in text or any(f"'{kind}'" in text for kind in OWN)
+            marked = "agent_reference" in text or any(f"'{kind}'" in text for kind in SERVICE_ITEMS)
             assert detect(case.body) == (NAME if marked else "openai-responses")

@@ -17,6 +17,7 @@ from toolwire import (
     Media,
     Message,
     Opaque,
+    Reasoning,
     Result,
     Text,
     catalogue,
@@ -558,6 +559,53 @@ def test_reasoning_of_another_provider_stays_behind_and_is_reported() -> None:
     written = translate(body, "anthropic", NAME)
     assert [item.get("role") for item in items_of(written.body)] == ["user", "assistant"]
     assert "/messages/1/content/0" in {loss.pointer for loss in written.losses}
+
+
+def test_an_image_in_an_assistant_turn_is_named_in_text_and_reported() -> None:
+    image = Media("image", "image/png", "AAAA", name="cat.png")
+    written = encode(Conversation([Message("assistant", [Text("Look:"), image])]), NAME)
+    assert items_of(written.body) == [
+        {"role": "assistant", "content": "Look:"},
+        {"role": "assistant", "content": "[image cat.png image/png]"},
+    ]
+    assert [loss.reason for loss in written.losses] == [
+        "this wire takes no image here; it is named in text"
+    ]
+
+
+def test_parts_added_to_a_message_of_this_wire_are_lowered_like_any_other() -> None:
+    conversation = decode(request(), NAME)
+    user = conversation.messages[0]
+    image = Media("image", "image/png", "AAAA", name="cat.png")
+    audio = Media("audio", "audio/wav", "AAAA")
+    parts = (*user.parts, Reasoning("hm"), image, audio)
+    written = encode(replace(conversation, messages=(replace(user, parts=parts),)), NAME)
+    content = items_of(written.body)[1]["content"]
+    assert isinstance(content, list)
+    assert [block["type"] for block in content if isinstance(block, dict)] == [
+        "input_image",
+        "input_text",
+    ]
+    assert [loss.reason for loss in written.losses] == [
+        "reasoning of another provider is not taken back",
+        "the name of this image is not kept here",
+        "this wire takes no audio here; it is named in text",
+    ]
+
+
+def test_a_file_id_in_a_result_is_kept_between_wires_of_this_shape() -> None:
+    image: JSON = {"type": "input_image", "detail": "high", "file_id": "file_1"}
+    output: JSON = {"type": "function_call_output", "call_id": "c1", "output": [image]}
+    written = translate(request(CALLED, output), NAME, "azure-foundry")
+    assert items_of(written.body)[2]["output"] == [image]
+    chat = translate(request(CALLED, output), NAME, "anthropic")
+    assert "/input/2/output/0" in {loss.pointer for loss in chat.losses}
+
+
+def test_an_answer_holds_no_message_of_the_user() -> None:
+    written = encode(decode(request(), NAME), "azure-foundry", "response")
+    assert body_of(written.body)["output"] == []
+    assert "/input/0" in {loss.pointer for loss in written.losses}
 
 
 def test_a_custom_call_is_custom_again_after_a_wire_without_them() -> None:

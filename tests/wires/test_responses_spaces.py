@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolwire import Choice, Tool, check, cut, decode, encode, repair, translate
 from toolwire.conversation.json import JSON, Object
-from toolwire.wires.families.items.namespaces import alone, inside, parted
+from toolwire.wires.families.items.namespaces import plain_name, qualified_name, split_name
 
 NAME = "openai-responses"
 OVER = [name for name in MODELS if name != NAME]
@@ -276,12 +276,12 @@ NAMES = [
 
 
 def test_every_name_and_every_pair_of_names_is_known_by_a_name_of_its_own() -> None:
-    known = {alone(name): ("", name) for name in NAMES} | {
-        inside(one, two): (one, two) for one in NAMES for two in NAMES
+    known = {plain_name(name): ("", name) for name in NAMES} | {
+        qualified_name(one, two): (one, two) for one in NAMES for two in NAMES
     }
     assert len(known) == len(NAMES) + len(NAMES) ** 2
-    assert {name: parted(name) for name in known} == known
-    assert (alone("get"), inside("crm", "get")) == ("get", "crm::get")
+    assert {name: split_name(name) for name in known} == known
+    assert (plain_name("get"), qualified_name("crm", "get")) == ("get", "crm::get")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""The item shape: what stands inside items. Text, pictures and files of messages and of results.
+"""Blocks inside items: text, images and files of messages and results; and the capabilities.
 
-A block inside a message item remembers the item it stands in: several items make one turn, and each
-must be found again when the turn is written anew. Knows no wire by name.
+A block inside a message item remembers that item: several items make one turn, and each must be
+found again when the turn is written.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Media, Output, Part, Source, Text, describe
+from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport, Place
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import lower_part
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.specs import (
     UNREADABLE,
@@ -26,15 +28,23 @@ from toolwire.wires.engine.specs import (
 )
 
 
-class Inside(Block, frozen=True, eq=False):
-    """The row of a block inside an item, with that item."""
+class ContentBlock(Block, frozen=True, eq=False):
+    """The spec of a block inside an item, with that item."""
 
     item: JSON = None
 
 
-def inside(spec: Block, item: JSON) -> Inside:
-    """A content row, for a block of this very item."""
-    return Inside(spec.name, spec.part, spec.read, spec.write, spec.keys, spec.inner, item=item)
+def content_block(spec: Block, item: JSON) -> ContentBlock:
+    """A spec for a block of this very item."""
+    return ContentBlock(
+        spec.name,
+        part=spec.part,
+        read=spec.read,
+        write=spec.write,
+        keys=spec.keys,
+        inner=spec.inner,
+        item=item,
+    )
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -45,47 +55,53 @@ def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _read_refusal(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["refusal"]), True, source=Source(block, path, spec))
+    return Text(require_string(block["refusal"]), refusal=True, source=Source(block, path, spec))
 
 
 def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
     url, file = text_or_none(block.get("image_url")), text_or_none(block.get("file_id"))
+    source = Source(block, path, spec)
     if url is None:
-        return Media("image", file=require_string(file), source=Source(block, path, spec))
+        return Media("image", file=require_string(file), source=source)
     mime, data = split_data_url(url) or (None, None)
-    return Media(
-        "image", mime, data, None if data is not None else url, source=Source(block, path, spec)
-    )
+    if data is None:
+        return Media("image", mime, url=url, source=source)
+    return Media("image", mime, data=data, source=source)
 
 
 def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
     name, file = text_or_none(block.get("filename")), text_or_none(block.get("file_id"))
-    held, url = text_or_none(block.get("file_data")), text_or_none(block.get("file_url"))
-    if held is not None:
-        mime, data = split_data_url(held) or (None, held)
-        return Media(kind_by(mime), mime, data, name=name, source=Source(block, path, spec))
+    content, url = text_or_none(block.get("file_data")), text_or_none(block.get("file_url"))
+    source = Source(block, path, spec)
+    if content is not None:
+        mime, data = split_data_url(content) or (None, content)
+        return Media(kind_by(mime), mime, data=data, name=name, source=source)
     if url is not None:
-        return Media("file", url=url, name=name, source=Source(block, path, spec))
-    return Media("file", file=require_string(file), name=name, source=Source(block, path, spec))
+        return Media("file", url=url, name=name, source=source)
+    return Media("file", file=require_string(file), name=name, source=source)
 
 
 def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
-    sound = require_object(block["input_audio"])
-    return Media(
-        "audio",
-        f"audio/{require_string(sound['format'])}",
-        require_string(sound["data"]),
-        source=Source(block, path, spec),
-    )
+    audio = require_object(block["input_audio"])
+    mime = f"audio/{require_string(audio['format'])}"
+    data = require_string(audio["data"])
+    return Media("audio", mime, data=data, source=Source(block, path, spec))
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
+def _image_source(media: Media) -> Object:
+    return {"image_url": data_url(media)} if media.file is None else {"file_id": media.file}
+
+
 def _write_image(media: Media, context: EncodeContext) -> JSON:
-    if media.file is not None:
-        return {"type": "input_image", "detail": "auto", "file_id": media.file}
-    return {"type": "input_image", "detail": "auto", "image_url": data_url(media)}
+    return {"type": "input_image", "detail": "auto", **_image_source(media)}
+
+
+def write_screenshot(media: Media, context: EncodeContext) -> JSON:
+    """The image that answers a computer call."""
+    return {"type": "computer_screenshot", **_image_source(media)}
 
 
 def _write_file(media: Media, context: EncodeContext) -> JSON:
@@ -94,129 +110,76 @@ def _write_file(media: Media, context: EncodeContext) -> JSON:
         return {**out, "file_id": media.file}
     if media.url is not None:
         return {**out, "file_url": media.url}
-    # Data need a name, whose ending says what kind of file they are; beside an id or URL a name is
+    # Data need a name, because its extension is the file type; beside an id or URL a name is
     # refused (rig#1429).
     name = media.name or f"file{guess_extension(media.mime or '') or ''}"
     return {**out, "file_data": data_url(media), "filename": name}
 
 
 def _write_audio(media: Media, context: EncodeContext) -> JSON:
-    sound: Object = {"data": media.data, "format": (media.mime or "audio/wav").partition("/")[2]}
-    return {"type": "input_audio", "input_audio": sound}
+    audio: Object = {"data": media.data, "format": (media.mime or "audio/wav").partition("/")[2]}
+    return {"type": "input_audio", "input_audio": audio}
 
 
-def write_media(media: Media, context: EncodeContext) -> JSON:
-    """A medium of another wire: by URL or data. File ids are another provider's, and sounds have no
-    place here."""
-    if media.text is not None:
-        context.report_loss(media, "a text document is sent as text")
-        return {"type": "input_text", "text": media.text}
-    if media.kind == "image" and (media.data is not None or media.url is not None):
-        if media.name is not None:
-            context.report_loss(media, "an image has no name here")
-        return _write_image(media, context)
-    if media.kind == "file" and (
-        media.data is not None or (media.url or "").startswith(("http://", "https://"))
-    ):
-        if media.data is None and media.mime not in (None, mime_of(replace(media, mime=None))):
-            context.report_loss(media, "a file by URL has no MIME type here")
-        if media.data is None and media.name is not None:
-            context.report_loss(media, "a file by URL has no name here")
-        return _write_file(media, context)
-    context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
-    return {"type": "input_text", "text": describe(media)}
+def _text_block(name: str) -> Block:
+    def write(part: Text, context: EncodeContext) -> JSON:
+        return {"type": name, "text": part.text}
+
+    return Block(name, part=Text, read=_read_text, write=write, keys=keys("type", "text"))
 
 
-def write_inside(part: Part, context: EncodeContext, *, told: bool = False) -> JSON:
-    """A part of a result, or of a user's message; None if it says nothing. `told`: what cannot
-    stand here is named in text."""
-    # A block inside a result is edited with the result and does not know of it: what it came as is
-    # read again.
-    if (
-        part.spec in _OURS
-        and part.original is None
-        and isinstance(part.raw, dict)
-        and read_block(part.raw, part.path) == part
-    ):
-        return part.raw
-    if isinstance(part, Text):
-        if part.refusal:
-            context.report_loss(part, "a refusal is sent as plain text")
-        return {"type": "input_text", "text": part.text} if part.text else None
-    if isinstance(part, Media):
-        return write_media(part, context)
-    context.report_loss(part, f"this cannot stand here: {describe(part)[:80]}")
-    return {"type": "input_text", "text": describe(part)} if told and describe(part) else None
-
-
-def _text(kind: str) -> Block:
-    return Block(
-        kind, Text, _read_text, lambda p, _: {"type": kind, "text": p.text}, keys("type", "text")
-    )
-
-
+_IMAGE_KEYS = keys("type", "image_url", "file_id")
+_FILE_KEYS = keys("type", "file_data", "file_url", "file_id", "filename")
 CONTENT = blocks(
-    _text("input_text"),
-    _text("output_text"),
-    _text("text"),
-    _text("summary_text"),
+    _text_block("input_text"),
+    _text_block("output_text"),
+    _text_block("text"),
+    _text_block("summary_text"),
     Block(
         "refusal",
-        Text,
-        _read_refusal,
-        lambda p, _: {"type": "refusal", "refusal": p.text},
-        keys("type", "refusal"),
+        part=Text,
+        read=_read_refusal,
+        write=lambda part, context: {"type": "refusal", "refusal": part.text},
+        keys=keys("type", "refusal"),
     ),
-    Block("input_image", Media, _read_image, _write_image, keys("type", "image_url", "file_id")),
+    Block("input_image", part=Media, read=_read_image, write=_write_image, keys=_IMAGE_KEYS),
     Block(
         "computer_screenshot",
-        Media,
-        _read_image,
-        lambda m, context: screenshot(m),
-        keys("type", "image_url", "file_id"),
+        part=Media,
+        read=_read_image,
+        write=write_screenshot,
+        keys=_IMAGE_KEYS,
     ),
-    Block(
-        "input_file",
-        Media,
-        _read_file,
-        _write_file,
-        keys("type", "file_data", "file_url", "file_id", "filename"),
-    ),
+    Block("input_file", part=Media, read=_read_file, write=_write_file, keys=_FILE_KEYS),
     Block(
         "input_audio",
-        Media,
-        _read_audio,
-        _write_audio,
-        keys("type", "input_audio"),
-        (("input_audio", keys("data", "format")),),
+        part=Media,
+        read=_read_audio,
+        write=_write_audio,
+        keys=keys("type", "input_audio"),
+        inner=(("input_audio", keys("data", "format")),),
     ),
 )
-PLAIN = Block("content", Text, write=lambda part, context: part.text)
+PLAIN_TEXT = Block("content", part=Text, write=lambda part, context: part.text)
 """A content that is one plain string."""
-_LEAST = Block(
-    "input_image", Media, _read_image, _write_image, keys("type", "image_url", "file_id", "detail")
+_DEFAULT_DETAIL_IMAGE = replace(CONTENT["input_image"], keys=_IMAGE_KEYS | {"detail"})
+"""An image with the default `detail`, a field that the type requires."""
+_VERBATIM = frozenset(
+    {CONTENT["input_text"], CONTENT["input_image"], CONTENT["input_file"], _DEFAULT_DETAIL_IMAGE}
 )
-"""An image whose `detail` says nothing: the type demands the field."""
-_OURS = frozenset({CONTENT["input_text"], CONTENT["input_image"], CONTENT["input_file"], _LEAST})
-"""Blocks that may stand in a result or a user's message as they are."""
-
-
-def screenshot(media: Media) -> JSON:
-    """A picture as a computer call is answered with."""
-    if media.file is not None:
-        return {"type": "computer_screenshot", "file_id": media.file}
-    return {"type": "computer_screenshot", "image_url": data_url(media)}
+"""Blocks of a result that another wire of this shape accepts unchanged."""
+_KEPT_MEDIA = _VERBATIM | {CONTENT["computer_screenshot"]}
 
 
 def read_block(block: JSON, path: JsonPath) -> Part:
-    """The part of a block inside an item; what is not understood is kept as it is."""
+    """The part of a block inside an item; an unknown block becomes Opaque."""
     if not isinstance(block, dict):
         return opaque(None, block, path)
     name = block.get("type")
     try:
         spec = CONTENT[require_string(name)]
         if spec.name == "input_image" and block.get("detail") in (None, "auto"):
-            spec = _LEAST
+            spec = _DEFAULT_DETAIL_IMAGE
         assert spec.read is not None
         return spec.read(block, path, spec)
     except UNREADABLE:
@@ -224,12 +187,97 @@ def read_block(block: JSON, path: JsonPath) -> Part:
 
 
 def read_content(content: list[JSON], path: JsonPath) -> tuple[Part, ...]:
-    """The parts of a list of blocks."""
     return tuple([read_block(block, (*path, i)) for i, block in enumerate(content)])
 
 
 def read_output(value: JSON, path: JsonPath) -> Output:
-    """What a result says: text, parts, or any other JSON."""
+    """The output of a result: text, parts, or any other JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return read_content(value, path) if isinstance(value, list) else value
+
+
+# --- what wires of this shape hold ----------------------------------------------------------------
+
+
+def _accepts(media: Media) -> bool:
+    """True for images and for files by data or HTTP URL. File ids of other providers and audio are
+    accepted only in a block that was read from a wire of this shape."""
+    if media.spec in _KEPT_MEDIA:
+        return True
+    if media.data is not None:
+        return media.kind in ("image", "file")
+    if media.url is None:
+        return False
+    return media.kind == "image" or (
+        media.kind == "file" and media.url.startswith(("http://", "https://"))
+    )
+
+
+_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file"})
+_MEDIA = MediaSupport(image=_FORMS, audio=_FORMS, video=_FORMS, file=_FORMS, accepts=_accepts)
+CAPABILITIES = Capabilities(
+    media={"system": _MEDIA, "user": _MEDIA, "result": _MEDIA},
+    media_names=frozenset({"file"}),
+    reasoning_in_history=False,
+    candidates=False,
+)
+"""Refusals and error flags are not declared: an answer holds refusals and a request does not, and
+only one kind of result has a flag. The writer reports both."""
+
+
+def write_content(
+    part: Part, context: EncodeContext, place: Place, *, lowered: bool = False
+) -> list[JSON]:
+    """The blocks of a part of a result, or of a message of the user or the system.
+
+    A part that is not `lowered` belongs to a message of this wire, which lowering leaves alone, and
+    may have been added to it.
+    """
+    # A block inside a result is edited with the result and does not record the edit itself: it is
+    # compared with what its JSON says.
+    if (
+        part.spec in _VERBATIM
+        and part.original is None
+        and isinstance(part.raw, dict)
+        and read_block(part.raw, part.path) == part
+    ):
+        return [part.raw]
+    if isinstance(part, Text):
+        report_refusal(part, context)
+        return [{"type": "input_text", "text": part.text}] if part.text else []
+    if lowered:
+        return [_write_media(part, context)] if isinstance(part, Media) else []
+    parts = lower_part(part, CAPABILITIES, place, kind="request", losses=context.losses)
+    return [block for new in parts for block in write_content(new, context, place, lowered=True)]
+
+
+def write_output(parts: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
+    """The blocks of a result; a part that a result cannot hold is described in text."""
+    out: list[JSON] = []
+    for part in parts:
+        if isinstance(part, Text | Media):
+            out += write_content(part, context, "result")
+            continue
+        description = describe(part)
+        context.report_loss(part, f"a result cannot hold this here: {description[:80]}")
+        if description:
+            out.append({"type": "input_text", "text": description})
+    return out
+
+
+def report_refusal(part: Text, context: EncodeContext) -> None:
+    """Report a refusal in a request, where only answers can hold one."""
+    if part.refusal:
+        context.report_loss(part, "a refusal is sent as plain text")
+
+
+def _write_media(media: Media, context: EncodeContext) -> JSON:
+    if media.kind == "image":
+        return _write_image(media, context)
+    if media.url is not None:
+        if media.mime not in (None, mime_of(replace(media, mime=None))):
+            context.report_loss(media, "a file by URL has no MIME type here")
+        if media.name is not None:
+            context.report_loss(media, "a file by URL has no name here")
+    return _write_file(media, context)

@@ -1,7 +1,6 @@
-"""The item shape: how an item grows in a stream, event by event.
+"""How items grow in a stream: which field of which item each event adds to.
 
-One table says which field of which item an event adds to. An item that was finished is what its
-last event says; one that never was is what its events add up to. Knows no wire by name.
+A finished item is what its last event says; an unfinished one is what its events add up to.
 """
 
 from __future__ import annotations
@@ -18,196 +17,176 @@ from toolwire.wires.engine.stream import copy_json, merge
 
 _TEXT: Object = {"type": "output_text", "text": "", "annotations": []}
 _REFUSAL: Object = {"type": "refusal", "refusal": ""}
-_THOUGHT: Object = {"type": "reasoning_text", "text": ""}
+_REASONING: Object = {"type": "reasoning_text", "text": ""}
 _SUMMARY: Object = {"type": "summary_text", "text": ""}
 
 
-class Grows(Struct, frozen=True, eq=False):
-    """What a kind of event adds to."""
+class Target(Struct, frozen=True, eq=False):
+    """The field of an item that an event is about."""
 
     item: str
-    """The type of item it belongs to, also where nobody opened one."""
+    """The type of the item, for events whose item was never added."""
     path: tuple[str, ...]
-    """Where in the item; `#name` stands for the number that the event has under this name."""
-    whole: str = ""
-    """The field of the closing event that has all of it."""
-    part: JSON = None
-    """What stands in a list before it grows."""
+    """The path in the item; `#name` is the number in the event's field `name`."""
+    new: JSON = None
+    """The initial value of a list entry on the path."""
+    field: str = ""
+    """The field of the event that has the value."""
 
     def path_of(self, event: Chunk) -> JsonPath:
-        """Where in the item this event adds."""
+        """The path in the item for one event."""
         return tuple(
-            [number(event.get(step[1:])) if step[0] == "#" else step for step in self.path]
+            [list_index(event.get(step[1:])) if step[0] == "#" else step for step in self.path]
         )
 
 
-def number(value: JSON) -> int:
-    """A place in a list; what is none is the first."""
+def list_index(value: JSON) -> int:
+    """An index of a list; an invalid one is 0."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
-_GROWTH = {
-    "response.output_text": Grows("message", ("content", "#content_index", "text"), "text", _TEXT),
-    "response.refusal": Grows(
-        "message", ("content", "#content_index", "refusal"), "refusal", _REFUSAL
+_CONTENT = ("content", "#content_index")
+_SUMMARIES = ("summary", "#summary_index")
+_COMMANDS = ("action", "commands", "#command_index")
+_SHELL_OUTPUT = ("output", "#command_index")
+_GROWING = {
+    "output_text": Target("message", (*_CONTENT, "text"), new=_TEXT, field="text"),
+    "refusal": Target("message", (*_CONTENT, "refusal"), new=_REFUSAL, field="refusal"),
+    "reasoning_text": Target("reasoning", (*_CONTENT, "text"), new=_REASONING, field="text"),
+    "reasoning_summary_text": Target(
+        "reasoning", (*_SUMMARIES, "text"), new=_SUMMARY, field="text"
     ),
-    "response.reasoning_text": Grows(
-        "reasoning", ("content", "#content_index", "text"), "text", _THOUGHT
+    "function_call_arguments": Target("function_call", ("arguments",), field="arguments"),
+    "custom_tool_call_input": Target("custom_tool_call", ("input",), field="input"),
+    "mcp_call_arguments": Target("mcp_call", ("arguments",), field="arguments"),
+    "code_interpreter_call_code": Target("code_interpreter_call", ("code",), field="code"),
+    "apply_patch_call_operation_diff": Target(
+        "apply_patch_call", ("operation", "diff"), field="diff"
     ),
-    "response.reasoning_summary_text": Grows(
-        "reasoning", ("summary", "#summary_index", "text"), "text", _SUMMARY
-    ),
-    "response.function_call_arguments": Grows("function_call", ("arguments",), "arguments"),
-    "response.custom_tool_call_input": Grows("custom_tool_call", ("input",), "input"),
-    "response.mcp_call_arguments": Grows("mcp_call", ("arguments",), "arguments"),
-    "response.code_interpreter_call_code": Grows("code_interpreter_call", ("code",), "code"),
-    "response.apply_patch_call_operation_diff": Grows(
-        "apply_patch_call", ("operation", "diff"), "diff"
-    ),
-    "response.shell_call_command": Grows(
-        "shell_call", ("action", "commands", "#command_index"), "command", ""
-    ),
-    "response.shell_call_output_content": Grows(
-        "shell_call_output", ("output", "#command_index"), "", {}
-    ),
+    "shell_call_command": Target("shell_call", _COMMANDS, new="", field="command"),
+    "shell_call_output_content": Target("shell_call_output", _SHELL_OUTPUT, new={}),
 }
-DELTAS: dict[str, Grows] = {f"{name}.delta": grows for name, grows in _GROWTH.items()}
+DELTAS = {f"response.{name}.delta": target for name, target in _GROWING.items()}
 """Events with a piece of a field, under `delta`."""
-DONES: dict[str, Grows] = {f"{name}.done": grows for name, grows in _GROWTH.items()}
-"""Events with all of a field."""
-SETS: dict[str, tuple[str, Grows]] = {
-    "response.content_part.added": (
-        "part",
-        Grows("message", ("content", "#content_index"), part=_TEXT),
+DONES = {f"response.{name}.done": target for name, target in _GROWING.items()}
+"""Events with the complete value of a field."""
+_PART = Target("message", _CONTENT, new=_TEXT, field="part")
+_SUMMARY_PART = Target("reasoning", _SUMMARIES, new=_SUMMARY, field="part")
+SETS = {
+    "response.content_part.added": _PART,
+    "response.content_part.done": _PART,
+    "response.reasoning_summary_part.added": _SUMMARY_PART,
+    "response.reasoning_summary_part.done": _SUMMARY_PART,
+    "response.output_text.annotation.added": Target(
+        "message", (*_CONTENT, "annotations", "#annotation_index"), new=_TEXT, field="annotation"
     ),
-    "response.content_part.done": (
-        "part",
-        Grows("message", ("content", "#content_index"), part=_TEXT),
-    ),
-    "response.reasoning_summary_part.added": (
-        "part",
-        Grows("reasoning", ("summary", "#summary_index"), part=_SUMMARY),
-    ),
-    "response.reasoning_summary_part.done": (
-        "part",
-        Grows("reasoning", ("summary", "#summary_index"), part=_SUMMARY),
-    ),
-    "response.output_text.annotation.added": (
-        "annotation",
-        Grows(
-            "message", ("content", "#content_index", "annotations", "#annotation_index"), part=_TEXT
-        ),
-    ),
-    "response.shell_call_command.added": (
-        "command",
-        Grows("shell_call", ("action", "commands", "#command_index"), part=""),
-    ),
-    "response.image_generation_call.partial_image": (
-        "partial_image_b64",
-        Grows("image_generation_call", ("partial_image_b64",)),
+    "response.shell_call_command.added": Target("shell_call", _COMMANDS, new="", field="command"),
+    "response.image_generation_call.partial_image": Target(
+        "image_generation_call", ("partial_image_b64",), field="partial_image_b64"
     ),
 }
-"""Events that put something into an item at once: the field they have it in."""
+"""Events that set a value at once."""
+_REPLACES_DELTAS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 
-class Growing:
-    """An item under way."""
+class ItemAccumulator:
+    """Assembles an item from its events."""
 
     __slots__ = ("_pieces", "block")
 
     def __init__(self, block: Object) -> None:
         self.block = block
-        self._pieces: dict[JsonPath, tuple[Grows, list[JSON]]] = {}
+        self._pieces: dict[JsonPath, tuple[Target, list[JSON]]] = {}
 
     @property
     def type(self) -> JSON:
-        """What kind of item it is."""
         return self.block.get("type")
 
     @property
     def id(self) -> str:
-        """The id of the item, or nothing."""
+        """The id of the item, or an empty string."""
         return read_id(self.block.get("id"))[0]
 
     def is_item(self, block: Mapping[str, JSON]) -> bool:
-        """Whether a block may be this very item: it has its type, and its own id or no other call
-        id."""
+        """True if a block may be this item: it has the same type, and the same id or no different
+        call id."""
+        if self.type != block.get("type"):
+            return False
         if self.id and self.id == read_id(block.get("id"))[0]:
-            return self.type == block.get("type")
-        ours, theirs = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
-        return self.type == block.get("type") and (not ours or not theirs or ours == theirs)
+            return True
+        call_id, other = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
+        return not call_id or not other or call_id == other
 
-    def grow(self, event: Chunk, grows: Grows) -> None:
-        """Add a piece."""
-        path = grows.path_of(event)
-        self._pieces.setdefault(path, (grows, []))[1].append(event.get("delta"))
-        odds = event.get("logprobs")
-        if isinstance(odds, list) and odds:
-            self._pieces.setdefault((*path[:-1], "logprobs"), (grows, []))[1].append(odds)
+    def store_delta(self, event: Chunk, target: Target) -> None:
+        """Add a piece of a field."""
+        path = target.path_of(event)
+        self._pieces.setdefault(path, (target, []))[1].append(event.get("delta"))
+        logprobs = event.get("logprobs")
+        if isinstance(logprobs, list) and logprobs:
+            self._pieces.setdefault((*path[:-1], "logprobs"), (target, []))[1].append(logprobs)
 
-    def settle(self, event: Chunk, grows: Grows) -> None:
-        """Take what a closing event says instead of the pieces."""
-        said = event.get(grows.whole)
-        if said is not None:
-            self._pieces[grows.path_of(event)] = (grows, [said])
+    def store_complete(self, event: Chunk, target: Target) -> None:
+        """Replace the pieces of a field with its complete value."""
+        value = event.get(target.field)
+        if value is not None:
+            self._pieces[target.path_of(event)] = (target, [value])
 
-    def put(self, event: Chunk, field: str, grows: Grows) -> None:
-        """Put something in at once: a part that is done takes the place of its pieces."""
-        value = event.get(field)
+    def store_value(self, event: Chunk, target: Target) -> None:
+        """Set a value; a finished part replaces its pieces."""
+        value = event.get(target.field)
         if value is None:
             return
-        path = grows.path_of(event)
-        if event.get("type") in _CLOSING:
+        path = target.path_of(event)
+        if event.get("type") in _REPLACES_DELTAS:
             self._pieces = {
-                key: held for key, held in self._pieces.items() if key[: len(path)] != path
+                key: pieces for key, pieces in self._pieces.items() if key[: len(path)] != path
             }
-        _place(self.block, path, copy_json(value), grows.part)
+        _put(self.block, path, copy_json(value), target.new)
 
-    def finish(self, block: Object) -> None:
-        """Take the finished item. What it leaves empty is still what came of it."""
+    def store_final(self, block: Object) -> None:
+        """Take the finished item. Pieces of fields that it leaves empty still count."""
         self.block = block
-        self._pieces = {path: held for path, held in self._pieces.items() if not get(block, path)}
-
-    def shrink(self) -> None:
-        """Forget all but what tells it from other items."""
-        self.block = {
-            key: self.block[key] for key in ("type", "id", "call_id") if key in self.block
+        self._pieces = {
+            path: pieces for path, pieces in self._pieces.items() if not get(block, path)
         }
+
+    def keep_ids_only(self) -> None:
+        """Forget everything but what distinguishes the item from others."""
+        known = ("type", "id", "call_id")
+        self.block = {key: self.block[key] for key in known if key in self.block}
         self._pieces = {}
 
-    def assembled(self) -> Object:
-        """The item as far as it came."""
-        for path, (grows, pieces) in self._pieces.items():
-            words = [piece for piece in pieces if isinstance(piece, str)]
-            value: JSON = (
-                "".join(words) if len(words) == len(pieces) else reduce(merge, pieces, None)
-            )
-            _place(self.block, path, value, grows.part)
+    def assemble(self) -> Object:
+        """The item as far as it was received."""
+        for path, (target, pieces) in self._pieces.items():
+            texts = [piece for piece in pieces if isinstance(piece, str)]
+            if len(texts) == len(pieces):
+                value: JSON = "".join(texts)
+            else:
+                value = reduce(merge, pieces, None)
+            _put(self.block, path, value, target.new)
         self._pieces = {}
         return self.block
 
 
-_CLOSING = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
-
-
-def _place(block: Object, path: JsonPath, value: JSON, part: JSON) -> None:
-    """Put a value at a place of a block, which is made as far as it is not there. A number past the
-    end means the next."""
-    held: JSON = block
-    for step, after in zip(path, (*path[1:], None), strict=True):
-        inside: JSON = None
-        if isinstance(held, dict):
-            inside = held.get(str(step))
-        elif isinstance(held, list) and number(step) < len(held):
-            inside = held[number(step)]
-        elif after is not None:
-            inside = copy_json(part)
-        if after is None:
-            inside = value
-        elif not isinstance(inside, list if isinstance(after, int) else dict):
-            inside = [] if isinstance(after, int) else {}
-        if isinstance(held, dict):
-            held[str(step)] = inside
-        elif isinstance(held, list):
-            held[number(step) : number(step) + 1] = [inside]
-        held = inside
+def _put(block: Object, path: JsonPath, value: JSON, new: JSON) -> None:
+    """Put a value at a path of a block, and make what is missing on the way. An index past the end
+    of a list means the next entry."""
+    container: JSON = block
+    for step, following in zip(path, (*path[1:], None), strict=True):
+        inner: JSON = None
+        if isinstance(container, dict):
+            inner = container.get(str(step))
+        elif isinstance(container, list) and list_index(step) < len(container):
+            inner = container[list_index(step)]
+        elif following is not None:
+            inner = copy_json(new)
+        if following is None:
+            inner = value
+        elif not isinstance(inner, list if isinstance(following, int) else dict):
+            inner = [] if isinstance(following, int) else {}
+        if isinstance(container, dict):
+            container[str(step)] = inner
+        elif isinstance(container, list):
+            container[list_index(step) : list_index(step) + 1] = [inner]
+        container = inner

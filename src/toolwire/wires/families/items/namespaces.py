@@ -1,53 +1,58 @@
-"""The item shape: the names of tools, of which one inside a namespace has two.
+"""Tool names inside namespaces.
 
-Here it stands in two fields; everywhere else it goes under one name, the two with a joint between.
-No two tools get one name that way: a name that holds the joint by itself begins with one more, and
-what is in a namespace's name that could be taken for a joint is written as URLs do it. So whatever
-has a joint on its way out is told apart again without knowing where it came from; names that were
-never read here have none, because no server of this shape takes them and they were fitted. Knows no
-wire by name.
+Wires of this shape keep namespace and name in two fields. Everywhere else a tool has one qualified
+name: the namespace, a separator, the name. Two tools never get the same qualified name: a plain
+name that contains the separator gets a leading one, and `%` and `:` in a namespace are
+percent-encoded. So a qualified name can be split without knowing where it was read. Names of other
+wires do not contain the separator: no server of this shape accepts it, so fitting removes it.
 """
 
 from __future__ import annotations
 
 from toolwire.conversation.ids import NAMESPACE_SEPARATOR
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import Object
 from toolwire.wires.engine.specs import read_name
 
 
-def alone(name: str) -> str:
-    """What a tool outside of all namespaces is known by: its name."""
+def plain_name(name: str) -> str:
+    """The qualified name of a tool outside of all namespaces."""
     return f"{NAMESPACE_SEPARATOR}{name}" if NAMESPACE_SEPARATOR in name else name
 
 
-def inside(space: str, name: str) -> str:
-    """What a tool inside a namespace is known by."""
-    return f"{space.replace('%', '%25').replace(':', '%3A')}{NAMESPACE_SEPARATOR}{name}"
+def qualified_name(namespace: str, name: str) -> str:
+    """The qualified name of a tool inside a namespace."""
+    return f"{namespace.replace('%', '%25').replace(':', '%3A')}{NAMESPACE_SEPARATOR}{name}"
 
 
-def parted(known: str) -> tuple[str, str]:
+def split_name(qualified: str) -> tuple[str, str]:
     """The namespace, empty if there is none, and the name in it."""
-    if NAMESPACE_SEPARATOR not in known:
-        return "", known
-    space, _, name = known.partition(NAMESPACE_SEPARATOR)
-    if not space and NAMESPACE_SEPARATOR in name:
+    if NAMESPACE_SEPARATOR not in qualified:
+        return "", qualified
+    namespace, _, name = qualified.partition(NAMESPACE_SEPARATOR)
+    if not namespace and NAMESPACE_SEPARATOR in name:
         return "", name
-    return (space.replace("%3A", ":").replace("%25", "%"), name) if space and name else ("", known)
+    if not namespace or not name:
+        return "", qualified
+    return namespace.replace("%3A", ":").replace("%25", "%"), name
 
 
-def naming(known: str) -> Object:
+def name_fields(qualified: str) -> Object:
     """The fields that name a tool."""
-    space, name = parted(known)
-    return {"name": name, "namespace": space} if space else {"name": name}
+    namespace, name = split_name(qualified)
+    return {"name": name, "namespace": namespace} if namespace else {"name": name}
 
 
-def called(block: Object, field: str = "name") -> str:
-    """What the tool that a block names is known by."""
-    name, space = read_name(block.get(field)), block.get("namespace")
-    return inside(space, name) if name and space and isinstance(space, str) else alone(name)
+def read_qualified_name(block: Object) -> str:
+    """The qualified name of the tool that a block names."""
+    name, namespace = read_name(block.get("name")), block.get("namespace")
+    if name and namespace and isinstance(namespace, str):
+        return qualified_name(namespace, name)
+    return plain_name(name)
 
 
-def lost(block: Object) -> bool:
-    """Whether a block says a namespace that is part of no name."""
-    space: JSON = block.get("namespace")
-    return space not in (None, "") and not (isinstance(space, str) and read_name(block.get("name")))
+def has_unused_namespace(block: Object) -> bool:
+    """True if a block has a namespace that is not part of its tool's qualified name."""
+    namespace = block.get("namespace")
+    if namespace in (None, ""):
+        return False
+    return not (isinstance(namespace, str) and read_name(block.get("name")))

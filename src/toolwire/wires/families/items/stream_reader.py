@@ -1,12 +1,12 @@
-"""The item shape in a stream: reading its events.
+"""Reading a stream of items.
 
-An item is opened, grows and is finished under its place in the output; several may be open at once.
-What the finished item says counts, and after it what the finished response says; neither adds to
-the pieces. Pieces name their item by its id or place and never by the id of a call, which stands in
-the item only. `sequence_number` is not relied on: some servers always send the same.
+An item is added, grows and is done under its index in the output; several may be open at once. The
+finished item is authoritative, and after it the finished response; neither repeats the deltas.
+Deltas name their item by its id or index, never by a call id, which only the item has.
+`sequence_number` is not used: some servers always send the same.
 
-Parts are told in the order of their items: what comes after an item that can only be told whole
-waits until that is finished. Knows no wire by name.
+Parts are emitted in the order of their items: what follows an item that can only be emitted whole
+is deferred until that is finished.
 """
 
 from __future__ import annotations
@@ -27,378 +27,344 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import keys, read_id, text_or_none
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, named_sse
-from toolwire.wires.families.items.bodies import ROLES, Items
-from toolwire.wires.families.items.deltas import DELTAS, DONES, SETS, Grows, number
-from toolwire.wires.families.items.settings import ECHO, RESPONSE, read_stop
-from toolwire.wires.families.items.stream_items import KINDS, Early, Item, Teller
-from toolwire.wires.families.items.stream_writer import Writer
+from toolwire.wires.families.items.bodies import ItemBodies
+from toolwire.wires.families.items.deltas import DELTAS, DONES, SETS, Target, list_index
+from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
+from toolwire.wires.families.items.stream_growing_items import GROWING_ITEMS
+from toolwire.wires.families.items.stream_items import (
+    UNKNOWN_FIELD,
+    ImmediateItem,
+    ItemStreamBase,
+    OpenItems,
+    StreamItem,
+)
+from toolwire.wires.families.items.stream_writer import ItemStreamWriter
+from toolwire.wires.families.items.turns import ROLES
 
-_KNOWN = ECHO | keys("object", "output", "status", "incomplete_details", "error")
+_RESPONSE_FIELDS = RESPONSE_FIELDS | keys("error")
 
 
-class _Reader(Teller):
-    def __init__(self, items: Items, early: frozenset[str], *, keep: bool = False) -> None:
+class ItemStreamReader(ItemStreamBase):
+    """Reads the events of a wire of this shape."""
+
+    def __init__(self, items: ItemBodies, immediate: frozenset[str], *, keep: bool = False) -> None:
         super().__init__(items, keep=keep)
-        self.kinds: dict[str, type[Item]] = {**KINDS, **dict.fromkeys(early, Early)}
+        self.item_types = {**GROWING_ITEMS, **dict.fromkeys(immediate, ImmediateItem)}
         self.response: Object = {}
-        self.begun = False
+        self.started = False
         self.over = False
         self.error: JSON = None
-        self.came: list[Item] = []
-        """Every item; of one that is over only its ids, unless the body is wanted."""
-        self.line: list[Item] = []
-        """Items that are not told to their end, in order."""
-        self.open: dict[JSON, Item] = {}
-        """Items that are not finished, by their place and by their id."""
-        self.past: set[str | int] = set()
-        """Places and ids of items that are finished."""
-        self.final: list[Object] | None = None
-        """The output of the finished response, if it has one."""
-        self.path: dict[int, int] = {}
-        """Where in it each item stands."""
+        self.received: list[StreamItem] = []
+        """Every item; unless the body is kept, only the ids of those that were emitted."""
+        self.pending: list[StreamItem] = []
+        """Items that are not emitted to their end, in order."""
+        self.open = OpenItems()
+        self.final_output: list[Object] = []
+        """The output of the finished response."""
 
     def read(self, event: Chunk) -> list[Event]:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Unsupported((self.count,), "an event without a type")]
-        grows = DELTAS.get(kind)
-        if grows is not None:
-            return self._grew(event, grows)
-        move = _MOVES.get(kind)
-        if move is not None:
-            return move(self, event)
-        return self._step(event, kind)
+        target = DELTAS.get(kind)
+        if target is not None:
+            return self._read_delta(event, target)
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            return handler(self, event)
+        return self._read_status(event, kind)
 
-    # --- items ---
+    # --- events of items ---
 
-    def _grew(self, event: Chunk, grows: Grows) -> list[Event]:
-        item = self._found(event)
+    def _read_delta(self, event: Chunk, target: Target) -> list[Event]:
+        item = self.open.find(event)
         out: list[Event] = []
         if item is None:
-            if self._is_past(event):
+            if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event of an item that is over")]
-            item, out = self._opened(event, _implied(event, grows))
-        elif item.type != grows.item and str(item.type) in self.kinds:
-            return [Unsupported((self.count,), "a piece of another kind of item")]
+            item, out = self._open_item(event, _implied_item(event, target))
+        elif item.type != target.item and str(item.type) in self.item_types:
+            return [Unsupported((self.count,), "a delta of another type of item")]
         if self.keep or not item.live:
-            item.grow(event, grows)
-        if item.waiting is None:
-            return out + item.grew(event, grows)
-        item.waiting.append((self.count, partial(item.grew, event, grows)))
+            item.store_delta(event, target)
+        if item.deferred is None:
+            return out + item.emit_delta(event, target)
+        item.deferred.append((self.count, partial(item.emit_delta, event, target)))
         return out
 
-    def _found(self, event: Chunk) -> Item | None:
-        """The item of an event: by its id, else by its place. Some servers give an item another id
-        in every event."""
-        name, index = event.get("item_id"), event.get("output_index")
-        item = self.open.get(name) if name.__class__ is str and name else None
-        return item if item is not None or index.__class__ is not int else self.open.get(index)
+    def _read_complete(self, event: Chunk) -> list[Event]:
+        """All of a field."""
+        item, target = self.open.find(event), DONES[str(event["type"])]
+        if item is None:
+            return []
+        if self.keep or not item.live:
+            item.store_complete(event, target)
+        return self._emit_or_defer(item, partial(item.emit_complete, event, target))
 
-    def _is_past(self, event: Chunk) -> bool:
-        return any(
-            key in self.past
-            for key in (event.get("item_id"), event.get("output_index"))
-            if isinstance(key, str | int)
-        )
+    def _read_value(self, event: Chunk) -> list[Event]:
+        """A value that is set at once."""
+        item, target = self.open.find(event), SETS[str(event["type"])]
+        if item is None:
+            if self.open.is_closed(event):
+                return [Unsupported((self.count,), "an event of an item that is over")]
+            item, _ = self._open_item(event, _implied_item(event, target))
+        if self.keep or not item.live:
+            item.store_value(event, target)
+        return self._emit_or_defer(item, partial(item.emit_value, event))
 
-    def _added(self, event: Chunk) -> list[Event]:
+    def _read_status(self, event: Chunk, kind: str) -> list[Event]:
+        """The progress of an item, or an unknown event."""
+        item = self.open.find(event)
+        prefix, _, status = kind.rpartition(".")
+        if item is None or prefix != f"response.{item.type}":
+            return [Unsupported((self.count,), f"an unknown event: {kind}")]
+        if self.keep or not item.live:
+            item.block["status"] = status
+        return []
+
+    def _read_added(self, event: Chunk) -> list[Event]:
         block = event.get("item")
         if not isinstance(block, dict):
             return [Unsupported((self.count,), "an event without its item")]
-        item = self._same(block, event)
+        item = self.open.find_same(block, event)
         if item is not None and item.id == read_id(block.get("id"))[0]:
-            return []  # opened twice
-        _, out = self._opened(event, copy_json(block))  # type: ignore[arg-type]
-        return out
+            return []  # added twice
+        return self._open_item(event, _copy(block))[1]
 
-    def _opened(self, event: Chunk, block: Object) -> tuple[Item, list[Event]]:
+    def _read_done(self, event: Chunk) -> list[Event]:
+        block = event.get("item")
+        if not isinstance(block, dict):
+            item = self.open.find(event)
+            if item is None:
+                return [Unsupported((self.count,), "an event without its item")]
+            return self._end_item(item, None)
+        item = self.open.find_same(block, event)
+        out: list[Event] = []
+        if item is None:
+            if self.open.is_closed({"item_id": read_id(block.get("id"))[0]}):
+                return []  # done twice
+            item, out = self._open_item(event, _copy(block))
+        return out + self._end_item(item, block)
+
+    # --- opening, ending and deferring items ---
+
+    def _open_item(self, event: Chunk, block: Object) -> tuple[StreamItem, list[Event]]:
         kind, index = block.get("type"), event.get("output_index")
-        made = self.kinds.get(kind) if isinstance(kind, str) else None
+        made = self.item_types.get(kind) if isinstance(kind, str) else None
         if kind == "message" and (
             str(block.get("role")) not in ROLES or not isinstance(block.get("content", []), list)
         ):
             made = None
-        item = (made or Item)(self, index, block)
-        if any(not one.live for one in self.line):
-            item.waiting = [(self.count, item.opened)]
-        self.came.append(item)
-        self.line.append(item)
-        if index.__class__ is int:
-            self.open[index] = item
-        if item.id:
-            self.open[item.id] = item
-        if index.__class__ is not int and not item.id:
-            self.open[None] = item
-        return item, [] if item.waiting is not None else item.opened()
+        item = (made or StreamItem)(self, index, block)
+        if any(not other.live for other in self.pending):
+            item.deferred = []
+        self.received.append(item)
+        self.pending.append(item)
+        self.open.add(item)
+        return item, self._emit_or_defer(item, item.emit_start)
 
-    def _same(self, block: Object, event: Chunk) -> Item | None:
-        """The open item that a block is."""
-        for key in (read_id(block.get("id"))[0], event.get("output_index")):
-            item = (
-                self.open.get(key)
-                if key.__class__ is int or (key.__class__ is str and key)
-                else None
-            )
-            if item is not None and item.is_item(block):
-                return item
-        only = self.open.get(None)
-        return only if only is not None and only.is_item(block) else None
+    def _emit_or_defer(self, item: StreamItem, emit: Callable[[], list[Event]]) -> list[Event]:
+        if item.deferred is None:
+            return emit()
+        item.deferred.append((self.count, emit))
+        return []
 
-    def _done(self, event: Chunk) -> list[Event]:
-        block = event.get("item")
-        if not isinstance(block, dict):
-            item = self._found(event)
-            return (
-                [Unsupported((self.count,), "an event without its item")]
-                if item is None
-                else self._finished(item, None)
-            )
-        item = self._same(block, event)
-        out: list[Event] = []
-        if item is None:
-            if read_id(block.get("id"))[0] in self.past:
-                return []  # finished twice
-            item, out = self._opened({**event, "item": block}, copy_json(block))  # type: ignore[arg-type]
-        return out + self._finished(item, block)
-
-    def _finished(self, item: Item, block: Object | None, *, cut: bool = False) -> list[Event]:
+    def _end_item(
+        self, item: StreamItem, block: Object | None, *, cut: bool = False
+    ) -> list[Event]:
         if block is not None:
-            item.finish(copy_json(block))  # type: ignore[arg-type]
+            item.store_final(_copy(block))
             item.final = True
         item.cut, item.ended = cut, True
-        for key in [key for key, one in self.open.items() if one is item]:
-            del self.open[key]
-            if isinstance(key, str | int):
-                self.past.add(key)
-        if item.id:
-            self.past.add(item.id)
-        if item.waiting is not None:
-            item.waiting.append((self.count, partial(self._told, item)))
-            return []
-        return self._told(item) + self._released()
+        self.open.close(item)
+        if item.deferred is not None:
+            return self._emit_or_defer(item, partial(self._emit_end, item))
+        return self._emit_end(item) + self._emit_deferred()
 
-    def _told(self, item: Item) -> list[Event]:
-        """The end of an item."""
-        out = item.closed()
-        item.over = True
+    def _emit_end(self, item: StreamItem) -> list[Event]:
+        out = item.emit_end()
+        item.emitted = True
         if not self.keep:
-            item.shrink()
-        out += self.left
-        self.left = []
+            item.keep_ids_only()
+        out += self.trailing
+        self.trailing = []
         return out
 
-    def _released(self) -> list[Event]:
-        """What waited and need not any longer."""
+    def _emit_deferred(self) -> list[Event]:
+        """Emit what need not wait any longer."""
         out: list[Event] = []
-        for item in self.line:
-            waiting, item.waiting = item.waiting, None
-            if waiting is not None:
-                now = self.count
-                for self.count, tell in waiting:
-                    out += tell()
-                self.count = now
-            if not item.over and not item.live:
+        current = self.count
+        for item in self.pending:
+            deferred, item.deferred = item.deferred, None
+            for self.count, emit in deferred or ():  # paths name the event that was deferred
+                out += emit()
+            self.count = current
+            if not item.emitted and not item.live:
                 break
-        self.line = [item for item in self.line if not item.over]
+        self.pending = [item for item in self.pending if not item.emitted]
         return out
 
-    def _settled(self, event: Chunk) -> list[Event]:
-        item, grows = self._found(event), DONES[str(event["type"])]
-        if item is None:
-            return []
-        if self.keep or not item.live:
-            item.settle(event, grows)
-        if item.waiting is None:
-            return item.settled(event, grows)
-        item.waiting.append((self.count, partial(item.settled, event, grows)))
-        return []
+    # --- events of the response ---
 
-    def _set(self, event: Chunk) -> list[Event]:
-        item = self._found(event)
-        field, grows = SETS[str(event["type"])]
-        if item is None:
-            if self._is_past(event):
-                return [Unsupported((self.count,), "an event of an item that is over")]
-            item, _ = self._opened(event, _implied(event, grows))
-        if self.keep or not item.live:
-            item.put(event, field, grows)
-        if item.waiting is None:
-            return item.set(event)
-        item.waiting.append((self.count, partial(item.set, event)))
-        return []
-
-    def _step(self, event: Chunk, kind: str) -> list[Event]:
-        """An event that says how far an item is, or one that nobody knows."""
-        item = self._found(event)
-        if item is not None and kind.rpartition(".")[0] == f"response.{item.type}":
-            if self.keep or not item.live:
-                item.block["status"] = kind.rpartition(".")[2]
-            return []
-        return [Unsupported((self.count,), f"an unknown event: {kind}")]
-
-    # --- the response ---
-
-    def _began(self, event: Chunk) -> list[Event]:
+    def _read_start(self, event: Chunk) -> list[Event]:
         response = event.get("response")
         if not isinstance(response, dict):
             return []
         self.response = {**self.response, **response}
-        return self._begin()
+        return self._start()
 
-    def _begin(self) -> list[Event]:
-        if self.begun:
+    def _start(self) -> list[Event]:
+        if self.started:
             return []
-        self.begun = True
+        self.started = True
         self.seed = text_or_none(self.response.get("id")) or ""
-        settings = read_settings(RESPONSE, self.response, _KNOWN).values
+        settings = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS).values
         return [MessageStart({key: value for key, value in settings.items() if key != "usage"})]
 
-    def _ended(self, event: Chunk) -> list[Event]:
+    def _read_end(self, event: Chunk) -> list[Event]:
         if self.over:
             return []  # ended twice
-        given = event.get("response")
-        response: Object = given if isinstance(given, dict) else {}
+        kind, value = str(event.get("type")), event.get("response")
+        response: Object = value if isinstance(value, dict) else {}
         output = response.get("output")
-        self.response = response if isinstance(output, list) else {**self.response, **response}
-        out = self._begin()
+        if isinstance(output, list):
+            self.response = response
+            self.final_output = [item for item in output if isinstance(item, dict)]
+        else:
+            self.response = {**self.response, **response}
+        out = self._start()
         self.over = True
-        self.final = (
-            [item for item in output if isinstance(item, dict)]
-            if isinstance(output, list)
-            else None
-        )
-        out += self._compared(self.final or [], event)
-        settings = read_settings(RESPONSE, self.response, _KNOWN)
+        out += self._end_open_items(cut=kind != "response.completed")
+        settings = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS)
         out += [
-            Unsupported((self.count, "response", *path), "no such field on this wire")
-            for path in settings.unknown
+            Unsupported((self.count, "response", *path), UNKNOWN_FIELD) for path in settings.unknown
         ]
         out.append(Metadata(settings.values))
-        failed, error = event.get("type") == "response.failed", self.response.get("error")
         if self.error is not None:
             return out
-        if failed or error is not None:
+        error = self.response.get("error")
+        if kind == "response.failed" or error is not None:
             self.error = error
-            return [*out, _fault(error)]
-        status: Object = {"status": _STATUS.get(str(event.get("type"))), **self.response}
-        return [*out, Finish(read_stop(status, called=False))]
+            return [*out, _stream_error(error)]
+        status: Object = {"status": _STATUS.get(kind), **self.response}
+        return [*out, Finish(read_finish_reason(status, has_calls=False))]
 
-    def _compared(self, final: list[Object], event: Chunk) -> list[Event]:
-        """What the finished response has beyond what came, and the end of what is still open."""
-        blocks = dict(enumerate(final))
-        names = {key: n for n, block in reversed(blocks.items()) for key in _names(block)}
-        taken: set[int] = set()
-        for places in (
-            lambda item: [names.get(key) for key in _names(item.block)],
-            lambda item: [item.index],
-        ):
-            for item in self.came:
-                for n in places(item) if id(item) not in self.path else ():
-                    if (
-                        isinstance(n, int)
-                        and n in blocks
-                        and n not in taken
-                        and item.is_item(blocks[n])
-                    ):
-                        self.path[id(item)] = n
-                        taken.add(n)
-                        break
+    def _end_open_items(self, *, cut: bool) -> list[Event]:
+        """End what is still open, and emit the items that only the finished response has."""
+        final = self.final_output
+        matched = self._match_final_items()
         out: list[Event] = []
-        cut = event.get("type") != "response.completed"
-        for item in [item for item in self.came if not item.ended]:
-            place = self.path.get(id(item))
-            block = blocks.get(place) if place is not None else None
-            out += self._finished(item, block, cut=cut and block is None)
-        for n, block in blocks.items():
-            if n not in taken:
-                item, opened = self._opened({"type": "", "item": block}, copy_json(block))  # type: ignore[arg-type]
-                self.path[id(item)] = n
-                out += [*opened, *self._finished(item, block)]
+        for item in [item for item in self.received if not item.ended]:
+            block = None if item.final_index is None else final[item.final_index]
+            out += self._end_item(item, block, cut=cut and block is None)
+        for n, block in enumerate(final):
+            if n not in matched:
+                item, started = self._open_item({"type": ""}, _copy(block))
+                item.final_index = n
+                out += [*started, *self._end_item(item, block)]
         return out
 
-    def _failed(self, event: Chunk) -> list[Event]:
-        given = event.get("error")
-        flat: Object = {
-            key: value
-            for key, value in event.items()
-            if key not in ("type", "sequence_number", "error")
-        }
-        self.error = (
-            given
-            if isinstance(given, dict)
-            else {"message": given, **flat}
-            if isinstance(given, str)
-            else flat
-        )
-        return [*self._rest(), _fault(self.error)]
+    def _match_final_items(self) -> set[int]:
+        """Find each received item in the finished response, by its ids and then by its index."""
+        final = self.final_output
+        by_id = {key: n for n, block in reversed(list(enumerate(final))) for key in _ids(block)}
+        matched: set[int] = set()
+        for use_ids in (True, False):
+            for item in self.received:
+                if item.final_index is not None:
+                    continue
+                if use_ids:
+                    indexes: list[JSON] = [by_id.get(key) for key in _ids(item.block)]
+                else:
+                    indexes = [item.output_index]
+                for n in indexes:
+                    if not isinstance(n, int) or not 0 <= n < len(final) or n in matched:
+                        continue
+                    if item.is_item(final[n]):
+                        item.final_index = n
+                        matched.add(n)
+                        break
+        return matched
 
-    def _rest(self) -> list[Event]:
+    def _read_error(self, event: Chunk) -> list[Event]:
+        value = event.get("error")
+        if isinstance(value, dict):
+            self.error = value
+        else:
+            known = ("type", "sequence_number", "error")
+            fields: Object = {key: field for key, field in event.items() if key not in known}
+            self.error = {"message": value, **fields} if isinstance(value, str) else fields
+        return [*self._cut_open_items(), _stream_error(self.error)]
+
+    def _cut_open_items(self) -> list[Event]:
         out: list[Event] = []
-        for item in [item for item in self.came if not item.ended]:
-            out += self._finished(item, None, cut=True)
+        for item in [item for item in self.received if not item.ended]:
+            out += self._end_item(item, None, cut=True)
         return out
 
     def end(self) -> list[Event]:
         if self.over or self.error is not None:
             return []
-        if self.done and self.came and not self.open:
+        if self.done and self.received and not self.open:
             return [Finish(None)]
-        out = self._rest()
+        out = self._cut_open_items()
         self.error = {"code": "stream_cut", "message": STREAM_CUT}
-        unknown = read_settings(RESPONSE, self.response, _KNOWN).unknown
-        out += [
-            Unsupported((0, "response", *path), "no such field on this wire") for path in unknown
-        ]
+        unknown = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS).unknown
+        out += [Unsupported((0, "response", *path), UNKNOWN_FIELD) for path in unknown]
         return [*out, StreamError(STREAM_CUT, cut=True)]
 
+    # --- the whole body ---
+
     def body(self) -> JSON:
-        if not self.response and not self.came:
-            if self.error is None or (
-                isinstance(self.error, dict) and self.error.get("code") == "stream_cut"
-            ):
+        error = self.error
+        if not self.response and not self.received:
+            if error is None or (isinstance(error, dict) and error.get("code") == "stream_cut"):
                 raise self.nothing()
-            return {"object": "response", "status": "failed", "error": self.error, "output": []}
+            return {"object": "response", "status": "failed", "error": error, "output": []}
         frame: Object = {} if self.response else {"object": "response"}
         body: Object = {**frame, **self.response, "output": self._output()}
-        return (
-            body
-            if self.error is None or self.response.get("error") is not None
-            else {**body, "error": self.error}
-        )
+        if error is None or self.response.get("error") is not None:
+            return body
+        return {**body, "error": error}
 
     def _output(self) -> list[JSON]:
-        """The items of the finished response, and between them what came and is not in it."""
-        places = [item.index for item in self.came if isinstance(item.index, int)]
-        alone = len(set(places)) == len(self.came)
-        came = sorted(self.came, key=lambda item: number(item.index)) if alone else self.came
-        final = self.final or []
+        """The items of the finished response, and between them received items it does not have."""
+        received = self.received
+        indexes = {item.output_index for item in received if isinstance(item.output_index, int)}
+        if len(indexes) == len(received):
+            received = sorted(received, key=lambda item: list_index(item.output_index))
         out: list[JSON] = []
-        after = 0
-        for item in came:
-            place = self.path.get(id(item))
-            if place is None:
-                out.append(item.assembled())
-            elif place >= after:
-                out += final[after : place + 1]
-                after = place + 1
-        return [*out, *final[after:]]
+        start = 0
+        for item in received:
+            n = item.final_index
+            if n is None:
+                out.append(item.assemble())
+            elif n >= start:
+                out += self.final_output[start : n + 1]
+                start = n + 1
+        return [*out, *self.final_output[start:]]
 
 
-def _implied(event: Chunk, grows: Grows) -> Object:
-    """The item of an event, if nobody opened one."""
-    block: Object = {"type": grows.item, "id": event.get("item_id")}
-    return {**block, "role": "assistant", "content": []} if grows.item == "message" else block
+def _copy(block: Object) -> Object:
+    return copy_json(block)  # type: ignore[return-value]
 
 
-def _names(block: Object) -> list[tuple[str, str]]:
-    """What tells an item from others: its id and that of its call."""
-    return [(key, name) for key in ("id", "call_id") if (name := read_id(block.get(key))[0])]
+def _implied_item(event: Chunk, target: Target) -> Object:
+    """The item of an event whose item was never added."""
+    block: Object = {"type": target.item, "id": event.get("item_id")}
+    return {**block, "role": "assistant", "content": []} if target.item == "message" else block
 
 
-def _fault(error: JSON) -> StreamError:
-    said = error.get("message") if isinstance(error, dict) else error
-    code = error.get("code") or error.get("type") if isinstance(error, dict) else None
-    return StreamError(str(said or "the server reported an error"), text_or_none(code))
+def _ids(block: Object) -> list[tuple[str, str]]:
+    """The ids that distinguish an item from others: its own and that of its call."""
+    return [(key, found) for key in ("id", "call_id") if (found := read_id(block.get(key))[0])]
+
+
+def _stream_error(error: JSON) -> StreamError:
+    message, code = error, None
+    if isinstance(error, dict):
+        message, code = error.get("message"), text_or_none(error.get("code") or error.get("type"))
+    return StreamError(str(message or "the server reported an error"), code)
 
 
 _STATUS = {
@@ -406,24 +372,29 @@ _STATUS = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
 }
-_MOVES: dict[str, Callable[[_Reader, Chunk], list[Event]]] = {
-    "response.output_item.added": _Reader._added,
-    "response.output_item.done": _Reader._done,
-    **dict.fromkeys(DONES, _Reader._settled),
-    **dict.fromkeys(SETS, _Reader._set),
-    **dict.fromkeys(
-        ("response.created", "response.queued", "response.in_progress"), _Reader._began
-    ),
-    **dict.fromkeys(
-        ("response.completed", "response.incomplete", "response.failed", "response.cancelled"),
-        _Reader._ended,
-    ),
-    "error": _Reader._failed,
-    **dict.fromkeys(("keepalive", "ping"), lambda reader, event: []),
+_HANDLERS: dict[str, Callable[[ItemStreamReader, Chunk], list[Event]]] = {
+    "response.output_item.added": ItemStreamReader._read_added,
+    "response.output_item.done": ItemStreamReader._read_done,
+    **dict.fromkeys(DONES, ItemStreamReader._read_complete),
+    **dict.fromkeys(SETS, ItemStreamReader._read_value),
+    "response.created": ItemStreamReader._read_start,
+    "response.queued": ItemStreamReader._read_start,
+    "response.in_progress": ItemStreamReader._read_start,
+    "response.completed": ItemStreamReader._read_end,
+    "response.incomplete": ItemStreamReader._read_end,
+    "response.failed": ItemStreamReader._read_end,
+    "response.cancelled": ItemStreamReader._read_end,
+    "error": ItemStreamReader._read_error,
+    "keepalive": lambda reader, event: [],
+    "ping": lambda reader, event: [],
 }
 
 
-def stream(items: Items, early: frozenset[str] = frozenset()) -> StreamSpec:
-    """How a wire of this shape streams, by the tables of its bodies. `early`: items that say all
-    when they are opened."""
-    return StreamSpec(partial(_Reader, items, early), partial(Writer, items), named_sse)
+def item_stream(items: ItemBodies, immediate: frozenset[str] = frozenset()) -> StreamSpec:
+    """How a wire of this shape streams; `immediate` are the types of items that are complete when
+    they are added."""
+    return StreamSpec(
+        partial(ItemStreamReader, items, immediate),
+        partial(ItemStreamWriter, items),
+        frame=named_sse,
+    )

@@ -1,10 +1,9 @@
-"""The item shape in a stream: writing its events.
+"""Writing a stream of items.
 
-Every part is an item of its own, told while it grows: opened, its pieces, all of it again, done.
-The last event holds the whole response, so all that was written is kept until then. Only two things
-are held back: the opening of a text or thought that has nothing in it yet, because an answer has no
-empty items, and a call of a kind whose item has no pieces. Items are made by the functions that
-write bodies, so their ids are those of a body. Knows no wire by name.
+Every part is an item of its own: added, its deltas, its complete text, done. The last event has the
+whole response, so everything written is kept until then. Two things are deferred: the opening of a
+text or reasoning that is still empty, because an answer has no empty items, and a call whose type
+has no deltas. Items are written as in a body, so their ids are those of a body.
 """
 
 from __future__ import annotations
@@ -24,260 +23,255 @@ from toolwire.streaming.events import (
     PartStart,
     StreamError,
 )
-from toolwire.wires.engine import stream as _stream
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.families.items import history as bodies
-from toolwire.wires.families.items.bodies import Items
+from toolwire.wires.engine.stream import StreamWriter
+from toolwire.wires.families.items.bodies import ItemBodies
+from toolwire.wires.families.items.deltas import DELTAS
+from toolwire.wires.families.items.item_writer import ItemWriter
 
-_CODES = frozenset(
+_ERROR_CODES = frozenset(
     {"server_error", "rate_limit_exceeded", "invalid_prompt", "vector_store_timeout"}
 )
-"""What the type of a response's error allows, of what can happen to any answer."""
+"""Codes that the type of a response's error allows, of those that any answer can have."""
 
 
-class _Form(Struct, frozen=True):
-    """How an item grows on the wire."""
+class _Growth(Struct, frozen=True, eq=False):
+    """The events with which an item grows."""
 
-    stem: str
-    """What the names of its events begin with."""
+    events: str
+    """The prefix of its event names."""
     field: str
-    """Where its text stands: in the item, or in the part that is in it."""
-    inside: str = ""
-    """The list of parts in the item, if it has one."""
-    part: str = ""
-    """What the names of the events of a part begin with."""
-    index: str = ""
-    """What a place in that list is called."""
-    frame: Object = {}
-    """What each piece, and the whole text, must have beside it."""
+    """The field of its text: in the item, or in the one part inside it."""
+    parts: str
+    """The field of the item that lists its parts, if it has any."""
+    index: str
+    """The field of an event for the index of a part."""
+    required: Object
+    """Required fields of each delta and of the complete text."""
 
 
-_FORMS = {
-    "output_text": _Form(
-        "response.output_text",
-        "text",
-        "content",
-        "response.content_part",
-        "content_index",
-        {"logprobs": []},
-    ),
-    "refusal": _Form(
-        "response.refusal", "refusal", "content", "response.content_part", "content_index"
-    ),
-    "reasoning": _Form(
-        "response.reasoning_summary_text",
-        "text",
-        "summary",
-        "response.reasoning_summary_part",
-        "summary_index",
-    ),
-    "function_call": _Form("response.function_call_arguments", "arguments"),
-    "custom_tool_call": _Form("response.custom_tool_call_input", "input"),
+_PART_EVENTS = {"content": "response.content_part", "summary": "response.reasoning_summary_part"}
+
+
+def _growth(name: str, required: Object | None = None) -> _Growth:
+    target = DELTAS[f"response.{name}.delta"]
+    parts, index = (target.path[0], target.path[1][1:]) if len(target.path) > 1 else ("", "")
+    return _Growth(f"response.{name}", target.field, parts, index, required or {})
+
+
+_GROWTH = {
+    "output_text": _growth("output_text", {"logprobs": []}),
+    "refusal": _growth("refusal"),
+    "reasoning": _growth("reasoning_summary_text"),
+    "function_call": _growth("function_call_arguments"),
+    "custom_tool_call": _growth("custom_tool_call_input"),
 }
 
 
-def _form(item: Object) -> _Form | None:
-    """The form of an item; None if it only comes whole."""
-    kind = item.get("type")
-    content = item.get("content")
+def _growth_of(item: Object) -> _Growth | None:
+    """How an item grows; None if it is only sent whole."""
+    kind, content = item.get("type"), item.get("content")
     if kind == "message" and isinstance(content, list) and isinstance(content[0], dict):
         kind = content[0].get("type")
-    return _FORMS.get(kind) if isinstance(kind, str) else None
+    return _GROWTH.get(kind) if isinstance(kind, str) else None
 
 
-class _Open:
-    """An item that is open."""
+class _OpenItem:
+    """A part whose item is not done."""
 
-    __slots__ = ("form", "id", "index", "part", "texts")
+    __slots__ = ("growth", "id", "index", "part", "texts")
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self.texts: list[str] = []
         self.index = -1
-        """Its place in the output; none as long as nothing was told."""
-        self.form: _Form | None = None
+        """Its index in the output; -1 until it is reserved."""
+        self.growth: _Growth | None = None
+        """None if it is not sent in deltas."""
         self.id = ""
 
+    def complete_part(self) -> Part:
+        """The part with all of its text."""
+        return with_text(self.part, "".join(self.texts))
 
-class Writer(_stream.StreamWriter):
+    def location(self) -> Object:
+        """The fields of an event that name the item, and the part in it."""
+        out: Object = {"item_id": self.id, "output_index": self.index}
+        if self.growth is not None and self.growth.index:
+            out[self.growth.index] = 0
+        return out
+
+
+class ItemStreamWriter(StreamWriter):
     """Writes the events of a wire of this shape."""
 
     customs = True
 
-    def __init__(self, items: Items, context: EncodeContext, version: int | None = None) -> None:
+    def __init__(
+        self, bodies: ItemBodies, context: EncodeContext, version: int | None = None
+    ) -> None:
         super().__init__(context, version)
-        self._items = items
+        self._bodies = bodies
         self._sent = 0
-        self._out: list[JSON] = []
-        """The output; null in the place of an item that is not done."""
-        self._open: dict[int, _Open] = {}
-        self._torn: list[_Open] = []
-        """Items whose end never came."""
-        self._stop: str | None = None
+        """The number of events sent."""
+        self._output: list[JSON] = []
+        """The items of the response; None for one that is not done."""
+        self._open: dict[int, _OpenItem] = {}
+        self._cut: list[_OpenItem] = []
+        """Items that ended because the source did."""
+        self._finish_reason: str | None = None
 
     def _event(self, kind: str, fields: Object) -> Chunk:
         self._sent += 1
         return {"type": kind, **fields, "sequence_number": self._sent - 1}
 
     def _item(self, part: Part, index: int) -> Object | None:
-        """A part as a body would have it in this place; None if it would not."""
-        writer = bodies.Writer(self._items.rows, self.context, self._items.read_message)
-        writer.out = [None] * index
-        made = writer.items((Message("assistant", (part,)),))[index:]
-        return made[0] if made and isinstance(made[0], dict) else None
+        """A part as the item that a body has at an index; None if it has none."""
+        writer = ItemWriter(self._bodies, self.context, first_index=index)
+        items = writer.write_items((Message("assistant", (part,)),))
+        return items[0] if items and isinstance(items[0], dict) else None
 
-    # --- the answer ---
+    # --- the response ---
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body: Object = {
-            **self.envelope(self._items.write),
-            "status": "in_progress",
-            "incomplete_details": None,
-        }
+        body = {**self.envelope(self._bodies.write), "status": "in_progress"}
+        body["incomplete_details"] = None
         return [
             self._event(kind, {"response": dict(body)})
             for kind in ("response.created", "response.in_progress")
         ]
 
     def finish(self, event: Finish) -> list[Chunk]:
-        self._stop = event.stop
+        self._finish_reason = event.stop
         return []
 
     def close(self) -> list[Chunk]:
         out: list[Chunk] = []
-        for one in [*self._torn, *self._open.values()]:
-            out += self._done(one)
+        for item in [*self._cut, *self._open.values()]:
+            out += self._end_item(item)
         body = self._body()
         return [*out, self._event(f"response.{body['status']}", {"response": body})]
 
     def _body(self) -> Object:
-        # Whether tools were called is seen from the items: there is no such reason on a wire of
-        # this shape.
-        body = self.envelope(self._items.write, "stop" if self._stop == "tool" else self._stop)
-        return {**body, "output": [item for item in self._out if item is not None]}
+        # This shape has no finish reason for tool calls: the items show them.
+        reason = "stop" if self._finish_reason == "tool" else self._finish_reason
+        body = self.envelope(self._bodies.write, reason)
+        return {**body, "output": [item for item in self._output if item is not None]}
 
     def fault(self, event: StreamError) -> list[Chunk]:
-        code = event.code if event.code in _CODES else "server_error"
-        for one in [*self._torn, *self._open.values()]:
-            item = self._item(_full(one), one.index) if one.index >= 0 else None
+        for open_item in [*self._cut, *self._open.values()]:
+            index = open_item.index
+            item = self._item(open_item.complete_part(), index) if index >= 0 else None
             if item is not None:
-                self._out[one.index] = {**item, "status": "incomplete"}
-        body: Object = {
-            **self._body(),
-            "status": "failed",
-            "error": {"code": code, "message": event.message},
-        }
-        said: Object = {"code": event.code, "message": event.message, "param": None}
-        return [self._event("error", said), self._event("response.failed", {"response": body})]
+                self._output[index] = {**item, "status": "incomplete"}
+        code = event.code if event.code in _ERROR_CODES else "server_error"
+        error: Object = {"code": code, "message": event.message}
+        body: Object = {**self._body(), "status": "failed", "error": error}
+        fields: Object = {"code": event.code, "message": event.message, "param": None}
+        return [self._event("error", fields), self._event("response.failed", {"response": body})]
 
     # --- items ---
 
     def start(self, event: PartStart) -> list[Chunk]:
-        one = self._open[event.slot] = _Open(event.part)
-        return self._opened(one) if isinstance(event.part, Call) else []
+        item = self._open[event.slot] = _OpenItem(event.part)
+        return self._start_item(item) if isinstance(event.part, Call) else []
 
-    def _opened(self, one: _Open) -> list[Chunk]:
-        """Open the item, if it can be told in pieces."""
-        one.index = len(self._out)
-        self._out.append(None)
-        item = self._item(one.part, one.index)
-        form = _form(item) if item is not None else None
-        if (
-            item is None
-            or form is None
-            or (isinstance(one.part, Call) and self.context.notes_about(one.part))
-        ):
+    def _start_item(self, open_item: _OpenItem) -> list[Chunk]:
+        """Reserve an index, and add the item if it can be sent in deltas."""
+        open_item.index = len(self._output)
+        self._output.append(None)
+        part = open_item.part
+        item = self._item(part, open_item.index)
+        growth = _growth_of(item) if item is not None else None
+        if item is None or growth is None:
             return []
-        one.form, one.id = form, str(item.get("id"))
-        bare: Object = {**item, form.inside: []} if form.inside else {**item, form.field: ""}
+        if isinstance(part, Call) and self.context.notes_about(part):
+            return []
+        open_item.growth, open_item.id = growth, str(item.get("id"))
+        added: Object = {**item, growth.parts: []} if growth.parts else {**item, growth.field: ""}
         if "status" in item:
-            bare["status"] = "in_progress"
-        out = [self._event("response.output_item.added", {"output_index": one.index, "item": bare})]
-        if form.inside:
-            part = _first(item, form)
-            fields = {**self._place(one), "part": {**part, form.field: ""}}
-            out.append(self._event(f"{form.part}.added", fields))
+            added["status"] = "in_progress"
+        fields: Object = {"output_index": open_item.index, "item": added}
+        out = [self._event("response.output_item.added", fields)]
+        if growth.parts:
+            empty = {**_only_part(item, growth), growth.field: ""}
+            fields = {**open_item.location(), "part": empty}
+            out.append(self._event(f"{_PART_EVENTS[growth.parts]}.added", fields))
         return out
 
-    def _place(self, one: _Open) -> Object:
-        place: Object = {"item_id": one.id, "output_index": one.index}
-        return {**place, one.form.index: 0} if one.form is not None and one.form.index else place
-
     def delta(self, event: PartDelta) -> list[Chunk]:
-        one = self._open.get(event.slot)
-        if one is None or not event.text:
+        item = self._open.get(event.slot)
+        if item is None or not event.text:
             return []
-        one.texts.append(event.text)
+        item.texts.append(event.text)
         out: list[Chunk] = []
-        if one.index < 0:
-            one.part = with_text(one.part, event.text)
-            out = self._opened(one)
-        return out if one.form is None else [*out, self._piece(one, one.form, event.text)]
+        if item.index < 0:
+            item.part = with_text(item.part, event.text)
+            out = self._start_item(item)
+        if item.growth is not None:
+            out.append(self._delta_event(item, item.growth, event.text))
+        return out
 
-    def _piece(self, one: _Open, form: _Form, text: str) -> Chunk:
-        return self._event(f"{form.stem}.delta", {**self._place(one), "delta": text, **form.frame})
+    def _delta_event(self, item: _OpenItem, growth: _Growth, text: str) -> Chunk:
+        fields = {**item.location(), "delta": text, **growth.required}
+        return self._event(f"{growth.events}.delta", fields)
 
     def end(self, event: PartEnd) -> list[Chunk]:
-        one = self._open.pop(event.slot, None)
-        if one is None:
+        item = self._open.pop(event.slot, None)
+        if item is None:
             return []
         if event.whole is not None:
-            one.texts = [event.whole]
+            item.texts = [event.whole]
         if event.cut:
-            self._torn.append(one)
+            self._cut.append(item)
             return []
-        return self._done(one)
+        return self._end_item(item)
 
-    def _done(self, one: _Open) -> list[Chunk]:
-        part = _full(one)
+    def _end_item(self, open_item: _OpenItem) -> list[Chunk]:
+        part = open_item.complete_part()
         out: list[Chunk] = []
-        if one.index < 0:
-            if not one.texts:
-                self._item(part, len(self._out))  # it says what stays behind
+        if open_item.index < 0:
+            if not open_item.texts:
+                self._item(part, len(self._output))  # reports what is lost
                 return []
-            one.part = part
-            out = self._opened(one)
-        item = self._out[one.index] = self._item(part, one.index)
+            open_item.part = part
+            out = self._start_item(open_item)
+        index, growth = open_item.index, open_item.growth
+        item = self._output[index] = self._item(part, index)
         if item is None:
             return out
-        form = one.form
-        if form is None:
-            return [*out, *self._at_once(one.index, item)]
-        whole = _first(item, form) if form.inside else item
-        text = whole.get(form.field)
-        if not one.texts and isinstance(text, str) and text:
-            out.append(self._piece(one, form, text))
-        named: Object = (
-            {"name": item["name"]} if form.stem == "response.function_call_arguments" else {}
-        )
-        said: Object = {**self._place(one), **named, form.field: text, **form.frame}
-        out.append(self._event(f"{form.stem}.done", said))
-        if form.inside:
-            out.append(self._event(f"{form.part}.done", {**self._place(one), "part": whole}))
-        return [
-            *out,
-            self._event("response.output_item.done", {"output_index": one.index, "item": item}),
-        ]
+        if growth is None:
+            return [*out, *self._whole_item(index, item)]
+        inner = _only_part(item, growth) if growth.parts else item
+        text = inner.get(growth.field)
+        if not open_item.texts and isinstance(text, str) and text:
+            out.append(self._delta_event(open_item, growth, text))
+        fields = open_item.location()
+        if growth is _GROWTH["function_call"]:
+            fields["name"] = item["name"]
+        fields = {**fields, growth.field: text, **growth.required}
+        out.append(self._event(f"{growth.events}.done", fields))
+        if growth.parts:
+            fields = {**open_item.location(), "part": inner}
+            out.append(self._event(f"{_PART_EVENTS[growth.parts]}.done", fields))
+        fields = {"output_index": index, "item": item}
+        return [*out, self._event("response.output_item.done", fields)]
 
     def whole(self, event: PartComplete) -> list[Chunk]:
-        item = self._item(event.part, len(self._out))
+        item = self._item(event.part, len(self._output))
         if item is None:
             return []
-        self._out.append(item)
-        return self._at_once(len(self._out) - 1, item)
+        self._output.append(item)
+        return self._whole_item(len(self._output) - 1, item)
 
-    def _at_once(self, index: int, item: Object) -> list[Chunk]:
+    def _whole_item(self, index: int, item: Object) -> list[Chunk]:
         kinds = ("response.output_item.added", "response.output_item.done")
         return [self._event(kind, {"output_index": index, "item": item}) for kind in kinds]
 
 
-def _first(item: Object, form: _Form) -> Object:
-    """The only part of an item."""
-    parts = item[form.inside]
+def _only_part(item: Object, growth: _Growth) -> Object:
+    """The one part of an item."""
+    parts = item[growth.parts]
     assert isinstance(parts, list) and isinstance(parts[0], dict)
     return parts[0]
-
-
-def _full(one: _Open) -> Part:
-    return with_text(one.part, "".join(one.texts))

@@ -1,0 +1,432 @@
+"""Makers of item specs: items that hold a call, a result, or both.
+
+Most types of items differ only in their name, in who runs the tool, and in the fields that hold
+arguments and output, so their specs are made from those. A call or result that does not fit its
+type (another tool's name, text where an object is needed) is written as a function's item, which
+holds any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Origin,
+    Output,
+    Part,
+    Result,
+    Source,
+    output_text,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import (
+    Block,
+    Form,
+    Id,
+    keys,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    text_or_none,
+)
+from toolwire.wires.families.items import content
+from toolwire.wires.families.items.namespaces import (
+    has_unused_namespace,
+    name_fields,
+    plain_name,
+    read_qualified_name,
+)
+
+ExecutorRule: TypeAlias = "Executor | Callable[[Object], Executor]"
+"""Who runs the tool of an item: always the same, or decided by the item."""
+
+
+class OutputForm(Struct, frozen=True, eq=False):
+    """How an item holds the output of a result."""
+
+    read: Callable[[Object, JsonPath], Output]
+    write: Callable[[Result, EncodeContext], Object | None]
+    """Writes the output as fields of the item; gives None if it does not fit the item's type."""
+    fields: tuple[str, ...] = ("output",)
+
+
+ITEM_ID = Id("id", "item", required=False, nullable=True)
+_CALLER = Id("caller", "parent-call", required=False, nullable=True)
+CALL_ID = (Id("call_id"), ITEM_ID, _CALLER)
+OPTIONAL_CALL_ID = (Id("call_id", required=False, nullable=True), ITEM_ID, _CALLER)
+ONLY_ITEM_ID = (Id("id", "item"),)
+"""The item id serves as call id."""
+_ANY_BODY: tuple[Form, ...] = ("request", "response")
+Fields: TypeAlias = "str | tuple[str, ...]"
+"""A field that holds a value, or the fields of an item that are the members of the value."""
+
+
+class _AllFields(frozenset[str]):
+    """Every field: the unknown fields of an item of two parts are reported for the first one."""
+
+    def issuperset(self, other: Iterable[object], /) -> bool:
+        return True
+
+
+def read_ids(block: Object, field: str = "call_id") -> tuple[str, Origin, str | None]:
+    """The id of a call, its origin, and the item id, which is used if there is no call id."""
+    call_id, origin = read_id(block.get(field))
+    item_id, _ = read_id(block.get("id"))
+    if field == "id" or not item_id:
+        return call_id, origin, None
+    return (call_id, origin, item_id) if call_id else (item_id, "item", item_id)
+
+
+def _executor(rule: ExecutorRule, block: Object) -> Executor:
+    return rule if isinstance(rule, str) else rule(block)
+
+
+def _known_fields(executor: ExecutorRule, *names: str) -> frozenset[str]:
+    """The fields that an item's spec understands.
+
+    A server tool is reported as such on other wires, so its type and id are no further losses. A
+    status other than `completed` is looked at by the reader of items.
+    """
+    provider = ("type", "id") if executor == "provider" else ()
+    return keys("call_id", "status", *filter(None, names), *provider)
+
+
+@cache
+def _without_namespace(spec: Block) -> Block:
+    return replace(spec, keys=spec.keys - {"namespace"})
+
+
+def _spec_for(block: Object, spec: Block) -> Block:
+    """The spec of a block; a namespace that is part of no name is an unknown field."""
+    if "namespace" in block and "namespace" in spec.keys and has_unused_namespace(block):
+        return _without_namespace(spec)
+    return spec
+
+
+def _read_tool_name(block: Object, field: str, spec: Block) -> str:
+    """The tool's name. Only `name` can have a namespace: other fields hold a word of the wire."""
+    if not field:
+        return ""
+    if field != "name":
+        return read_name(block.get(field))
+    if "namespace" in spec.keys:
+        return read_qualified_name(block)
+    return plain_name(read_name(block.get("name")))
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def call_item(
+    type: str,
+    family: str,
+    executor: ExecutorRule = "client",
+    *,
+    name: str = "",
+    name_field: str = "",
+    arguments: Fields = "arguments",
+    as_text: bool = False,
+    id_field: str = "call_id",
+    ids: tuple[Id, ...] = CALL_ID,
+    known: frozenset[str] | None = None,
+    forms: tuple[Form, ...] = _ANY_BODY,
+    signature_field: str = "",
+    answer: Block | None = None,
+) -> Block:
+    """Make the spec of an item that holds a call.
+
+    The tool is named in `name_field`, or is always `name`; `as_text`: the arguments are JSON text.
+    `known` are the fields that are understood, if they do not follow from the others. Only the
+    provider can read `signature_field`, and requires it back. `answer` is the spec of a result in
+    the same item.
+    """
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin, item_id = read_ids(block, id_field)
+        return Call(
+            call_id,
+            _read_tool_name(block, name_field, spec) or name,
+            _read_arguments(block, arguments),
+            origin,
+            family,
+            _executor(executor, block),
+            item_id,
+            signature=text_or_none(block.get(signature_field)) if signature_field else None,
+            source=Source(block, path, _spec_for(block, spec)),
+        )
+
+    def write(call: Call, context: EncodeContext) -> JSON:
+        fields = _argument_fields(call, arguments, as_text=as_text, context=context)
+        if fields is None or (name and not name_field and call.name != name):
+            return _write_function(call, context)
+        out: Object = {"type": type}
+        if id_field == "id":
+            out["id"] = context.call_id(call)
+        elif call.origin == "item":
+            out["id"] = call.id
+        else:
+            if call.item is not None:
+                out["id"] = call.item
+            out["call_id"] = context.call_id(call)
+        if name_field and (call.name != name or not name):
+            sent = context.name(call.name)
+            out.update(name_fields(sent) if name_field == "name" else {name_field: sent})
+        return {**out, **fields}
+
+    if known is None:
+        names = (id_field, "name", name_field, *_names(arguments), signature_field)
+        known = _known_fields(executor, *names)
+    return Block(
+        type,
+        part=Call,
+        read=read,
+        write=write,
+        keys=known,
+        discriminator={"type": type},
+        direction="call" if answer is None else "call+output",
+        family=family,
+        executor=executor if isinstance(executor, str) else "client",
+        ids=ids,
+        forms=forms,
+        answer=answer,
+    )
+
+
+def _names(fields: Fields) -> tuple[str, ...]:
+    return (fields,) if isinstance(fields, str) else fields
+
+
+def _members(block: Object, names: tuple[str, ...]) -> Object:
+    return {name: block[name] for name in names if block.get(name) is not None}
+
+
+def _as_members(value: JSON, names: tuple[str, ...]) -> Object | None:
+    """An object as fields of an item; None if the item cannot hold it."""
+    return dict(value) if isinstance(value, dict) and value.keys() <= set(names) else None
+
+
+def _read_arguments(block: Object, fields: Fields) -> LazyJson:
+    if isinstance(fields, str):
+        return read_arguments(block.get(fields))
+    found = _members(block, fields)
+    if not found and "arguments" in block:
+        return read_arguments(block["arguments"])
+    return LazyJson.from_value(found)
+
+
+def _argument_fields(
+    call: Call, fields: Fields, *, as_text: bool, context: EncodeContext
+) -> Object | None:
+    """The arguments as fields of an item; None if they do not fit."""
+    if as_text and isinstance(fields, str):
+        return {fields: context.arguments_text(call)}
+    arguments = LazyJson(context.arguments_text(call)) if context.reverse_map.forms else call.args
+    if not isinstance(fields, str):
+        return _as_members(arguments.value, fields)
+    return None if arguments.broken else {fields: arguments.value}
+
+
+def _write_function(call: Call, context: EncodeContext) -> Object:
+    """A call as the item that holds any call."""
+    return {
+        "type": "function_call",
+        "call_id": context.call_id(call),
+        **name_fields(context.name(call.name)),
+        "arguments": context.arguments_text(call),
+    }
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def has_failed(block: Object) -> bool:
+    """True if an item says that its tool failed."""
+    return block.get("status") == "failed" or block.get("error") is not None
+
+
+def output_blocks(output: Output, context: EncodeContext) -> JSON:
+    """A result's output as text, or as blocks."""
+    if isinstance(output, tuple):
+        return content.write_output(output, context)
+    return output if isinstance(output, str) else text_of(output)
+
+
+def plain_output(output: Output) -> JSON:
+    """A result's output as JSON; parts become one text."""
+    return output_text(output) if isinstance(output, tuple) else output
+
+
+def read_field(block: Object, field: str) -> Output:
+    """The output in a field; missing output is empty text."""
+    value = block.get(field)
+    return "" if value is None else value
+
+
+def in_field(field: str) -> OutputForm:
+    """The output as the value of one field."""
+
+    def read(block: Object, path: JsonPath) -> Output:
+        return read_field(block, field)
+
+    def write(result: Result, context: EncodeContext) -> Object:
+        return {field: plain_output(context.output(result))}
+
+    return OutputForm(read, write, (field,))
+
+
+def in_fields(*fields: str) -> OutputForm:
+    """The output as an object, whose members are fields of the item."""
+
+    def read(block: Object, path: JsonPath) -> Output:
+        return _members(block, fields)
+
+    def write(result: Result, context: EncodeContext) -> Object | None:
+        return _as_members(plain_output(context.output(result)), fields)
+
+    return OutputForm(read, write, fields)
+
+
+OUTPUT = in_field("output")
+BLOCKS = OutputForm(
+    read=lambda block, path: content.read_output(block.get("output"), (*path, "output")),
+    write=lambda result, context: {"output": output_blocks(result.output, context)},
+)
+"""The output as text, or as a list of blocks."""
+
+
+def result_item(
+    type: str,
+    family: str,
+    executor: ExecutorRule = "client",
+    *,
+    output: OutputForm = OUTPUT,
+    id_field: str = "call_id",
+    ids: tuple[Id, ...] = CALL_ID,
+    known: frozenset[str] | None = None,
+    forms: tuple[Form, ...] = _ANY_BODY,
+) -> Block:
+    """Make the spec of an item that holds a result.
+
+    `known` are the fields that are understood, if they do not follow from the others.
+    """
+    by_item_id = ids is ONLY_ITEM_ID
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin = read_result_id(block.get(id_field))
+        if not call_id and by_item_id:
+            call_id, origin, _ = read_ids(block)
+        named = isinstance(block.get("name"), str)
+        return Result(
+            call_id,
+            output.read(block, path),
+            has_failed(block),
+            _read_tool_name(block, "name", spec) if named else None,
+            origin,
+            family,
+            _executor(executor, block),
+            source=Source(block, path, _spec_for(block, spec)),
+        )
+
+    def write(result: Result, context: EncodeContext) -> JSON:
+        fields = output.write(result, context)
+        if fields is None:
+            return {
+                "type": "function_call_output",
+                "call_id": context.result_id(result),
+                "output": output_blocks(result.output, context),
+            }
+        same_type = isinstance(result.spec, Block) and result.spec.name == type
+        out: Object = {"type": type}
+        if not by_item_id:
+            out[id_field] = context.result_id(result)
+        elif same_type and result.origin == "item" and isinstance(result.raw, dict):
+            out["id"] = read_ids(result.raw)[0] or context.result_id(result)
+        else:
+            out["id"] = context.result_id(result)
+        if same_type and result.name and (result.origin == "minted" or _has_name(result, context)):
+            out.update(name_fields(context.name(result.name)))
+        return {**out, **fields}
+
+    if known is None:
+        name_of_id = "id" if by_item_id else id_field
+        known = _known_fields(executor, name_of_id, "name", *output.fields)
+    return Block(
+        type,
+        part=Result,
+        read=read,
+        write=write,
+        keys=known,
+        discriminator={"type": type},
+        direction="output",
+        family=family,
+        executor=executor if isinstance(executor, str) else "client",
+        ids=ids,
+        forms=forms,
+    )
+
+
+def _has_name(result: Result, context: EncodeContext) -> bool:
+    """True if a result was read with its tool's name, and the name can be sent."""
+    if not isinstance(result.raw, dict) or "name" not in result.raw:
+        return False
+    return not context.names or result.name in context.names
+
+
+# --- server tools ---------------------------------------------------------------------------------
+
+
+def provider_item(
+    type: str,
+    family: str,
+    *,
+    name: str,
+    output: OutputForm = OUTPUT,
+    name_field: str = "",
+    arguments: Fields = "arguments",
+    as_text: bool = False,
+    ids: tuple[Id, ...] = ONLY_ITEM_ID,
+    extra: frozenset[str] = frozenset(),
+    forms: tuple[Form, ...] = _ANY_BODY,
+) -> Block:
+    """Make the spec of an item of a server tool.
+
+    It holds the call and its result: two parts, each of which writes its own fields. `extra` are
+    further fields that are understood.
+    """
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin, _ = read_ids(block)
+        return Result(
+            call_id,
+            output.read(block, path),
+            has_failed(block),
+            origin=origin,
+            family=family,
+            executor="provider",
+            source=Source(block, path, spec),
+        )
+
+    names = ("name", name_field, *_names(arguments), *output.fields, "error", *extra)
+    return call_item(
+        type,
+        family,
+        "provider",
+        name=name,
+        name_field=name_field,
+        arguments=arguments,
+        as_text=as_text,
+        ids=ids,
+        known=_known_fields("provider", *names),
+        forms=forms,
+        answer=Block(type, part=Result, read=read, write=output.write, keys=_AllFields()),
+    )

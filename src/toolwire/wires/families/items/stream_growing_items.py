@@ -1,0 +1,235 @@
+"""Items of a stream that are emitted while they grow: messages, reasoning, and calls."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call, Reasoning, Result, Source
+from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
+from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
+from toolwire.wires.families.items.content import CONTENT, read_block
+from toolwire.wires.families.items.deltas import Target, list_index
+from toolwire.wires.families.items.stream_items import (
+    UNKNOWN_FIELD,
+    GrowingPart,
+    ItemStreamBase,
+    StreamItem,
+)
+from toolwire.wires.families.items.turns import MESSAGE
+
+_TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
+"""Blocks of a message that grow, and the fields of their text."""
+
+
+class _MessageItem(StreamItem):
+    """A message: its text parts are emitted while they grow."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
+        super().__init__(reader, output_index, block)
+        self._parts: dict[int, GrowingPart | None] = {}
+        """Parts that were started, by their index; None for one that was ended."""
+
+    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
+        n = list_index(event.get("content_index"))
+        out = [] if n in self._parts else self._start_part(n, target.new)
+        part, text = self._parts.get(n), event.get("delta")
+        if part is not None and isinstance(text, str) and text:
+            out.append(part.append(text))
+        return out
+
+    def emit_complete(self, event: Chunk, target: Target) -> list[Event]:
+        part = self._parts.get(list_index(event.get("content_index")))
+        return part.catch_up(event.get(target.field)) if part is not None else []
+
+    def _start_part(self, n: int, block: JSON) -> list[Event]:
+        """Start a part that grows; any other is emitted when it is complete."""
+        spec = CONTENT.get(str(block.get("type"))) if isinstance(block, dict) else None
+        field = _TEXT_FIELDS.get(spec.name) if spec is not None else None
+        if field is None or spec is None or spec.read is None or not isinstance(block, dict):
+            return []
+        part = spec.read({**block, field: ""}, (self.reader.count, "part"), spec)
+        growing = self._parts[n] = GrowingPart(self.reader.next_slot(), part, block.get(field))
+        self.live = True
+        return [PartStart(growing.slot, replace(part, source=replace(part.source, raw=block)))]
+
+    def emit_value(self, event: Chunk) -> list[Event]:
+        kind, n = event.get("type"), list_index(event.get("content_index"))
+        part = self._parts.get(n)
+        if kind == "response.content_part.added" and n not in self._parts:
+            return self._start_part(n, event.get("part"))
+        if part is None:
+            return []
+        if kind == "response.content_part.done":
+            return self._end_part(n, part, event.get("part"), (self.reader.count, "part"))
+        if kind == "response.output_text.annotation.added":
+            part.prefixed = True
+            return [Unsupported((self.reader.count, "annotation"), UNKNOWN_FIELD)]
+        return []
+
+    def _end_part(self, n: int, growing: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
+        self._parts[n] = None
+        part = growing.part
+        if not isinstance(block, dict) or not isinstance(part.spec, Block):
+            return growing.close(None, cut=self.cut)
+        known: Object = dict(part.raw) if isinstance(part.raw, dict) else {}
+        if growing.prefixed:  # its annotations are reported already
+            known["annotations"] = True
+        self.report_new_fields(known, block, part.spec, path)
+        text = text_or_none(block.get(_TEXT_FIELDS[part.spec.name])) or None
+        return growing.close(text, cut=self.cut)
+
+    def emit_end(self) -> list[Event]:
+        if not self._parts:
+            return super().emit_end()
+        out: list[Event] = []
+        if self.final or self.reader.keep:
+            block, path = self.assemble(), (self.reader.count, "item")
+            self.report_new_fields({}, block, MESSAGE, path)
+            if block.get("status") not in (None, "completed"):
+                self.reader.trailing.append(Unsupported((*path, "status"), UNKNOWN_FIELD))
+            content = block.get("content")
+            for n, inner in enumerate(content if isinstance(content, list) else []):
+                part, part_path = self._parts.get(n), (*path, "content", n)
+                if part is not None:
+                    out += self._end_part(n, part, inner, part_path)
+                elif n not in self._parts:
+                    out.append(PartComplete(read_block(inner, part_path)))
+        for part in self._parts.values():
+            out += part.close(None, cut=self.cut) if part is not None else []
+        return out
+
+
+class _ReasoningItem(StreamItem):
+    """Reasoning: its content, or the summary of it, is one text."""
+
+    __slots__ = ("_field", "_n", "_part")
+
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
+        super().__init__(reader, output_index, block)
+        self._part: GrowingPart | None = None
+        self._field = ""
+        self._n = 0
+
+    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
+        field = target.path[0]
+        n, text = list_index(event.get(f"{field}_index")), event.get("delta")
+        if not isinstance(text, str) or not text:
+            return []
+        out: list[Event] = []
+        if self._part is None:
+            self._field, self._n = field, n
+            raw = {**self.block, "summary": [], "content": []}
+            spec = self.reader.items.blocks["reasoning"]
+            part = Reasoning("", source=Source(raw, (self.reader.count,), spec))
+            self._part = GrowingPart(self.reader.next_slot(), part, None)
+            self.live = True
+            out.append(PartStart(self._part.slot, part))
+        if field != self._field:
+            return out  # the finished item says which of the two counts
+        if n != self._n:
+            self._n = n
+            out.append(self._part.append("\n\n"))
+        return [*out, self._part.append(text)]
+
+    def emit_end(self) -> list[Event]:
+        growing = self._part
+        if growing is None:
+            return super().emit_end()
+        if not self.final and not self.reader.keep:
+            return growing.close(None, cut=self.cut)
+        part = self.read_parts(self.assemble())[0]
+        spec = self.reader.items.blocks["reasoning"]
+        path = (self.reader.count, "item")
+        self.report_new_fields(growing.part.raw, self.block, spec, path)
+        text = part.text or None if isinstance(part, Reasoning) else None
+        signature = text_or_none(self.block.get("encrypted_content"))
+        return growing.close(text, signature=signature, cut=self.cut)
+
+
+_ARGUMENT_FIELDS = {
+    "function_call": ("arguments", False),
+    "custom_tool_call": ("input", False),
+    "mcp_call": ("arguments", False),
+    "code_interpreter_call": ("code", True),
+}
+"""Calls that are emitted while they grow: the field, and whether it is one text inside the
+arguments rather than all of them."""
+
+
+class _CallItem(StreamItem):
+    """A call whose arguments arrive in pieces."""
+
+    __slots__ = ("_field", "_is_inside", "_part")
+
+    def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
+        super().__init__(reader, output_index, block)
+        self._field, self._is_inside = _ARGUMENT_FIELDS[str(self.type)]
+        self._part: GrowingPart | None = None
+
+    @property
+    def spec(self) -> Block:
+        return self.reader.items.blocks[str(self.type)]
+
+    def emit_start(self) -> list[Event]:
+        spec, block = self.spec, self.block
+        try:
+            part = spec.read(block, (self.reader.count, "item"), spec)  # type: ignore[misc]
+        except UNREADABLE:
+            return []
+        # An emitted id or name cannot be changed, so a call without them waits for its end.
+        if not isinstance(part, Call) or not part.id or not part.name:
+            return []
+        if part.origin != "wire" and part.executor == "client":
+            return []
+        part = self.reader.identified(replace(part, args=LazyJson("")))
+        self.reader.index.add(part)
+        initial = None if self._is_inside else block.get(self._field)
+        self._part = GrowingPart(self.reader.next_slot(), part, initial)
+        self.live = spec.answer is None
+        return [PartStart(self._part.slot, part)]
+
+    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
+        part, text = self._part, event.get("delta")
+        if part is None or not isinstance(text, str) or not text:
+            return []
+        if not self._is_inside:
+            return [part.append(text)]
+        out: list[Event] = []
+        if not part.prefixed:
+            part.prefixed = True
+            out.append(part.append(f'{{{text_of(self._field)}:"'))
+        return [*out, part.append(text_of(text)[1:-1])]
+
+    def emit_complete(self, event: Chunk, target: Target) -> list[Event]:
+        if self._part is None or self._is_inside:
+            return []
+        return self._part.catch_up(event.get(target.field))
+
+    def emit_end(self) -> list[Event]:
+        growing = self._part
+        if growing is None:
+            return super().emit_end()
+        if not self.final and not self.reader.keep and self.live:
+            return growing.close(None, cut=self.cut)
+        call, *others = self.read_parts(self.assemble())
+        started = growing.part
+        assert isinstance(started, Call)
+        self.report_new_fields(started.raw, self.block, self.spec, (self.reader.count, "item"))
+        text = call.args.text if isinstance(call, Call) else None
+        out = growing.close(text if text or self._is_inside else None, cut=self.cut)
+        for part in others:
+            part = self.with_call_id(part, started) if isinstance(part, Result) else part
+            out.append(PartComplete(part))
+        return out
+
+
+GROWING_ITEMS: dict[str, type[StreamItem]] = {
+    "message": _MessageItem,
+    "reasoning": _ReasoningItem,
+    **dict.fromkeys(_ARGUMENT_FIELDS, _CallItem),
+}
+"""Items that are emitted while they grow."""
