@@ -344,6 +344,7 @@ def _context_of_plain_answer(
     raw = message.raw
     if (
         message.wire == target.name
+        or message.role != "assistant"
         or message.spec is None
         or raw.__class__ is not dict
         or not message.spec.keys.issuperset(raw)

@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, dump
 from toolwire.errors import LocalError, RemoteError
 from toolwire.lint import all_rules
 from toolwire.lint.examples.chat import USER, assistant, tool_call
-from toolwire.lint.examples.chat import told as answer
+from toolwire.lint.examples.chat import tool_message as answer
 from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.provider_errors import SIGNS, SPEAKERS, signs, told
 from toolwire.profiles.table import PROFILES, Profile

@@ -30,7 +30,7 @@ BAD = [
     (rule, example)
     for rule in all_rules()
     for example in rule.bad
-    if known(example) and rule.weighs(resolve(example.target)[1]) == "error"
+    if known(example) and rule.severity_for(resolve(example.target)[1]) == "error"
 ]
 GOOD = [
     (rule, example)

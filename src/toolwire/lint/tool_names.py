@@ -115,7 +115,7 @@ def _endless(rule: IdRule) -> IdRule:
     return IdRule(rule.chars, first=rule.first)
 
 
-def fit_names(facts: Facts, names: Iterable[str]) -> FixedBody | None:
+def fit_names_in_body(facts: Facts, names: Iterable[str]) -> FixedBody | None:
     """The body with some names fitted to the target, each to one that no other tool has."""
     wrong = sorted(names)
     if not wrong:

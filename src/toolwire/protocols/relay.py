@@ -154,7 +154,7 @@ class Relay:
         """A request as it is read, with the turns that its parcels hold; and how many they are.
         Raises as `request` does."""
         read = decode(raw, self.front.wire)
-        asked = read.source
+        asked = read.source.body
         if not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
         why = None if self.same else self.front.needs(asked)
@@ -176,7 +176,7 @@ class Relay:
         """What the model is asked with a conversation that goes on from one that was opened.
         `plain`: it is just that one."""
         made = translate_conversation(asks, self.target)
-        asked = read.source
+        asked = read.source.body
         if not isinstance(made.body, dict) or not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
         body = (

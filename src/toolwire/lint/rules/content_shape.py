@@ -46,7 +46,7 @@ class _Fault(Struct, frozen=True):
 
     path: JsonPath
     why: str
-    tool_message: str = ""
+    done: str = ""
     fix: Fix | None = "safe"
     puts: JSON = None
     goes: bool = False
@@ -142,14 +142,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     faults = [fault for fault in _found(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
-    tool_message = tuple((fault.path, fault.told) for fault in faults)
+    tool_message = tuple((fault.path, fault.done) for fault in faults)
     here = [fault for fault in faults if fault.part is None and fault.message is None]
     # where things stand in the body is known only until it is written anew: the others come next
     # time
     if here and not facts.own_wire:
         blank = {id(fault.blank) for fault in here}
         return Fixed(
-            remove_parts(facts.conversation, blank), tuple((one.path, one.told) for one in here)
+            remove_parts(facts.conversation, blank), tuple((one.path, one.done) for one in here)
         )
     if here:
         body = facts.body
@@ -157,7 +157,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
             body = body if fault.goes else put(body, fault.path, fault.puts)
         return FixedBody(
             remove_paths(body, [fault.path for fault in here if fault.goes]),
-            tuple((one.path, one.told) for one in here),
+            tuple((one.path, one.done) for one in here),
         )
     parts: dict[int, Part] = {}
     for fault in faults:

@@ -26,7 +26,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import accepted_names, fit_names, refused_names, too_long
+from toolwire.lint.tool_names import accepted_names, fit_names_in_body, refused_names, too_long
 
 
 def _odd(facts: Facts) -> dict[str, JsonPath]:
@@ -47,7 +47,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    return fit_names(facts, _odd(facts))
+    return fit_names_in_body(facts, _odd(facts))
 
 
 _SPEC: JSON = {

@@ -24,7 +24,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
-from toolwire.lint.tool_names import accepted_names, fit_names, refused_names, too_long
+from toolwire.lint.tool_names import accepted_names, fit_names_in_body, refused_names, too_long
 
 
 def _long(facts: Facts) -> dict[str, JsonPath]:
@@ -48,7 +48,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    return fit_names(facts, _long(facts))
+    return fit_names_in_body(facts, _long(facts))
 
 
 _LONG = "mcp__a_server_with_a_long_name__a_tool_with_a_name_that_is_long_too_70"

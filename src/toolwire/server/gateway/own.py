@@ -161,7 +161,7 @@ class Work:
         self._stream = stream
         self._read, self._parcels = relay.opened(raw)
         self._who = told.key
-        source = self._read.source
+        source = self._read.source.body
         asked: Object = source if isinstance(source, dict) else {}
         kept: Object = {key: value for key, value in asked.items() if key not in _NO_MATTER}
         self._base = hashlib.sha256(
