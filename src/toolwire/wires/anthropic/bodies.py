@@ -27,7 +27,6 @@ from toolwire.wires.engine.settings import (
     write_settings,
 )
 from toolwire.wires.engine.specs import (
-    answer_messages,
     keys,
     list_at,
     patch_message,
@@ -35,7 +34,7 @@ from toolwire.wires.engine.specs import (
     read_block,
     types_in,
 )
-from toolwire.wires.families.blocks.history import BlockHistory
+from toolwire.wires.families.blocks.history import BlockHistory, response_message
 
 # --- messages -------------------------------------------------------------------------------------
 
@@ -170,7 +169,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    message = answer_messages(conversation, context)[0]
+    message = response_message(conversation, context)
     patched = patch_message(message, context, _read_message)
     content = patched["content"] if isinstance(patched, dict) else HISTORY.blocks(message, context)
     if conversation.wire == NAME and conversation.kind == "response":

@@ -38,6 +38,10 @@ _DELTA_FIELDS = {
     delta: field for spec in BLOCKS.values() for delta, (field, _) in spec.deltas.items()
 }
 _JOINS: dict[str, Join] = {"input": join_arguments, "citations": join_list}
+_NEW_BLOCKS: dict[str, Object] = {
+    "text": {"type": "text", "text": ""},
+    "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+}
 _SPECS: dict[type[Part], Block] = {
     Text: BLOCKS["text"],
     Reasoning: BLOCKS["thinking"],
@@ -111,6 +115,9 @@ class AnthropicReader(IndexedBlockReader):
 
     def read_block(self, key: BlockKey, block: Object) -> Part:
         return read_block(NAME, BLOCKS, block, (self.count,))
+
+    def new_block(self, spec: Block) -> Object:
+        return dict(_NEW_BLOCKS[spec.name])
 
     def _message_delta(self, event: Chunk) -> list[Event]:
         given, usage = event.get("delta"), event.get("usage")

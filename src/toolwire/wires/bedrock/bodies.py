@@ -33,14 +33,13 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
     Block,
-    answer_messages,
     keys,
     list_at,
     object_at,
     patch_message,
     raise_unexpected,
 )
-from toolwire.wires.families.blocks.history import BlockHistory
+from toolwire.wires.families.blocks.history import BlockHistory, response_message
 
 # --- messages -------------------------------------------------------------------------------------
 
@@ -186,7 +185,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
     native = conversation.wire == NAME
-    message = answer_messages(conversation, context)[0]
+    message = response_message(conversation, context)
     written = patch_message(message, context, _read_message)
     if isinstance(written, UnsetType):
         written = _write_message("assistant", HISTORY.blocks(message, context))

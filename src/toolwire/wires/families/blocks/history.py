@@ -16,7 +16,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import lower_part
-from toolwire.wires.engine.specs import patch_block, patch_message
+from toolwire.wires.engine.specs import answer_messages, patch_block, patch_message
 
 
 class WrittenHistory(Struct):
@@ -165,6 +165,16 @@ class BlockHistory(Struct, frozen=True, eq=False):
         if isinstance(part, Call):
             context.called_names[part.id] = part.name
             context.ordinal += 1
+
+
+def response_message(conversation: Conversation, context: EncodeContext) -> Message:
+    """The message of a response that holds only one; others are reported."""
+    first, *others = answer_messages(conversation, context) or [Message("assistant", ())]
+    for message in others:  # added by hand to a response of this wire, which is not lowered
+        context.report_loss(
+            message, "an answer here is one message; the other candidates stay behind"
+        )
+    return first
 
 
 def _is_result(part: Part) -> bool:

@@ -41,6 +41,7 @@ Join: TypeAlias = "Callable[[JSON, list[JSON]], JSON]"
 BlockKey: TypeAlias = "JSON | tuple[str, JSON]"
 """What tells open blocks apart: their index, with the name of the list if there are several."""
 
+CUT_ERROR: JSON = {"type": "stream_cut", "message": STREAM_CUT}
 NO_FIELD = "no such field on this wire"
 _STREAMED = (Text, Reasoning, Call)
 """Parts that are forwarded while they grow; others are emitted when they are complete."""
@@ -148,6 +149,8 @@ class IndexedBlockReader(StreamReader):
     """How the pieces of a field become its value, by the field of the block; text if not listed."""
     delta_path: JsonPath = ("delta",)
     """The path to the delta in its event."""
+    cut_error: JSON = CUT_ERROR
+    """The error in the body of a stream that ended before the answer did."""
     finish_reasons: Mapping[str, str] = {}
     complete_reasons: frozenset[str] = frozenset()
     """Reasons to stop after which a block that was never closed is complete all the same."""
@@ -170,6 +173,14 @@ class IndexedBlockReader(StreamReader):
     def read_block(self, key: BlockKey, block: Object) -> Part:
         """The part of a complete block."""
         raise NotImplementedError
+
+    def new_block(self, spec: Block) -> Object:
+        """A block that a delta opens."""
+        return {}
+
+    def pointer(self, key: BlockKey, path: JsonPath) -> JsonPath:
+        """The path, in the event of a delta, to a field of the delta."""
+        return (*self.delta_path, *path)
 
     # --- blocks ---
 
@@ -258,7 +269,7 @@ class IndexedBlockReader(StreamReader):
                 record.spec, record.main = spec, next(iter(spec.deltas))
             else:
                 events = self.close_block(key)
-                record = self._add(key, {}, candidates[0])
+                record = self._add(key, self.new_block(candidates[0]), candidates[0])
         spec = record.spec
         if spec is None:
             return self.keep_unknown(key, path, piece)
@@ -274,7 +285,7 @@ class IndexedBlockReader(StreamReader):
         assert record.spec is not None
         field = record.spec.deltas[delta][0]
         if not isinstance(piece, str) or (delta != record.main and field != "signature"):
-            return self.report((*self.delta_path, field), record)
+            return self.report(self.pointer(record.key, (field,)), record)
         if delta != record.main:
             record.signature = (record.signature or "") + piece
         elif piece:
@@ -286,12 +297,12 @@ class IndexedBlockReader(StreamReader):
         """Keep in its block a piece that no spec knows."""
         record = self.open.get(key)
         if record is None:
-            return self.report((*self.delta_path, *path))
+            return self.report(self.pointer(key, path))
         if self.keep or record.slot < 0:
             previous = get(record.block, path)
             value = merge(None if isinstance(previous, UnsetType) else previous, piece)
             record.block = put(record.block, path, value)  # type: ignore[assignment]
-        return self.report((*self.delta_path, *path), record) if record.slot >= 0 else []
+        return self.report(self.pointer(key, path), record) if record.slot >= 0 else []
 
     def close_block(self, key: BlockKey, *, cut: bool = False) -> list[Event]:
         """Close a block, if one is open: emit the end of its part, or the complete part."""
@@ -372,7 +383,7 @@ class IndexedBlockReader(StreamReader):
             finish = Finish(self.finish_reasons.get(stop, self.stop))
             return [*self.close_all(cut=stop not in self.complete_reasons), finish]
         self.cut = True
-        self.error = {"type": "stream_cut", "message": STREAM_CUT}
+        self.error = self.cut_error
         return [*self.close_all(cut=True), StreamError(STREAM_CUT, cut=True)]
 
 
