@@ -21,16 +21,13 @@ from toolwire.wires.anthropic.settings import FINISH_REASON_FROM_WIRE, NAME, RES
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
 from toolwire.wires.engine.stream import StreamSpec, copy_json, named_sse, unwrap_typed
+from toolwire.wires.families.blocks.deltas import Join, join_arguments, join_list, openers
 from toolwire.wires.families.blocks.indexed_stream import (
     NO_FIELD,
     BlockKey,
     IndexedBlockReader,
     IndexedBlockWriter,
-    Join,
     WrittenBlock,
-    join_arguments,
-    join_list,
-    openers,
 )
 
 _MESSAGE_KEYS = keys("type", "role", "content", "stop_reason", "usage", "stop_sequence")

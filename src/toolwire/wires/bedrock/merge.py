@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.wires.families.blocks.indexed_stream import Join, join_arguments, join_list, join_text
+from toolwire.wires.families.blocks.deltas import Join, join_arguments, join_list, join_text
 
 
 def _join_bytes(opening: JSON, pieces: list[JSON]) -> JSON:

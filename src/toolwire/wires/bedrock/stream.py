@@ -28,14 +28,12 @@ from toolwire.wires.bedrock.merge import JOINS
 from toolwire.wires.bedrock.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
 from toolwire.wires.engine.specs import Block, keys
 from toolwire.wires.engine.stream import StreamSpec, aws_message, copy_json, unwrap_named
+from toolwire.wires.families.blocks.deltas import nest, openers
 from toolwire.wires.families.blocks.indexed_stream import (
     BlockKey,
     IndexedBlockReader,
     IndexedBlockWriter,
     WrittenBlock,
-    leaves,
-    nest,
-    openers,
 )
 
 _PADDING = "p"
@@ -102,9 +100,7 @@ class BedrockReader(IndexedBlockReader):
         delta, index = payload.get("delta"), _index(payload)
         if not isinstance(delta, dict):
             return [Unsupported((self.count, "contentBlockDelta"), "a delta without content")]
-        events: list[Event] = []
-        for path, piece in leaves(delta, self.openers, ""):
-            events += self.grow(index, path, piece, tuple(path.split(".")))
+        events = self.grow_nested(index, delta)
         if len(payload) > 2:
             events += self._keep_beside(index, payload, "contentBlockDelta")
         return events

@@ -25,14 +25,12 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
 from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamSpec, copy_json, merge, named_sse
+from toolwire.wires.families.blocks.deltas import nest, openers
 from toolwire.wires.families.blocks.indexed_stream import (
     BlockKey,
     IndexedBlockReader,
     IndexedBlockWriter,
     WrittenBlock,
-    leaves,
-    nest,
-    openers,
 )
 
 _PLAN = "tool_plan"
@@ -57,6 +55,7 @@ class CohereReader(IndexedBlockReader):
 
     wire = NAME
     openers = openers((*CONTENT.values(), *CALLS.values(), STREAMED_PLAN))
+    list_depth = 1
     cut_error = STREAM_CUT
     finish_reasons = FINISH_REASON_FROM_WIRE
     complete_reasons = keys("COMPLETE", "TOOL_CALL", "STOP_SEQUENCE")
@@ -192,19 +191,17 @@ class CohereReader(IndexedBlockReader):
             value = {"text": value}
         if name == "tool_calls" and key not in self.open:  # it has neither id nor name
             events += self.start_block(key, self.new_block(CALLS["function"]), CALLS["function"])
-        for path, piece in leaves(value, self.openers, name) if isinstance(value, dict) else ():
-            field = tuple(path.split(".")[1:])
-            if len(field) == 1 and self._is_repeated(key, field[0], piece):
-                continue
-            events += self.grow(key, path, piece, field)
+        if isinstance(value, dict):
+            events += self.grow_nested(key, {name: value})
         return events
 
-    def _is_repeated(self, key: BlockKey, field: str, piece: JSON) -> bool:
-        """True for the type or id of a block that an event repeats."""
-        if field == "type":
-            return isinstance(piece, str)
+    def keep_unknown(self, key: BlockKey, path: JsonPath, piece: JSON) -> list[Event]:
         record = self.open.get(key)
-        return record is not None and field == "id" and record.block.get(field) == piece
+        if path == ("type",) and isinstance(piece, str):
+            return []
+        if record is not None and path == ("id",) and record.block.get("id") == piece:
+            return []  # deltas may repeat the type and the id
+        return super().keep_unknown(key, path, piece)
 
     def _plan_delta(self, event: Chunk) -> list[Event]:
         text, events = self._message_field(event, _PLAN)

@@ -9,13 +9,12 @@ the part; its pieces are forwarded as they arrive. This module knows no wire by 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import streamed_text, with_text, without_text
@@ -35,9 +34,8 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_settings
 from toolwire.wires.engine.specs import UNREADABLE, Block, opaque
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, StreamWriter, merge
+from toolwire.wires.families.blocks.deltas import Join, join_text, leaves
 
-Join: TypeAlias = "Callable[[JSON, list[JSON]], JSON]"
-"""Makes the value of a field from its value in the opening event and the pieces of its deltas."""
 BlockKey: TypeAlias = "JSON | tuple[str, JSON]"
 """What tells open blocks apart: their index, with the name of the list if there are several."""
 
@@ -45,61 +43,6 @@ CUT_ERROR: JSON = {"type": "stream_cut", "message": STREAM_CUT}
 NO_FIELD = "no such field on this wire"
 _STREAMED = (Text, Reasoning, Call)
 """Parts that are forwarded while they grow; others are emitted when they are complete."""
-
-
-def openers(specs: Iterable[Block]) -> dict[str, tuple[Block, ...]]:
-    """The specs that have a delta, by the type of the delta."""
-    table: dict[str, tuple[Block, ...]] = {}
-    for spec in specs:
-        for delta in spec.deltas if spec.read is not None else ():
-            table[delta] = (*table.get(delta, ()), spec)
-    return table
-
-
-def leaves(value: JSON, known: Mapping[str, object], prefix: str) -> Iterator[tuple[str, JSON]]:
-    """The values inside a delta with their dotted paths; a path in `known` is not split further."""
-    if value is None:
-        return
-    if prefix in known or not isinstance(value, dict):
-        yield prefix, value
-        return
-    for name, item in value.items():
-        yield from leaves(item, known, f"{prefix}.{name}" if prefix else name)
-
-
-def nest(path: str, value: JSON) -> Object:
-    """A value inside the objects that a dotted path names."""
-    for step in reversed(path.split(".")):
-        value = {step: value}
-    return value  # type: ignore[return-value]
-
-
-# --- how pieces become values ---------------------------------------------------------------------
-
-
-def join_text(opening: JSON, pieces: list[JSON]) -> JSON:
-    """One text."""
-    if not pieces and opening is not None:
-        return opening
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    return (opening if isinstance(opening, str) else "") + "".join(texts)
-
-
-def join_arguments(opening: JSON, pieces: list[JSON]) -> JSON:
-    """The object that the pieces spell; other text stands under `_raw`, as in a body."""
-    text = "".join([piece for piece in pieces if isinstance(piece, str)])
-    if not text and opening is not None:
-        return opening
-    arguments = LazyJson(text)
-    value = arguments.value
-    if isinstance(value, dict):
-        return value
-    return {} if value is None and not arguments.broken else {"_raw": text}
-
-
-def join_list(opening: JSON, pieces: list[JSON]) -> JSON:
-    """A list of the pieces."""
-    return [*(opening if isinstance(opening, list) else []), *pieces]
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -114,6 +57,7 @@ class OpenBlock:
         "grew",
         "key",
         "main",
+        "main_path",
         "pieces",
         "reported",
         "signature",
@@ -125,9 +69,7 @@ class OpenBlock:
         self.key = key
         self.block = block
         """The block as its opening event gives it."""
-        self.spec = spec
-        self.main = next(iter(spec.deltas), "") if spec is not None else ""
-        """The type of the delta that carries the text of the part."""
+        self.set_spec(spec)
         self.slot = -1
         """The slot of its events; -1 as long as no `PartStart` was emitted."""
         self.arguments = ""
@@ -139,6 +81,12 @@ class OpenBlock:
         self.reported: set[JsonPath] = set()
         """Paths of fields that were reported as unsupported."""
 
+    def set_spec(self, spec: Block | None) -> None:
+        """Set the spec, and with it the type of the delta that carries the text of the part."""
+        self.spec = spec
+        self.main = next(iter(spec.deltas), "") if spec is not None else ""
+        self.main_path = tuple(self.main.split("."))
+
 
 class IndexedBlockReader(StreamReader):
     """Reads a stream of indexed blocks. A subclass turns events into calls of these methods."""
@@ -149,6 +97,8 @@ class IndexedBlockReader(StreamReader):
     """How the pieces of a field become its value, by the field of the block; text if not listed."""
     delta_path: JsonPath = ("delta",)
     """The path to the delta in its event."""
+    list_depth = 0
+    """How many steps of the path of a delta name the list of the block, not a field of it."""
     cut_error: JSON = CUT_ERROR
     """The error in the body of a stream that ended before the answer did."""
     finish_reasons: Mapping[str, str] = {}
@@ -266,7 +216,7 @@ class IndexedBlockReader(StreamReader):
             # such type, the delta starts another block.
             spec = next((one for one in candidates if _fits(one, record)), None)
             if record is not None and spec is not None:
-                record.spec, record.main = spec, next(iter(spec.deltas))
+                record.set_spec(spec)
             else:
                 events = self.close_block(key)
                 record = self._add(key, self.new_block(candidates[0]), candidates[0])
@@ -279,6 +229,23 @@ class IndexedBlockReader(StreamReader):
         if self.keep or record.slot < 0:
             pieces.append(piece)
         return events + self._forward(record, delta, piece) if record.slot >= 0 else events
+
+    def grow_nested(self, key: BlockKey, delta: Object) -> list[Event]:
+        """Add every piece of a delta, on wires where the type of a delta is its dotted path."""
+        record = self.open.get(key)
+        if record is not None and record.slot >= 0:
+            piece: JSON = delta
+            for step in record.main_path:
+                if not isinstance(piece, dict) or len(piece) != 1:
+                    break
+                piece = piece.get(step)
+            else:
+                if piece.__class__ is str:  # nearly every event of a stream
+                    return self.grow(key, record.main, piece, ())
+        events: list[Event] = []
+        for path, piece in leaves(delta, self.openers):
+            events += self.grow(key, path, piece, tuple(path.split("."))[self.list_depth :])
+        return events
 
     def _forward(self, record: OpenBlock, delta: str, piece: JSON) -> list[Event]:
         """The events for a piece of an announced block."""
