@@ -52,6 +52,7 @@ class AnthropicReader(IndexedBlockReader):
     wire = NAME
     openers = openers((BLOCKS["text"], BLOCKS["thinking"]))
     joins = _JOINS
+    block_path = ("content_block",)
     finish_reasons = FINISH_REASON_FROM_WIRE
     complete_reasons = keys("tool_use", "end_turn")
 
@@ -117,8 +118,9 @@ class AnthropicReader(IndexedBlockReader):
         return dict(_NEW_BLOCKS[spec.name])
 
     def _message_delta(self, event: Chunk) -> list[Event]:
-        given, usage = event.get("delta"), event.get("usage")
-        delta = given if isinstance(given, dict) else {}
+        delta, usage = event.get("delta"), event.get("usage")
+        if not isinstance(delta, dict):
+            delta = {}
         if isinstance(usage, dict):
             self.usage.update({key: value for key, value in usage.items() if value is not None})
         reason = delta.get("stop_reason")

@@ -33,8 +33,8 @@ def _join_result_content(opening: JSON, pieces: list[JSON]) -> JSON:
     """The content of a result: lists are joined, and a text continues the text before it."""
     out: list[JSON] = list(opening) if isinstance(opening, list) else []
     for piece in pieces:
-        given = piece if isinstance(piece, list) else [piece]
-        items: list[JSON] = [item if isinstance(item, dict) else {"json": item} for item in given]
+        values = piece if isinstance(piece, list) else [piece]
+        items: list[JSON] = [item if isinstance(item, dict) else {"json": item} for item in values]
         last, first = out[-1] if out else None, items[0] if items else None
         if (
             isinstance(last, dict)

@@ -158,8 +158,9 @@ PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
 
 def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_id(block.get("id"))
-    given = block.get("function")
-    function = given if isinstance(given, dict) else {}
+    function = block.get("function")
+    if not isinstance(function, dict):
+        function = {}
     return Call(
         call_id,
         read_name(function.get("name")),

@@ -108,9 +108,8 @@ class CohereReader(IndexedBlockReader):
             events += self.grow(_PLAN_KEY, _PLAN, plan, (_PLAN,))
             events += self.close_block(_PLAN_KEY)
         for name in _LISTS:
-            given = announced.get(name)
-            blocks = given if isinstance(given, list) else [given] if given else []
-            for block in blocks:
+            content = announced.get(name) or []
+            for block in content if isinstance(content, list) else [content]:
                 events += [*self._start_block((name, 0), block), *self.close_block((name, 0))]
         citations = announced.get("citations")
         for citation in citations if isinstance(citations, list) else []:

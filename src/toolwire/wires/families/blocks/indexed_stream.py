@@ -95,6 +95,8 @@ class IndexedBlockReader(StreamReader):
     """The blocks that a delta can open if no event opened one, by the type of the delta."""
     joins: Mapping[str, Join] = {}
     """How the pieces of a field become its value, by the field of the block; text if not listed."""
+    block_path: JsonPath = ()
+    """The path to the block in the event that opens it."""
     delta_path: JsonPath = ("delta",)
     """The path to the delta in its event."""
     list_depth = 0
@@ -114,7 +116,7 @@ class IndexedBlockReader(StreamReader):
         self.stop: str | None = None
         """The reason to stop, in the words of the wire."""
         self.finished = False
-        """True once an event said that the answer is complete."""
+        """True once an event marked the answer as complete."""
         self.error: JSON = None
         self.cut = False
         """True if the stream ended before the answer did."""
@@ -159,7 +161,7 @@ class IndexedBlockReader(StreamReader):
         if opening is None or isinstance(opening, UnsetType):
             block = self._assemble(block, spec, {record.main: []})
         try:
-            part = spec.read(block, (self.count,), spec)
+            part = spec.read(block, (self.count, *self.block_path), spec)
         except UNREADABLE:
             return []
         text = streamed_text(part)
@@ -214,7 +216,7 @@ class IndexedBlockReader(StreamReader):
                 return self.keep_unknown(key, path, piece)
             # A block that has deltas of two kinds is of the type that knows both; if there is no
             # such type, the delta starts another block.
-            spec = next((one for one in candidates if _fits(one, record)), None)
+            spec = next((spec for spec in candidates if _fits(spec, record)), None)
             if record is not None and spec is not None:
                 record.set_spec(spec)
             else:
