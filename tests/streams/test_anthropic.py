@@ -15,6 +15,7 @@ from toolwire import Call, Opaque, Reasoning, Text, decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
+from toolwire.streaming.stream_translator import StreamTranslator
 
 WIRE = "anthropic"
 STOPS = {
@@ -312,6 +313,82 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     assert "error" in last
 
 
+# --- one block after the other --------------------------------------------------------------------
+
+
+def chunk(**delta: JSON) -> Chunk:
+    choice: JSON = {"index": 0, "delta": delta, "finish_reason": None}
+    return {"id": "chatcmpl-1", "created": 1, "model": "m", "choices": [choice]}
+
+
+def call_chunk(index: int, arguments: str, **more: JSON) -> Chunk:
+    name = more.pop("name", None)
+    function: JSON = {"arguments": arguments, **({"name": name} if name else {})}
+    return chunk(tool_calls=[{"index": index, "function": function, **more}])
+
+
+INTERLEAVED: list[Chunk] = [
+    chunk(role="assistant", content=""),
+    chunk(content="Both "),
+    chunk(content="cities."),
+    call_chunk(0, "", id="call_a", name="weather", type="function"),
+    call_chunk(1, "", id="call_b", name="weather", type="function"),
+    call_chunk(0, '{"city":'),
+    call_chunk(1, '{"city":"O'),
+    call_chunk(0, '"Paris"}'),
+    call_chunk(1, 'slo"}'),
+    {
+        "id": "chatcmpl-1",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}],
+    },
+]
+"""Two calls of one tool whose arguments arrive in turns."""
+
+
+def outline(events: list[Chunk]) -> list[str]:
+    """The events of blocks, in short: `+1` opens a block, `1` adds to it, `-1` closes it."""
+    signs = {"content_block_start": "+", "content_block_delta": "", "content_block_stop": "-"}
+    return [f"{signs[str(e['type'])]}{e['index']}" for e in events if e["type"] in signs]
+
+
+def test_a_block_opens_only_after_the_block_before_it_is_closed() -> None:
+    events = list(restream(INTERLEAVED, "openai-chat", WIRE, framed=False))
+    assert outline(events) == [
+        *("+0", "0", "0", "-0"),
+        *("+1", "1", "1", "-1"),
+        *("+2", "2", "2", "-2"),
+    ]
+    calls = decode(fold(events, WIRE), WIRE, "response").calls()
+    assert [(call.id, call.name, call.input) for call in calls] == [
+        ("call_a", "weather", {"city": "Paris"}),
+        ("call_b", "weather", {"city": "Oslo"}),
+    ]
+
+
+def test_only_the_deltas_of_a_later_block_wait() -> None:
+    translator: StreamTranslator[Chunk] = StreamTranslator(
+        "openai-chat", WIRE, shape=lambda event: event
+    )
+    sent = [outline(translator.feed(event)) for event in INTERLEAVED]
+    assert sent == [*([], ["+0", "0"], ["0"]), *(["-0", "+1"], [], ["1"], [], ["1"], [], [])]
+    assert outline(translator.end()) == ["-1", "+2", "2", "2", "-2"]
+
+
+def test_framed_events_are_those_of_the_unframed_stream() -> None:
+    data = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in INTERLEAVED]
+    framed = fold(b"".join(restream(data, "openai-chat", WIRE)), WIRE)
+    assert framed == fold(list(restream(INTERLEAVED, "openai-chat", WIRE, framed=False)), WIRE)
+
+
+def test_blocks_that_wait_are_sent_before_an_error() -> None:
+    broken: list[Chunk] = [*INTERLEAVED[:7], {"error": {"message": "try later"}}]
+    events = list(restream(broken, "openai-chat", WIRE, framed=False))
+    assert outline(events)[4:] == ["+1", "1", "-1", "+2", "2", "-2"]
+    assert events[-1]["type"] == "error"
+
+
 # --- the official client --------------------------------------------------------------------------
 
 
@@ -338,6 +415,21 @@ def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> No
     )
     tokens = (answer.usage.input_tokens + read, answer.usage.output_tokens)
     assert Found(calls, text, tokens, STOPS[answer.stop_reason or ""]) == wanted(stream)
+
+
+def test_the_client_puts_calls_together_whose_arguments_arrive_in_turns() -> None:
+    with (
+        serve(list(restream(INTERLEAVED, "openai-chat", WIRE))) as server,
+        client(server.url).messages.stream(
+            model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
+        ) as events,
+    ):
+        answer = events.get_final_message()
+    assert [block.to_dict(mode="json") for block in answer.content] == [
+        {"type": "text", "text": "Both cities."},
+        {"type": "tool_use", "id": "call_a", "name": "weather", "input": {"city": "Paris"}},
+        {"type": "tool_use", "id": "call_b", "name": "weather", "input": {"city": "Oslo"}},
+    ]
 
 
 def test_the_client_raises_what_broke_the_source() -> None:

@@ -417,7 +417,7 @@ def test_text_and_citations_in_any_order_are_one_block() -> None:
         assert sum(isinstance(event, Unsupported) for event in said(*events, stop())) == 1
 
 
-def test_the_seal_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> None:
+def test_the_signature_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> None:
     events = [
         delta(0, reasoningContent={"text": "Hm."}),
         delta(0, reasoningContent={"signature": "s"}),

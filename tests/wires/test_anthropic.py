@@ -126,7 +126,7 @@ def test_a_request_says_how_long_the_answer_may_be() -> None:
     assert made(chat({"role": "user", "content": "hi"}, max_completion_tokens=7))["max_tokens"] == 7
 
 
-def test_thinking_keeps_its_seal_and_reasoning_of_others_is_not_taken_back() -> None:
+def test_thinking_keeps_its_signature_and_reasoning_of_others_is_not_taken_back() -> None:
     body: JSON = {
         "messages": [
             {

@@ -290,7 +290,7 @@ def test_editing_one_argument_changes_just_that() -> None:
 
 
 def test_an_edited_thought_keeps_its_signature() -> None:
-    read = decode(case("reasoning-keeps-its-seal"), "bedrock")
+    read = decode(case("reasoning-keeps-its-signature"), "bedrock")
     thought = next(part for part in read.parts() if isinstance(part, Reasoning))
     body = encode(read.replace(thought, replace(thought, text="Hm.")), "bedrock").body
     said = get(body, ("messages", 1, "content", 0, "reasoningContent", "reasoningText"))
@@ -387,7 +387,7 @@ def test_settings_beyond_what_can_be_said_are_reported_where_they_stood() -> Non
     }
     there = translate(body, "openai-chat", "bedrock")
     assert get(there.body, ("inferenceConfig", "temperature")) == 1.0
-    assert [loss.pointer for loss in there.losses] == ["/tool_choice", "/temperature"]
+    assert [loss.pointer for loss in there.losses] == ["/temperature", "/tool_choice"]
 
 
 def test_usage_counts_what_came_from_the_cache() -> None:

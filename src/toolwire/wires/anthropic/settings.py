@@ -1,4 +1,4 @@
-"""Anthropic Messages: the tools on offer, the settings, usage and stop reasons."""
+"""Anthropic Messages: tool definitions, settings, usage and stop reasons."""
 
 from __future__ import annotations
 
@@ -23,68 +23,73 @@ from toolwire.wires.engine.specs import (
 
 NAME = "anthropic"
 
-# --- tools and settings ---------------------------------------------------------------------------
+# --- tool definitions -----------------------------------------------------------------------------
 
-OFFER = Block("custom", Tool, keys=keys("name", "description", "input_schema", "strict", "type"))
+TOOL = Block(
+    "custom", part=Tool, keys=keys("name", "description", "input_schema", "strict", "type")
+)
 
 
-def read_offer(tool: JSON, path: JsonPath) -> Tool:
-    """A tool on offer; the provider's own keep their dated type as kind."""
+def read_tool(tool: JSON, path: JsonPath) -> Tool:
+    """A tool definition; server tools keep their dated type as `kind`."""
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
-    kind = tool.get("type") or "custom"
+    tool_type = tool.get("type") or "custom"
     name = read_name(tool.get("name"))
-    if kind != "custom":
-        return Tool(name, kind=str(kind), source=Source(raw=tool, path=path))
+    if tool_type != "custom":
+        return Tool(name, kind=str(tool_type), source=Source(raw=tool, path=path))
     return Tool(
         name,
         text_or_none(tool.get("description")),
         tool.get("input_schema"),
         flag_or_none(tool.get("strict")),
         "function",
-        source=Source(tool, path, OFFER),
+        source=Source(tool, path, TOOL),
     )
 
 
-def write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, own: bool) -> list[JSON]:
-    """The tools; this wire's own go back as they came, with all that only it knows."""
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, native: bool) -> list[JSON]:
+    """The tool definitions; `native` ones that were not edited are written as they were read."""
     out: list[JSON] = []
     for tool in tools:
         if (
-            own
+            native
             and isinstance(tool.raw, dict)
             and context.name(tool.name) == tool.name
-            and read_offer(tool.raw, tool.path) == tool
+            and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
             continue
         if tool.kind not in ("function", "custom"):
             context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        given: Object = {"name": context.name(tool.name)}
+        definition: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
-            given["description"] = tool.description
+            definition["description"] = tool.description
         schema = context.schema_of(tool)
-        given["input_schema"] = (
+        definition["input_schema"] = (
             schema if schema is not None else {"type": "object", "properties": {}}
         )
         if tool.strict is not None:
-            given["strict"] = tool.strict
-        out.append(given)
+            definition["strict"] = tool.strict
+        out.append(definition)
     return out
 
 
-_MODES = {"auto": "auto", "any": "required", "tool": "required", "none": "none"}
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    mode = _MODES[require_string(require_object(value)["type"])]
-    return Choice(
-        mode,  # type: ignore[arg-type]
-        (require_string(require_object(value)["name"]),)
-        if require_object(value)["type"] == "tool"
-        else (),
-    )
+    match value:
+        case {"type": "auto"}:
+            return Choice("auto")
+        case {"type": "none"}:
+            return Choice("none")
+        case {"type": "any"}:
+            return Choice("required")
+        case {"type": "tool", "name": str(name)}:
+            return Choice("required", (name,))
+    return UNSET
 
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
@@ -92,33 +97,26 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     if value.mode == "required" and len(value.names) == 1:
         return {"type": "tool", "name": context.name(value.names[0])}
     if value.names:
-        context.report_loss(
-            context.setting_path, "only one tool can be named; the others stay allowed"
-        )
+        context.report_loss(context.setting_path, "a tool can be named here only if it is required")
     return {"type": {"auto": "auto", "none": "none", "required": "any"}[value.mode]}
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    return (
-        Format(require_object(value)["schema"])
-        if require_object(value).get("type") == "json_schema"
-        else UNSET
-    )
+    if require_object(value).get("type") != "json_schema":
+        return UNSET
+    return Format(require_object(value)["schema"])
 
 
 def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
-    if value.schema is None:
-        return UNSET
-    if value.name or value.strict is not None or value.description:
-        context.report_loss(
-            context.setting_path,
-            "the schema of an answer has no name, description or strict flag here",
-        )
-    return {"type": "json_schema", "schema": value.schema}
+    return UNSET if value.schema is None else {"type": "json_schema", "schema": value.schema}
 
 
-_LONGEST = {
+def _read_stop(value: JSON) -> Setting | UnsetType:
+    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
+
+
+_MAX_TOKENS = {
     "claude-instant": 4096,
     "claude-2": 4096,
     "claude-3-7": 64000,
@@ -126,80 +124,76 @@ _LONGEST = {
     "claude-3": 4096,
     "claude-": 32000,
 }
-"""Tokens of an answer that every model with such a name takes; a larger number is refused. The
-first that fits counts."""
-_LONG = 4096
-"""What a model takes whose name says nothing, and what is left for words beside thoughts."""
+"""The `max_tokens` that every model whose name contains the key accepts; the first match counts."""
+_MAX_TOKENS_UNKNOWN = 4096
+"""The `max_tokens` of other models, and the tokens left for the answer beside a thinking budget."""
 
 
-def longest_answer(body: Object) -> int:
-    """What `max_tokens` says when the source does not: the wire demands a number, and it has to be
-    above that for thoughts."""
+def default_max_tokens(body: Object) -> int:
+    """The `max_tokens` of a request whose source has none; it must exceed the thinking budget."""
     model, thinking = body.get("model"), body.get("thinking")
-    longest = next(
-        (most for name, most in _LONGEST.items() if isinstance(model, str) and name in model), _LONG
+    name = model if isinstance(model, str) else ""
+    limit = next(
+        (tokens for prefix, tokens in _MAX_TOKENS.items() if prefix in name), _MAX_TOKENS_UNKNOWN
     )
     budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
-    return max(longest, budget + _LONG) if isinstance(budget, int) else longest
+    return max(limit, budget + _MAX_TOKENS_UNKNOWN) if isinstance(budget, int) else limit
 
 
 REQUEST = (
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("max_tokens",)),
-    # Read, since older histories hold them; refused since API version 2026-10-21, so never written.
+    # Older histories hold them; the API refuses them since version 2026-10-21.
     SettingSpec("temperature", ("temperature",), write=None),
     SettingSpec("top_p", ("top_p",), write=None),
     SettingSpec("top_k", ("top_k",), write=None),
-    SettingSpec(
-        "stop",
-        ("stop_sequences",),
-        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
-    ),
+    SettingSpec("stop", ("stop_sequences",), read=_read_stop),
     SettingSpec("stream", ("stream",)),
     SettingSpec("user", ("metadata", "user_id")),
     SettingSpec(
         "choice",
         ("tool_choice",),
-        _read_choice,
-        _write_choice,
-        keys("type", "name", "disable_parallel_tool_use"),
+        read=_read_choice,
+        write=_write_choice,
+        knows=keys("type", "name", "disable_parallel_tool_use"),
     ),
     SettingSpec(
         "parallel",
         ("tool_choice", "disable_parallel_tool_use"),
-        lambda v: not v,
-        lambda v, _: not v,
+        read=lambda value: not value,
+        write=lambda value, context: not value,
     ),
-    SettingSpec("format", ("output_format",), _read_format, None),
-    SettingSpec("format", ("output_config", "format"), _read_format, _write_format),
+    SettingSpec("format", ("output_format",), read=_read_format, write=None),
+    SettingSpec("format", ("output_config", "format"), read=_read_format, write=_write_format),
     SettingSpec(
         "effort",
         ("output_config", "effort"),
-        write=lambda v, _: v if v in ("low", "medium", "high") else UNSET,
+        write=lambda value, context: value if value in ("low", "medium", "high") else UNSET,
     ),
     SettingSpec("budget", ("thinking",), *reasoning_budget("budget_tokens", 1024)),
 )
 
+# --- usage and stop reasons -----------------------------------------------------------------------
+
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    cached, made = (
-        count_at(value, "cache_read_input_tokens"),
-        count_at(value, "cache_creation_input_tokens"),
-    )
-    fresh = count_at(value, "input_tokens")
+    """`input_tokens` leaves out tokens that were read from or written to the cache."""
+    cached = count_at(value, "cache_read_input_tokens")
+    cache_write = count_at(value, "cache_creation_input_tokens")
+    uncached = count_at(value, "input_tokens")
     return Usage(
-        None if fresh is None else fresh + (cached or 0) + (made or 0),
+        None if uncached is None else uncached + (cached or 0) + (cache_write or 0),
         count_at(value, "output_tokens"),
         cached,
-        made,
+        cache_write,
         count_at(value, "output_tokens_details", "thinking_tokens"),
     )
 
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    fresh = (value.input or 0) - (value.cached or 0) - (value.cache_write or 0)
-    out: Object = {"input_tokens": max(fresh, 0), "output_tokens": value.output or 0}
+    uncached = (value.input or 0) - (value.cached or 0) - (value.cache_write or 0)
+    out: Object = {"input_tokens": max(uncached, 0), "output_tokens": value.output or 0}
     if value.cached is not None:
         out["cache_read_input_tokens"] = value.cached
     if value.cache_write is not None:
@@ -216,9 +210,9 @@ RESPONSE = (
     SettingSpec(
         "usage",
         ("usage",),
-        _read_usage,
-        _write_usage,
-        keys(
+        read=_read_usage,
+        write=_write_usage,
+        knows=keys(
             "input_tokens",
             "output_tokens",
             "cache_read_input_tokens",

@@ -1,15 +1,15 @@
-"""Bedrock Converse: pictures, sounds, films, documents and search results, by format and source."""
+"""Bedrock Converse: images, audio, video, documents and search results, by format and source."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import Media, Part, Source, describe
+from toolwire.wires.engine.capabilities import MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import mime_of
 from toolwire.wires.engine.specs import (
@@ -22,7 +22,7 @@ from toolwire.wires.engine.specs import (
 )
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
-FORMATS: dict[str, dict[str, str]] = {
+_FORMATS: dict[str, dict[str, str]] = {
     "image": {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"},
     "document": {
         "pdf": "application/pdf",
@@ -64,48 +64,54 @@ FORMATS: dict[str, dict[str, str]] = {
         "webm": "audio/webm",
     },
 }
-"""A block's formats, and the MIME type of each."""
-_WORDS = {mime: (block, word) for block, words in FORMATS.items() for word, mime in words.items()}
-_WORDS |= {
+"""The formats of each block type, and the MIME type of each format."""
+_FORMAT_OF_MIME = {
+    mime: (block_type, name)
+    for block_type, names in _FORMATS.items()
+    for name, mime in names.items()
+} | {
     "image/jpg": ("image", "jpeg"),
     "audio/x-wav": ("audio", "wav"),
     "audio/wave": ("audio", "wav"),
 }
-BLOCK_OF = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
-_SOURCE = keys("bytes", "s3Location", "text", "content")
+_BLOCK_OF_KIND = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
+_SOURCE_KEYS = keys("bytes", "s3Location", "text", "content")
 
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
-    held = require_object(block[spec.name])
-    source, name = require_object(held["source"]), text_or_none(held.get("name"))
+    content = require_object(block[spec.name])
+    source = require_object(content["source"])
     kind = "file" if spec.name == "document" else spec.name
-    word = text_or_none(held.get("format"))
-    mime = (
-        FORMATS[spec.name].get(word, f"{'application' if kind == 'file' else kind}/{word}")
-        if word
-        else None
+    name, mime = text_or_none(content.get("format")), None
+    if name:
+        default = f"{'application' if kind == 'file' else kind}/{name}"
+        mime = _FORMATS[spec.name].get(name, default)
+    if source.keys() - _SOURCE_KEYS or get(source, ("s3Location", "bucketOwner")) is not UNSET:
+        spec = DETAILED[spec.name]
+    media = Media(
+        kind,  # type: ignore[arg-type]
+        mime,
+        name=text_or_none(content.get("name")),
+        source=Source(block, path, spec),
     )
-    media = Media(kind, mime, name=name, source=Source(block, path, spec))  # type: ignore[arg-type]
-    if source.keys() - _SOURCE or get(source, ("s3Location", "bucketOwner")) is not UNSET:
-        media = replace(media, source=replace(media.source, spec=DETAILED[spec.name]))
     if "bytes" in source:
         return replace(media, data=require_string(source["bytes"]))
     if "s3Location" in source:
         return replace(media, url=require_string(require_object(source["s3Location"])["uri"]))
-    return replace(
-        media,
-        text=require_string(source["text"]) if "text" in source else joined(source["content"]),
-    )
+    if "text" in source:
+        return replace(media, text=require_string(source["text"]))
+    return replace(media, text=join_texts(source["content"]))
 
 
-def joined(texts: JSON) -> str:
-    """A list of texts as one. Raises if it is none, or empty: then the block is kept as unknown."""
+def join_texts(texts: JSON) -> str:
+    """A list of text blocks as one text; raises TypeError if there is no text in it."""
     if not isinstance(texts, list) or not texts:
         raise TypeError("a list of texts")
-    return "\n".join(require_string(require_object(one)["text"]) for one in texts)
+    return "\n".join(require_string(require_object(block)["text"]) for block in texts)
 
 
-def _source(media: Media) -> JSON:
+def _media_source(media: Media) -> Object | None:
+    """The `source` of a media block: data, a location in S3, or text; None if there is no such."""
     if media.data:
         return {"bytes": media.data}
     if media.url is not None and media.url.startswith("s3://"):
@@ -113,83 +119,89 @@ def _source(media: Media) -> JSON:
     return {"text": media.text} if media.text and media.kind == "file" else None
 
 
-def write_media(media: Media, context: EncodeContext, taken: Mapping[str, str] = BLOCK_OF) -> JSON:
-    """A block, if there is one for its kind and format and the data are here or in S3; else it is
-    named in text."""
-    name, source, mime = BLOCK_OF[media.kind], _source(media), mime_of(media) or ""
-    block, word = _WORDS.get(mime, ("", ""))
-    if _own(media) and not word:
-        block, word = name, mime.partition("/")[2]
-    if (
-        name == "document"
-        and not word
-        and source is not None
-        and ("text" in require_object(source) or mime.startswith("text/"))
-    ):
-        block, word = "document", "txt" if mime else ""
-        if mime:
-            context.report_loss(media, f"no format for {mime} here; it is sent as txt")
-    if source is None or block != name or media.kind not in taken:
-        context.report_loss(
-            media, f"this wire cannot take this {media.kind} here; it is named in text"
-        )
+def _media_format(media: Media, source: Object) -> str | None:
+    """The `format` of a media block, empty if none is needed; None if there is no such format."""
+    block_type, mime = _BLOCK_OF_KIND[media.kind], mime_of(media) or ""
+    format_type, name = _FORMAT_OF_MIME.get(mime, ("", ""))
+    if format_type:
+        return name if format_type == block_type else None
+    if _is_native(media):
+        return mime.partition("/")[2]
+    if block_type == "document" and ("text" in source or mime.startswith("text/")):
+        return "txt" if mime else ""
+    return None
+
+
+def _accepts(media: Media) -> bool:
+    source = _media_source(media)
+    return source is not None and _media_format(media, source) is not None
+
+
+def write_media(media: Media, context: EncodeContext) -> JSON:
+    """The block of a medium."""
+    block_type, source, mime = _BLOCK_OF_KIND[media.kind], _media_source(media), mime_of(media)
+    name = _media_format(media, source) if source is not None else None
+    if source is None or name is None:
+        # An edit of this wire's own block: lowering replaces media of other wires.
+        context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
         return {"text": describe(media)}
-    out: Object = {"format": word} if word else {}
-    if name == "document":
-        out["name"] = _document_name(media, context)
-    elif media.name is not None:
-        context.report_loss(media, f"{name}s have no name here")
-    return {name: {**out, "source": source}}
+    if name == "txt" and mime != "text/plain" and not _is_native(media):
+        context.report_loss(media, f"no format for {mime} here; it is sent as txt")
+    content: Object = {"format": name} if name else {}
+    if block_type == "document":
+        content["name"] = _document_name(media, context)
+    return {block_type: {**content, "source": source}}
 
 
-def _own(media: Media) -> bool:
-    """Whether it was read from this wire: what it says need not fit again."""
-    name = BLOCK_OF[media.kind]
-    return media.spec is MEDIA[name] or media.spec is DETAILED[name]
+def _is_native(media: Media) -> bool:
+    """True if the medium was read from this wire: its format and name need not be known."""
+    block_type = _BLOCK_OF_KIND[media.kind]
+    return media.spec is MEDIA[block_type] or media.spec is DETAILED[block_type]
 
 
 def _document_name(media: Media, context: EncodeContext) -> str:
-    """A name of allowed characters; one that is made up says where the document stood, for names
-    must differ."""
-    given = media.name or "-".join(
-        ["document", *(str(step) for step in media.path if isinstance(step, int))]
-    )
-    fitted = (
-        re.sub(r"\s+", " ", re.sub(r"[^\w\s()\[\]-]|_", "-", given, flags=re.ASCII)).strip()[:200]
-        or "document"
-    )
-    if _own(media):
-        return given
+    """A name of allowed characters. An invented name tells its position: names must differ."""
+    indexes = [str(step) for step in media.path if isinstance(step, int)]
+    name = media.name or "-".join(["document", *indexes])
+    if _is_native(media):
+        return name
+    allowed = re.sub(r"[^\w\s()\[\]-]|_", "-", name, flags=re.ASCII)
+    fitted = re.sub(r"\s+", " ", allowed).strip()[:200] or "document"
     if fitted != media.name:
-        context.report_loss(media, f"a document's name here is `{fitted}`")
+        context.report_loss(media, f"the document is named `{fitted}` here")
     return fitted
 
 
-def _read_search(block: Object, path: JsonPath, spec: Block) -> Part:
-    held = require_object(block["searchResult"])
+def _read_search_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    content = require_object(block["searchResult"])
     return Media(
         "file",
         "text/plain",
-        text=joined(held["content"]),
-        name=text_or_none(held.get("title")),
+        text=join_texts(content["content"]),
+        name=text_or_none(content.get("title")),
         source=Source(block, path, spec),
     )
 
 
-def _write_search(media: Media, context: EncodeContext) -> JSON:
-    """Only ever a difference to a block that has its source."""
+def _write_search_result(media: Media, context: EncodeContext) -> JSON:
+    """The fields that can be edited; the others stay as they were read."""
     return {"searchResult": {"title": media.name, "content": [{"text": media.text}]}}
 
 
+_IMAGE_DELTAS = {
+    "image.source": ("source", "image.source"),
+    "image.error": ("error", "image.error"),
+}
 MEDIA = blocks(
     *(
         Block(
             name,
-            Media,
-            _read_media,
-            write_media,
-            keys(name),
-            ((name, keys("format", "source", *more)),),
+            part=Media,
+            read=_read_media,
+            write=write_media,
+            keys=keys(name),
+            inner=((name, keys("format", "source", *more)),),
+            deltas=_IMAGE_DELTAS if name == "image" else {},
         )
         for name, more in (("image", ()), ("document", ("name",)), ("video", ()), ("audio", ()))
     )
@@ -198,12 +210,19 @@ DETAILED = {
     name: replace(spec, inner=((name, spec.inner[0][1] - {"source"}),))
     for name, spec in MEDIA.items()
 }
-"""Rows of media whose source has more in it than is read: all of it is reported."""
-SEARCH = Block(
+"""Specs of media whose source has fields that are not read: the source is a loss elsewhere."""
+SEARCH_RESULT = Block(
     "searchResult",
-    Media,
-    _read_search,
-    _write_search,
-    keys("searchResult"),
-    (("searchResult", keys("title", "content")),),
+    part=Media,
+    read=_read_search_result,
+    write=_write_search_result,
+    keys=keys("searchResult"),
+    inner=(("searchResult", keys("title", "content")),),
 )
+
+_BYTES_OR_S3: frozenset[MediaForm] = frozenset({"data", "url"})
+_DOCUMENT: frozenset[MediaForm] = frozenset({"data", "url", "text"})
+RESULT_MEDIA = MediaSupport(
+    image=_BYTES_OR_S3, video=_BYTES_OR_S3, file=_DOCUMENT, accepts=_accepts
+)
+MESSAGE_MEDIA = replace(RESULT_MEDIA, audio=_BYTES_OR_S3)

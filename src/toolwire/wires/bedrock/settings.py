@@ -1,4 +1,4 @@
-"""Bedrock Converse: the tools on offer, the settings, usage and stop reasons."""
+"""Bedrock Converse: tool definitions, settings, usage and stop reasons."""
 
 from __future__ import annotations
 
@@ -23,64 +23,61 @@ from toolwire.wires.engine.specs import (
 
 NAME = "bedrock"
 
-# --- tools ----------------------------------------------------------------------------------------
+# --- tool definitions -----------------------------------------------------------------------------
 
-OFFER = Block(
+TOOL = Block(
     "toolSpec",
-    Tool,
+    part=Tool,
     keys=keys("toolSpec"),
     inner=(("toolSpec", keys("name", "description", "inputSchema", "strict")),),
 )
-_STUB = "Used earlier in this conversation, and not on offer now."
+_PLACEHOLDER = "Used earlier in this conversation, and not on offer now."
 
 
-def stub(name: str) -> Object:
-    """A tool that is named only because the history has calls of it: without `toolConfig` such a
-    history is refused."""
+def _placeholder(name: str) -> Object:
+    """The definition of a tool that only the history uses: without `toolConfig` it is refused."""
     return {
         "toolSpec": {
             "name": name,
-            "description": _STUB,
+            "description": _PLACEHOLDER,
             "inputSchema": {"json": {"type": "object", "properties": {}}},
         }
     }
 
 
-def read_offer(tool: JSON, path: JsonPath) -> Tool | None:
-    """A tool on offer; what is no function keeps its field as kind. A stub is no offer and gives
-    none."""
+def read_tool(tool: JSON, path: JsonPath) -> Tool | None:
+    """A tool definition, with the name of its field as `kind` if that is not `toolSpec`.
+
+    None for a placeholder of an earlier encoding.
+    """
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
     spec = tool.get("toolSpec")
     if not isinstance(spec, dict):
         kind = next(iter(tool), "")
-        held = tool.get(kind)
-        return Tool(
-            read_name(held.get("name") if isinstance(held, dict) else None),
-            kind=kind,
-            source=Source(raw=tool, path=path),
-        )
-    name, given = read_name(spec.get("name")), spec.get("inputSchema")
-    if spec.get("description") == _STUB and tool == stub(name):
+        content = tool.get(kind)
+        name = read_name(content.get("name") if isinstance(content, dict) else None)
+        return Tool(name, kind=kind, source=Source(raw=tool, path=path))
+    name, schema = read_name(spec.get("name")), spec.get("inputSchema")
+    if spec.get("description") == _PLACEHOLDER and tool == _placeholder(name):
         return None
-    schema = given.get("json") if isinstance(given, dict) else None
     return Tool(
         name,
         text_or_none(spec.get("description")),
-        schema,
+        schema.get("json") if isinstance(schema, dict) else None,
         flag_or_none(spec.get("strict")),
         "function",
-        source=Source(tool, path, OFFER),
+        source=Source(tool, path, TOOL),
     )
 
 
-def _write_offer(tool: Tool, context: EncodeContext) -> JSON:
-    schema = context.schema_of(tool) or {"type": "object", "properties": {}}
+def _write_tool(tool: Tool, context: EncodeContext) -> JSON:
     spec: Object = {"name": context.name(tool.name)}
     if tool.description:
         spec["description"] = tool.description
     elif tool.description is not None:
-        context.report_loss(tool, "an empty description cannot be said here")
+        context.report_loss(tool, "an empty description is refused here")
+    schema = context.schema_of(tool) or {"type": "object", "properties": {}}
     spec["inputSchema"] = {"json": schema}
     if tool.strict is not None:
         spec["strict"] = tool.strict
@@ -88,46 +85,42 @@ def _write_offer(tool: Tool, context: EncodeContext) -> JSON:
 
 
 def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSON]:
-    """Every tool on offer, its own as they came; if there are none, stubs for what the history has
-    called."""
-    native = conversation.wire == NAME
+    """The tool definitions; if there are none, placeholders for the tools of the history."""
     out: list[JSON] = []
     for tool in conversation.tools:
         if (
-            native
+            conversation.wire == NAME
             and not isinstance(tool.raw, UnsetType)
-            and read_offer(tool.raw, tool.path) == tool
+            and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
         elif tool.kind in ("function", "custom"):
-            out.append(_write_offer(tool, context))
+            out.append(_write_tool(tool, context))
         else:
             context.report_loss(tool, f"a tool of another provider: {tool.kind}")
     if out:
         return out
-    used = [
-        part
-        for message in conversation.messages
-        for part in message.parts
-        if isinstance(part, Call | Result)
-    ]
-    called = [part.name for part in used if part.executor == "client" and part.name]
-    return [stub(context.name(name)) for name in dict.fromkeys(called)]
+    names = dict.fromkeys(
+        part.name
+        for part in conversation.parts()
+        if isinstance(part, Call | Result) and part.executor == "client" and part.name
+    )
+    return [_placeholder(context.name(name)) for name in names]
 
 
-def write_config(body: Object, conversation: Conversation, context: EncodeContext) -> None:
-    """Put `toolConfig` into a body: the tools, beside a choice that is there already."""
+def put_tool_config(body: Object, conversation: Conversation, context: EncodeContext) -> None:
+    """Put the tools into the `toolConfig` of a body, beside a tool choice."""
     if conversation.wire == NAME and conversation.same_tools:
         return
     config = body.pop("toolConfig", None)
-    kept = config if isinstance(config, dict) else {}
+    others = config if isinstance(config, dict) else {}
     tools = _write_tools(conversation, context)
     if tools:
-        body["toolConfig"] = {**kept, "tools": tools}
-    elif "toolChoice" in kept:
+        body["toolConfig"] = {**others, "tools": tools}
+    elif "toolChoice" in others:
         context.report_loss(
             conversation.source.setting_paths.get("choice", ("choice",)),
-            "a choice cannot be said here without tools",
+            "a tool choice needs tools here, and none is defined",
         )
 
 
@@ -149,16 +142,20 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
         return {"tool": {"name": context.name(value.names[0])}}
-    return {"auto": {"auto": {}}, "required": {"any": {}}}.get(value.mode, UNSET)  # type: ignore[return-value]
+    if value.names:
+        context.report_loss(context.setting_path, "a tool can be named here only if it is required")
+    if value.mode == "none":
+        return UNSET
+    return {"any": {}} if value.mode == "required" else {"auto": {}}
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    held = require_object(require_object(require_object(value)["structure"])["jsonSchema"])
+    content = require_object(require_object(require_object(value)["structure"])["jsonSchema"])
     return Format(
-        parse(require_string(held["schema"])),
-        text_or_none(held.get("name")),
+        parse(require_string(content["schema"])),
+        text_or_none(content.get("name")),
         None,
-        text_or_none(held.get("description")),
+        text_or_none(content.get("description")),
     )
 
 
@@ -166,41 +163,46 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.schema is None:
         return UNSET
-    held: Object = {"schema": text_of(value.schema)}
-    held.update(
-        {
-            key: given
-            for key, given in (("name", value.name), ("description", value.description))
-            if given is not None
-        }
-    )
-    return {"type": "json_schema", "structure": {"jsonSchema": held}}
+    content: Object = {"schema": text_of(value.schema)}
+    if value.name is not None:
+        content["name"] = value.name
+    if value.description is not None:
+        content["description"] = value.description
+    return {"type": "json_schema", "structure": {"jsonSchema": content}}
 
 
-_CONFIG, _MORE = "inferenceConfig", "additionalModelRequestFields"
-COMMON = (
+def _write_temperature(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    if not isinstance(value, int | float):
+        return UNSET
+    if not 0 <= value <= 1:
+        context.report_loss(context.setting_path, "the temperature is limited to 0 to 1 here")
+    return max(0.0, min(value, 1.0))
+
+
+def _read_stop(value: JSON) -> Setting | UnsetType:
+    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
+
+
+_INFERENCE, _MODEL_FIELDS = "inferenceConfig", "additionalModelRequestFields"
+_COMMON = (
     SettingSpec("model", ("modelId",)),
-    SettingSpec("max_tokens", (_CONFIG, "maxTokens")),
+    SettingSpec("max_tokens", (_INFERENCE, "maxTokens")),
+    SettingSpec("temperature", (_INFERENCE, "temperature"), write=_write_temperature),
+    SettingSpec("top_p", (_INFERENCE, "topP")),
+    SettingSpec("stop", (_INFERENCE, "stopSequences"), read=_read_stop),
     SettingSpec(
-        "temperature",
-        (_CONFIG, "temperature"),
-        write=lambda v, _: max(0.0, min(v, 1.0)) if isinstance(v, int | float) else UNSET,
-    ),
-    SettingSpec("top_p", (_CONFIG, "topP")),
-    SettingSpec(
-        "stop",
-        (_CONFIG, "stopSequences"),
-        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
-    ),
-    SettingSpec(
-        "choice", ("toolConfig", "toolChoice"), _read_choice, _write_choice, keys("tool.name")
+        "choice",
+        ("toolConfig", "toolChoice"),
+        read=_read_choice,
+        write=_write_choice,
+        knows=keys("tool.name"),
     ),
     SettingSpec(
         "format",
         ("outputConfig", "textFormat"),
-        _read_format,
-        _write_format,
-        keys(
+        read=_read_format,
+        write=_write_format,
+        knows=keys(
             "type",
             "structure.jsonSchema.schema",
             "structure.jsonSchema.name",
@@ -210,83 +212,61 @@ COMMON = (
     SettingSpec(
         "effort",
         ("outputConfig", "effort"),
-        write=lambda v, _: v if isinstance(v, str) and len(v) <= 16 else UNSET,
+        write=lambda value, context: (
+            value if isinstance(value, str) and len(value) <= 16 else UNSET
+        ),
     ),
 )
 REQUEST = (
-    *COMMON,
-    SettingSpec("top_k", (_MORE, "top_k")),
+    *_COMMON,
+    SettingSpec("top_k", (_MODEL_FIELDS, "top_k")),
     SettingSpec(
         "budget",
-        (_MORE, "thinking"),
+        (_MODEL_FIELDS, "thinking"),
         *reasoning_budget("budget_tokens", 1024),
-        keys("type", "budget_tokens"),
+        knows=keys("type", "budget_tokens"),
     ),
 )
-"""With the fields that go to the model as they are: what one model reads there, another refuses."""
+"""With the fields that are passed to the model: one model reads them, another refuses them."""
 
 
-def fields_for(conversation: Conversation) -> tuple[SettingSpec, ...]:
-    """The settings that can be written: a model's own only where it is known to have them."""
+def writable_settings(conversation: Conversation) -> tuple[SettingSpec, ...]:
+    """The settings to write; fields of a model only if that model is known to have them."""
     known = conversation.wire == NAME or "claude" in str(conversation.settings.get("model")).lower()
-    return REQUEST if known else COMMON
-
-
-def tell_limits(conversation: Conversation, context: EncodeContext) -> None:
-    """Report what a setting says beyond what is written of it."""
-    if conversation.wire == NAME:
-        return
-    settings, places = conversation.settings, conversation.source.setting_paths
-    heat, choice, form = settings.get("temperature"), settings.get("choice"), settings.get("format")
-    if isinstance(heat, int | float) and not 0 <= heat <= 1:
-        context.report_loss(
-            places.get("temperature", ("temperature",)), "beyond 0 to 1, the range here"
-        )
-    if (
-        isinstance(choice, Choice)
-        and choice.names
-        and (choice.mode != "required" or len(choice.names) > 1)
-    ):
-        context.report_loss(
-            places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed"
-        )
-    if isinstance(form, Format) and form.schema is not None and form.strict is not None:
-        context.report_loss(places.get("format", ("format",)), "no strict flag here")
+    return REQUEST if known else _COMMON
 
 
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
-def _first(*numbers: int | None) -> int | None:
-    return next((number for number in numbers if number is not None), None)
+def _first_count(value: JSON, *names: str) -> int | None:
+    counts = (count_at(value, name) for name in names)
+    return next((count for count in counts if count is not None), None)
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`inputTokens` leaves out what came from the cache or went into it, though the total counts
-    both."""
-    cached = _first(
-        count_at(value, "cacheReadInputTokens"), count_at(value, "cacheReadInputTokenCount")
-    )
-    made = _first(
-        count_at(value, "cacheWriteInputTokens"), count_at(value, "cacheWriteInputTokenCount")
-    )
-    fresh = count_at(value, "inputTokens")
+    """`inputTokens` leaves out tokens of the cache, though `totalTokens` counts them."""
+    cached = _first_count(value, "cacheReadInputTokens", "cacheReadInputTokenCount")
+    cache_write = _first_count(value, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
+    uncached = count_at(value, "inputTokens")
     return Usage(
-        None if fresh is None else fresh + (cached or 0) + (made or 0),
+        None if uncached is None else uncached + (cached or 0) + (cache_write or 0),
         count_at(value, "outputTokens"),
         cached,
-        made,
+        cache_write,
     )
 
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    fresh = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
-    made = value.output or 0
+    if value.reasoning is not None:  # streams and plain answers are not lowered
+        context.report_loss(context.setting_path, "not held here: reasoning")
+    uncached = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
+    output = value.output or 0
     out: Object = {
-        "inputTokens": fresh,
-        "outputTokens": made,
-        "totalTokens": max(value.input or 0, fresh) + made,
+        "inputTokens": uncached,
+        "outputTokens": output,
+        "totalTokens": max(value.input or 0, uncached) + output,
     }
     if value.cached is not None:
         out["cacheReadInputTokens"] = value.cached
@@ -295,23 +275,13 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return out
 
 
-def tell_usage(conversation: Conversation, context: EncodeContext) -> None:
-    """Report the count that has no field here."""
-    usage = conversation.settings.get("usage")
-    if conversation.wire != NAME and isinstance(usage, Usage) and usage.reasoning is not None:
-        context.report_loss(
-            conversation.source.setting_paths.get("usage", ("usage",)),
-            "tokens of reasoning are not counted apart here",
-        )
-
-
 RESPONSE = (
     SettingSpec(
         "usage",
         ("usage",),
-        _read_usage,
-        _write_usage,
-        keys(
+        read=_read_usage,
+        write=_write_usage,
+        knows=keys(
             "inputTokens",
             "outputTokens",
             "totalTokens",

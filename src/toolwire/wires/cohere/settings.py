@@ -1,5 +1,4 @@
-"""What stands around a history of Cohere Chat: tools, settings, usage, reasons to stop. Knows no
-message and no block."""
+"""Cohere Chat: tool definitions, settings, usage and finish reasons."""
 
 from __future__ import annotations
 
@@ -22,85 +21,87 @@ from toolwire.wires.engine.specs import (
 
 NAME = "cohere"
 
+# --- tool definitions -----------------------------------------------------------------------------
+
 TOOL = Block(
     "function",
-    Tool,
+    part=Tool,
     keys=keys("type", "function"),
     inner=(("function", keys("name", "description", "parameters")),),
 )
-_KINDS = ("function", "custom")
-_EMPTY: Object = {"type": "object", "properties": {}}
+_EMPTY_SCHEMA: Object = {"type": "object", "properties": {}}
 
 
 def read_tool(tool: JSON, path: JsonPath, strict: bool | None) -> Tool:
-    """A tool; `strict` is said of all of them at once."""
+    """A tool definition; `strict` is the flag that all tools of a request share."""
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
-    inner = tool.get("function")
-    if not isinstance(inner, dict):
+    function = tool.get("function")
+    if not isinstance(function, dict):
         return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
     return Tool(
-        read_name(inner.get("name")),
-        text_or_none(inner.get("description")),
-        inner.get("parameters"),
+        read_name(function.get("name")),
+        text_or_none(function.get("description")),
+        function.get("parameters"),
         strict,
         source=Source(tool, path, TOOL),
     )
 
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> Object:
-    """`tools`, and `strict_tools` if they agree on it."""
-    out: list[JSON] = []
-    said = {tool.strict for tool in tools if tool.kind in _KINDS}
+    """The fields `tools` and, if all tools agree on it, `strict_tools`."""
+    definitions: list[JSON] = []
+    portable = [tool for tool in tools if tool.kind in ("function", "custom")]
+    flags = {tool.strict for tool in portable}
     for tool in tools:
-        if tool.kind not in _KINDS:
+        if tool not in portable:
             context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        inner: Object = {"name": context.name(tool.name)}
+        function: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
-            inner["description"] = tool.description
-        inner["parameters"] = tool.schema if isinstance(tool.schema, dict) else _EMPTY
+            function["description"] = tool.description
         if tool.kind == "custom":
-            inner["parameters"] = context.schema_of(tool)
-        elif not isinstance(tool.schema, dict):
+            function["parameters"] = context.schema_of(tool)
+        elif isinstance(tool.schema, dict):
+            function["parameters"] = tool.schema
+        else:
             context.report_loss(tool, "a tool must have a schema here; an empty one is sent")
-        if len(said) > 1 and tool.strict is not None:
-            context.report_loss(
-                tool, "tools are strict all together or not at all; these do not agree"
-            )
-        out.append({"type": "function", "function": inner})
-    strict = said.pop() if len(said) == 1 else None
-    if not out:
+            function["parameters"] = _EMPTY_SCHEMA
+        if len(flags) > 1 and tool.strict is not None:
+            context.report_loss(tool, "all tools share one strict flag here; these do not agree")
+        definitions.append({"type": "function", "function": function})
+    if not definitions:
         return {}
-    return {"tools": out, **({"strict_tools": strict} if strict is not None else {})}
+    strict = flags.pop() if len(flags) == 1 else None
+    return {"tools": definitions, **({} if strict is None else {"strict_tools": strict})}
 
 
-_MODES = {"REQUIRED": "required", "NONE": "none"}
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    return Choice(_MODES[require_string(value)])  # type: ignore[arg-type]
+    if value == "REQUIRED":
+        return Choice("required")
+    return Choice("none") if value == "NONE" else UNSET
 
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    return {"required": "REQUIRED", "none": "NONE"}.get(value.mode, UNSET)
+    return UNSET if value.mode == "auto" else value.mode.upper()
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    return (
-        Format(require_object(value).get("json_schema"))
-        if require_object(value)["type"] == "json_object"
-        else UNSET
-    )
+    if require_object(value)["type"] != "json_object":
+        return UNSET
+    return Format(require_object(value).get("json_schema"))
 
 
 def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
-    return {
-        "type": "json_object",
-        **({"json_schema": value.schema} if isinstance(value.schema, dict) else {}),
-    }
+    out: Object = {"type": "json_object"}
+    if isinstance(value.schema, dict):
+        out["json_schema"] = value.schema
+    return out
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
@@ -116,35 +117,42 @@ REQUEST = (
     SettingSpec("seed", ("seed",)),
     SettingSpec("presence_penalty", ("presence_penalty",)),
     SettingSpec("frequency_penalty", ("frequency_penalty",)),
-    SettingSpec("stop", ("stop_sequences",), _read_stop),
+    SettingSpec("stop", ("stop_sequences",), read=_read_stop),
     SettingSpec("stream", ("stream",)),
-    SettingSpec("choice", ("tool_choice",), _read_choice, _write_choice),
-    SettingSpec("format", ("response_format",), _read_format, _write_format),
+    SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
+    SettingSpec("format", ("response_format",), read=_read_format, write=_write_format),
     SettingSpec("budget", ("thinking",), *reasoning_budget("token_budget", 1)),
 )
 
+# --- usage and finish reasons ---------------------------------------------------------------------
+
 
 def _count(value: JSON, *path: str) -> int | None:
-    """A count; this wire may write it as 12.0."""
+    """A count, which this wire may write as 12.0."""
     number = get(value, path)
-    return (
-        int(number)
-        if isinstance(number, int | float)
-        and not isinstance(number, bool)
-        and number == int(number)
-        else None
-    )
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != int(number):
+        return None
+    return int(number)
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    read, made = _count(value, "tokens", "input_tokens"), _count(value, "tokens", "output_tokens")
-    return Usage(read, made, _count(value, "cached_tokens"))
+    return Usage(
+        _count(value, "tokens", "input_tokens"),
+        _count(value, "tokens", "output_tokens"),
+        _count(value, "cached_tokens"),
+    )
 
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
+    counts = {"cache_write": value.cache_write, "reasoning": value.reasoning}
+    lost = [name for name, count in counts.items() if count is not None]
+    if lost:  # streams and plain answers are not lowered
+        context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")
     out: Object = {"tokens": {"input_tokens": value.input or 0, "output_tokens": value.output or 0}}
-    return {**out, **({"cached_tokens": value.cached} if value.cached is not None else {})}
+    if value.cached is not None:
+        out["cached_tokens"] = value.cached
+    return out
 
 
 RESPONSE = (
@@ -152,9 +160,9 @@ RESPONSE = (
     SettingSpec(
         "usage",
         ("usage",),
-        _read_usage,
-        _write_usage,
-        keys("tokens.input_tokens", "tokens.output_tokens", "cached_tokens"),
+        read=_read_usage,
+        write=_write_usage,
+        knows=keys("tokens.input_tokens", "tokens.output_tokens", "cached_tokens"),
     ),
 )
 FINISH_REASON_FROM_WIRE = {
@@ -163,5 +171,5 @@ FINISH_REASON_FROM_WIRE = {
     "MAX_TOKENS": "length",
     "TOOL_CALL": "tool",
 }
-FINISH_REASON_TO_WIRE = {word: stop for stop, word in FINISH_REASON_FROM_WIRE.items()}
-ENDS = frozenset({*FINISH_REASON_FROM_WIRE, "ERROR", "TIMEOUT"})
+FINISH_REASON_TO_WIRE = {stop: reason for reason, stop in FINISH_REASON_FROM_WIRE.items()}
+FINISH_REASONS = frozenset({*FINISH_REASON_FROM_WIRE, "ERROR", "TIMEOUT"})

@@ -1,2 +1,1 @@
-"""The block shape: calls and results are content blocks, and the results of a turn share the next
-message."""
+"""Wires whose messages are lists of content blocks: how they write histories and stream answers."""

@@ -1,8 +1,7 @@
-"""The block shape: calls and results are blocks inside messages, and a turn's results stand
-together in the next one.
+"""Write a history for wires whose calls and results are blocks inside messages.
 
-Several wires write their history so, with different tables. Knows no wire by name; a `Blocks` holds
-a wire's tables.
+The results of a turn go together into the message after its calls. A `BlockHistory` holds the
+tables of one wire. This module knows no wire by name.
 """
 
 from __future__ import annotations
@@ -13,86 +12,85 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import (
-    Call,
-    Media,
-    Message,
-    Part,
-    Result,
-    Role,
-    Source,
-    Text,
-    describe,
-)
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
+from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import patch_block, patch_message
+from toolwire.wires.engine.lowering import lower_part
+from toolwire.wires.engine.specs import answer_messages, patch_block, patch_message
 
 
 class WrittenHistory(Struct):
-    """A history as it goes out: the system prompt apart, as it came (`whole`) or as blocks."""
+    """The messages of a history, with the system prompt apart.
+
+    `whole` is the system prompt as it was read; UNSET if it has to be made of the blocks in
+    `system`.
+    """
 
     messages: list[JSON]
     system: list[JSON]
     whole: JSON | UnsetType = UNSET
+    verbatim: set[int] = set()
+    """The indexes of messages that are written exactly as they were read."""
 
 
 class BlockHistory(Struct, frozen=True, eq=False):
-    """How one wire of this shape writes a history."""
+    """How one wire writes a history."""
 
     name: str
     read: Callable[[JSON, JsonPath], Message]
-    """Reads a message of its own again, to see what was edited."""
+    """Reads a message of this wire, to find out what was edited."""
     foreign: Mapping[type[Part], Callable[..., JSON]]
-    """How a part of another wire is written; None if it cannot stand here."""
-    message: Callable[[Role, list[JSON]], JSON]
-    text: Callable[[Role, str], JSON]
-    """A message that is one plain text."""
-    pictures: bool = True
-    """Whether an assistant's message can hold media."""
-    alone: bool = False
-    """Whether results share their message with nothing else, and stand in the order of their calls.
+    """The functions that write parts of other wires; they return None for a part without content.
     """
+    message: Callable[[Role, list[JSON]], JSON]
+    """Makes a message of blocks."""
+    text: Callable[[Role, str], JSON]
+    """Makes a message of one text."""
+    alone: bool = False
+    """True if results share their message with nothing else and follow the order of their calls."""
+    capabilities: Capabilities = EVERYTHING
 
     def write(self, conversation: Conversation, context: EncodeContext) -> WrittenHistory:
-        """The whole history."""
+        """The messages of a conversation."""
         out: list[JSON] = []
         written = WrittenHistory(out, [])
         turn = _Turn()
-        answer = self.foreign[Result]
-        before, role = "", ""
+        write_result = self.foreign[Result]
+        previous_role, role = "", ""
         for message in conversation.messages:
-            before, role, parts = role, message.role, message.parts
+            previous_role, role, parts = role, message.role, message.parts
             if role == "assistant":
                 if turn.results:
-                    self._close(turn, out)
-                # Calls split over messages in a row are one turn: their results come in the order
-                # of all of them.
+                    self._write_results(turn, out)
+                # Calls in consecutive messages are one turn: its results follow all of them.
                 if self.alone:
-                    turn.asked = turn.asked if before == "assistant" else []
-                    turn.asked += [part.id for part in parts if part.__class__ is Call]
+                    turn.call_ids = turn.call_ids if previous_role == "assistant" else []
+                    turn.call_ids += [part.id for part in parts if part.__class__ is Call]
             if message.wire == self.name:
-                kept = patch_message(message, context, self.read)
-                if not isinstance(kept, UnsetType):
-                    self._close(turn, out)
+                patched = patch_message(message, context, self.read)
+                if not isinstance(patched, UnsetType):
+                    self._write_results(turn, out)
                     for part in parts:
-                        self._note(part, context)
+                        self._record_call(part, context)
                     if len(message.path) == 1:
-                        written.whole = kept
+                        written.whole = patched
                     else:
-                        out.append(kept)
+                        if patched is message.raw:
+                            written.verbatim.add(len(out))
+                        out.append(patched)
                     continue
             elif len(parts) == 1 and role != "system":
                 only = parts[0]
                 if only.__class__ is Text and only.text and not only.refusal:
                     if turn.results:
-                        self._close(turn, out)
+                        self._write_results(turn, out)
                     out.append(self.text(role, only.text))
                     continue
                 if only.__class__ is Result and role != "assistant":
-                    turn.results.append(answer(only, context))
-                    turn.answered.append(only.call_id)
+                    turn.results.append(write_result(only, context))
+                    turn.result_ids.append(only.call_id)
                     continue
-            blocks = self._mixed(message, turn, context)
+            blocks = self._write_parts(message, turn, context)
             if role == "system" and not out:
                 written.system += blocks
             elif blocks:
@@ -100,83 +98,95 @@ class BlockHistory(Struct, frozen=True, eq=False):
                     context.report_loss(
                         message, "a system message in mid-conversation becomes a user's"
                     )
-                joined = (
-                    turn.results
-                    and not self.alone
-                    and any(part.__class__ is Result for part in parts)
-                )
-                self._close(turn, out, blocks if joined else None)
-                if not joined:
+                if turn.results and not self.alone and any(_is_result(part) for part in parts):
+                    self._write_results(turn, out, following=blocks)
+                else:
+                    self._write_results(turn, out)
                     out.append(self.message(role, blocks))
-        self._close(turn, out)
+        self._write_results(turn, out)
         return written
 
-    def _mixed(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
-        """The blocks of a message but for results, which join those of the turn."""
+    def _write_parts(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
+        """The blocks of a message; results of a user are added to the turn instead."""
         blocks: list[JSON] = []
-        foreign = self.foreign
-        strange, asks = message.wire != self.name, message.role == "assistant"
+        lowered, is_assistant = message.wire != self.name, message.role == "assistant"
         for part in message.parts:
-            kind = part.__class__
-            plain = strange and kind is not Media
-            block = foreign[kind](part, context) if plain else self._block(part, message, context)
+            if lowered:
+                block = self.foreign[part.__class__](part, context)
+            else:
+                block = self._write_part(part, message, context)
             if block is None:
                 continue
-            if kind is Result and not asks:
-                assert isinstance(part, Result)
+            if isinstance(part, Result) and not is_assistant:
                 turn.results.append(block)
-                turn.answered.append(part.call_id)
+                turn.result_ids.append(part.call_id)
             else:
                 blocks.append(block)
         return blocks
 
-    def _block(self, part: Part, message: Message, context: EncodeContext) -> JSON:
+    def _write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
+        """The block of a part: as it was read with its edits, or a new one."""
         if message.wire == self.name and not isinstance(part.raw, UnsetType):
-            before = context.ordinal
-            kept = patch_block(part, context, part.raw)
-            if not isinstance(kept, UnsetType):
-                context.ordinal = before
-                self._note(part, context)
-                return kept
-        if isinstance(part, Media) and message.role == "assistant" and not self.pictures:
-            context.report_loss(
-                part, f"an assistant's message cannot hold this {part.kind}; it is named in text"
-            )
-            part = Text(describe(part), source=Source(path=part.path))
-        return self.foreign[part.__class__](part, context)
+            ordinal = context.ordinal
+            patched = patch_block(part, context, part.raw)
+            if not isinstance(patched, UnsetType):
+                context.ordinal = ordinal
+                self._record_call(part, context)
+                return patched
+        # Parts that were added by hand to a message of this wire have not been lowered.
+        place: Place = "user" if message.role == "tool" else message.role
+        lowered = lower_part(
+            part, self.capabilities, place, kind=context.kind, losses=context.losses
+        )
+        return self.foreign[lowered[0].__class__](lowered[0], context) if lowered else None
 
     def blocks(self, message: Message, context: EncodeContext) -> list[JSON]:
-        """A single message as blocks, as the answer of a response holds them."""
-        written = (self._block(part, message, context) for part in message.parts)
-        return [block for block in written if block is not None]
+        """The blocks of the message of a response."""
+        blocks = (self._write_part(part, message, context) for part in message.parts)
+        return [block for block in blocks if block is not None]
 
-    def _close(self, turn: _Turn, out: list[JSON], more: list[JSON] | None = None) -> None:
-        """Write a turn's results out, in the order of their calls where that counts; `more` comes
-        after them."""
+    def _write_results(
+        self, turn: _Turn, out: list[JSON], following: list[JSON] | None = None
+    ) -> None:
+        """Add a message with the results of a turn, in the order of their calls if that counts."""
         results = turn.results
         if not results:
             return
-        if self.alone and len(results) > 1 and turn.asked != turn.answered:
-            places = {one: i for i, one in enumerate(turn.asked)}
-            order = [places.get(one, len(places)) for one in turn.answered]
+        if self.alone and len(results) > 1 and turn.call_ids != turn.result_ids:
+            positions = {call_id: i for i, call_id in enumerate(turn.call_ids)}
+            order = [positions.get(call_id, len(positions)) for call_id in turn.result_ids]
             results = [results[i] for i in sorted(range(len(results)), key=order.__getitem__)]
-        out.append(self.message("user", results + more if more else results))
+        out.append(self.message("user", results + following if following else results))
         turn.results = []
-        turn.answered = []
+        turn.result_ids = []
 
-    def _note(self, part: Part, context: EncodeContext) -> None:
-        """Keep in mind a call that goes out as it came."""
+    def _record_call(self, part: Part, context: EncodeContext) -> None:
+        """Count a call that is written as it was read."""
         if isinstance(part, Call):
             context.called_names[part.id] = part.name
             context.ordinal += 1
 
 
-class _Turn:
-    """The calls of a turn, and its results so far, which may come in several messages."""
+def response_message(conversation: Conversation, context: EncodeContext) -> Message:
+    """The message of a response that holds only one; others are reported."""
+    first, *others = answer_messages(conversation, context) or [Message("assistant", ())]
+    for message in others:  # added by hand to a response of this wire, which is not lowered
+        context.report_loss(
+            message, "an answer here is one message; the other candidates stay behind"
+        )
+    return first
 
-    __slots__ = ("answered", "asked", "results")
+
+def _is_result(part: Part) -> bool:
+    return isinstance(part, Result)
+
+
+class _Turn:
+    """The calls of a turn and its results so far, which may be in several messages."""
+
+    __slots__ = ("call_ids", "result_ids", "results")
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.call_ids: list[str] = []
         self.results: list[JSON] = []
-        self.answered: list[str] = []
+        self.result_ids: list[str] = []

@@ -1,0 +1,238 @@
+"""Messages and whole bodies of Anthropic Messages: reading, writing, recognizing."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import BodySource, Conversation, Kind
+from toolwire.conversation.parts import Message, Part, Role, Source, Text
+from toolwire.wires.anthropic.blocks import BLOCKS, CAPABILITIES, FOREIGN, MESSAGE, PLAIN
+from toolwire.wires.anthropic.settings import (
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
+    NAME,
+    REQUEST,
+    RESPONSE,
+    default_max_tokens,
+    read_tool,
+    write_tools,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import (
+    put_tools,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
+from toolwire.wires.engine.specs import (
+    keys,
+    list_at,
+    patch_message,
+    raise_unexpected,
+    read_block,
+    types_in,
+)
+from toolwire.wires.families.blocks.history import BlockHistory, response_message
+
+# --- messages -------------------------------------------------------------------------------------
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
+    """The parts of a plain string or a list of blocks."""
+    if isinstance(content, str):
+        return (Text(content, source=Source(content, path, PLAIN)),) if content else ()
+    if not isinstance(content, list):
+        raise_unexpected(NAME, path, "a string or a list", content)
+    return tuple([read_block(NAME, BLOCKS, block, path + (i,)) for i, block in enumerate(content)])
+
+
+def _read_message(message: JSON, path: JsonPath) -> Message:
+    """A message. The system prompt, which is bare content, is read as a message too."""
+    source = Source(message, path, MESSAGE)
+    if path == ("system",):
+        return Message("system", _read_content(message, path), None, NAME, source=source)
+    if not isinstance(message, dict):
+        raise_unexpected(NAME, path, "an object", message)
+    name = message.get("role", UNSET)
+    role = _ROLES.get(name) if isinstance(name, str) else None
+    if role is None:
+        raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
+    if "content" not in message:
+        raise_unexpected(NAME, path + ("content",), "a string or a list", UNSET)
+    parts = _read_content(message["content"], path + ("content",))
+    return Message(role, parts, None, NAME, source=source)
+
+
+def _write_message(role: Role, blocks: list[JSON]) -> JSON:
+    """A message of blocks; a single text without other fields is written as a string."""
+    only = blocks[0]
+    if len(blocks) == 1 and isinstance(only, dict) and len(only) == 2 and "text" in only:
+        return _write_text_message(role, only["text"])
+    return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+
+
+def _write_text_message(role: Role, text: JSON) -> JSON:
+    return {"role": "assistant" if role == "assistant" else "user", "content": text}
+
+
+HISTORY = BlockHistory(
+    name=NAME,
+    read=_read_message,
+    foreign=FOREIGN,
+    message=_write_message,
+    text=_write_text_message,
+    capabilities=CAPABILITIES,
+)
+
+
+# --- whole bodies ---------------------------------------------------------------------------------
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A request or a response as a conversation."""
+    if not isinstance(body, dict):
+        raise_unexpected(NAME, (), "an object", body)
+    if kind == "response":
+        return _read_response(body)
+    messages: list[Message] = []
+    if body.get("system") is not None:
+        messages.append(_read_message(body["system"], ("system",)))
+    messages += [
+        _read_message(message, ("messages", i))
+        for i, message in enumerate(list_at(NAME, body, ("messages",)))
+    ]
+    tools = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
+    settings = read_settings(REQUEST, body, keys("messages", "system", "tools"))
+    return Conversation(
+        assign_ids(tuple(messages), seed="", ordered=False),
+        tuple(read_tool(tool, ("tools", i)) for i, tool in enumerate(tools)),
+        settings.values,
+        NAME,
+        "request",
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
+    )
+
+
+_RESPONSE_KEYS = keys("type", "role", "content", "stop_reason")
+
+
+def _read_response(body: Object) -> Conversation:
+    content = list_at(NAME, body, ("content",))
+    settings = read_settings(RESPONSE, body, _RESPONSE_KEYS)
+    reason = body.get("stop_reason")
+    message = Message(
+        "assistant",
+        _read_content(content, ("content",)),
+        FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None,
+        NAME,
+        source=Source(raw={"role": "assistant", "content": content}, spec=MESSAGE),
+    )
+    return Conversation(
+        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
+    )
+
+
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
+    """A conversation as a request or a response."""
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    if conversation.wire != NAME or conversation.kind != "request":
+        body.setdefault("max_tokens", default_max_tokens(body))
+    choice = body.get("tool_choice")
+    if conversation.wire != NAME and isinstance(choice, dict):
+        # The flag stands inside the choice, in whichever order the two settings were written.
+        parallel = conversation.settings.get("parallel")
+        flag: Object = {}
+        if isinstance(parallel, bool):
+            flag["disable_parallel_tool_use"] = not parallel
+        body["tool_choice"] = {"type": "auto", **choice, **flag}
+    history = HISTORY.write(conversation, context)
+    if not isinstance(history.whole, UnsetType):
+        body["system"] = history.whole
+    elif history.system:
+        body["system"] = history.system
+    body["messages"] = history.messages
+    if conversation.wire != NAME or not conversation.same_tools:
+        put_tools(body, write_tools(conversation.tools, context, native=conversation.wire == NAME))
+    return body
+
+
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    message = response_message(conversation, context)
+    patched = patch_message(message, context, _read_message)
+    content = patched["content"] if isinstance(patched, dict) else HISTORY.blocks(message, context)
+    if conversation.wire == NAME and conversation.kind == "response":
+        return {**body, "content": content}
+    reason = body.get("stop_reason") or write_finish_reason(
+        message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+    )
+    return {
+        "id": "",
+        "type": "message",
+        "role": "assistant",
+        "model": "",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+        **body,
+        "content": content,
+        "stop_reason": reason,
+    }
+
+
+# --- recognition ----------------------------------------------------------------------------------
+
+_OWN_TYPES = keys(
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "server_tool_use",
+    "image",
+    "document",
+)
+_FOREIGN_TYPES = keys("image_url", "input_audio", "file", "refusal")
+_OWN_FIELDS = keys("system", "stop_sequences", "anthropic_version")
+
+
+def match_score(body: JSON) -> int:
+    """How likely it is that a body is of this wire, from 0 to 3."""
+    if not isinstance(body, dict):
+        return 0
+    if isinstance(body.get("content"), list) and body.get("role") == "assistant":
+        return 3 if body.get("type") == "message" else 2
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return 0
+    score = 1 if _OWN_FIELDS.isdisjoint(body) else 2
+    for message in messages:
+        if not isinstance(message, dict) or "tool_calls" in message:
+            return 0
+        content = message.get("content")
+        types = types_in(content)
+        if str(message.get("role")) not in _ROLES or not isinstance(content, str | list):
+            return 0
+        if types & _FOREIGN_TYPES:
+            return 0
+        if types & _OWN_TYPES:
+            score = 3
+    tools = body.get("tools")
+    if isinstance(tools, list) and tools:
+        return 3 if all(map(_is_own_tool, tools)) else 0
+    return score
+
+
+def _is_own_tool(tool: JSON) -> bool:
+    if not isinstance(tool, dict):
+        return False
+    return "input_schema" in tool or ("type" in tool and "function" not in tool)

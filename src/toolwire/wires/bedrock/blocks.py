@@ -1,0 +1,375 @@
+"""The content blocks of Bedrock Converse: how each type is read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+)
+from toolwire.wires.bedrock.media import (
+    MEDIA,
+    MESSAGE_MEDIA,
+    RESULT_MEDIA,
+    SEARCH_RESULT,
+    join_texts,
+    write_media,
+)
+from toolwire.wires.bedrock.settings import NAME
+from toolwire.wires.engine.capabilities import Capabilities
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import (
+    UNREADABLE,
+    Block,
+    Id,
+    blocks,
+    keys,
+    opaque,
+    raise_unexpected,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
+    text_or_none,
+)
+
+
+def read_block(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
+    """The part of a block; the field of the block names its type."""
+    if not isinstance(block, dict):
+        raise_unexpected(NAME, path, "an object", block)
+    for key in block:
+        spec = specs.get(key)
+        if spec is not None and spec.read is not None:
+            try:
+                return spec.read(block, path, spec)
+            except UNREADABLE:
+                break
+    return opaque(next(iter(block), ""), block, path)
+
+
+# --- text and reasoning ---------------------------------------------------------------------------
+
+
+def _text_part(text: JSON, block: Object, path: JsonPath, spec: Block) -> Part:
+    return Text(require_string(text), source=Source(block, path, spec))
+
+
+def _read_cited_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    content = require_object(block["citationsContent"])
+    return _text_part(join_texts(content["content"]), block, path, spec)
+
+
+def _read_guarded_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    content = require_object(require_object(block["guardContent"])["text"])
+    return _text_part(content["text"], block, path, spec)
+
+
+def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
+    content = require_object(block["reasoningContent"])
+    if "redactedContent" in content:
+        redacted = require_string(content["redactedContent"])
+        return Reasoning("", redacted, source=Source(block, path, spec))
+    reasoning = require_object(content["reasoningText"])
+    if reasoning.keys() - {"text", "signature"}:
+        spec = _DETAILED_REASONING
+    return Reasoning(
+        require_string(reasoning["text"]),
+        signature=text_or_none(reasoning.get("signature")),
+        source=Source(block, path, spec),
+    )
+
+
+def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
+    if part.hidden is not None:
+        return {"reasoningContent": {"redactedContent": part.hidden}}
+    reasoning: Object = {"text": part.text}
+    if part.signature is not None:
+        reasoning["signature"] = part.signature
+    return {"reasoningContent": {"reasoningText": reasoning}}
+
+
+# --- calls and results ----------------------------------------------------------------------------
+
+
+def _read_tool_use(block: Object, path: JsonPath, spec: Block) -> Part:
+    use = require_object(block["toolUse"])
+    if use.get("type") == "server_tool_use":
+        spec = BLOCKS["server_tool_use"]
+    call_id, origin = read_id(use.get("toolUseId"))
+    arguments = use.get("input")
+    return Call(
+        call_id,
+        read_name(use.get("name")),
+        LazyJson("") if arguments is None else LazyJson.from_value(arguments),
+        origin,
+        spec.family,
+        spec.executor,  # type: ignore[arg-type]
+        source=Source(block, path, spec),
+    )
+
+
+def _write_tool_use(call: Call, context: EncodeContext) -> JSON:
+    use: Object = {
+        "toolUseId": context.call_id(call),
+        "name": context.name(call.name),
+        "input": context.arguments_object(call),
+    }
+    if call.executor == "provider":
+        use["type"] = "server_tool_use"
+    return {"toolUse": use}
+
+
+def _read_output(content: JSON, path: JsonPath) -> Output:
+    """The output of a result: one text, one JSON value, or parts."""
+    if not isinstance(content, list):
+        return "" if content is None else content
+    only = content[0] if len(content) == 1 else None
+    if isinstance(only, dict) and len(only) == 1:
+        if isinstance(only.get("text"), str):
+            return only["text"]
+        if "json" in only:
+            return only["json"]
+    parts = tuple(read_block(block, path + (i,), RESULT_BLOCKS) for i, block in enumerate(content))
+    return parts or ""
+
+
+def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    result = require_object(block["toolResult"])
+    call_id, origin = read_result_id(result.get("toolUseId"))
+    return Result(
+        call_id,
+        _read_output(result.get("content"), (*path, "toolResult", "content")),
+        result.get("status") == "error",
+        None,
+        origin,
+        spec.family,
+        spec.executor,  # type: ignore[arg-type]
+        source=Source(block, path, spec),
+    )
+
+
+def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
+    context.note_result_form(result, flag=True, structure=isinstance(result.output, dict))
+    output = context.output(result)
+    content: list[JSON]
+    if isinstance(output, tuple):
+        written = (_write_result_part(part, context) for part in output)
+        content = [block for block in written if block is not None]
+    elif isinstance(output, dict):
+        content = [{"json": output}]
+    else:
+        text = output if isinstance(output, str) else text_of(output)
+        content = [{"text": text}] if text else []
+    out: Object = {"toolUseId": context.result_id(result), "content": content}
+    if context.is_error(result):
+        if not content:
+            context.report_loss(result, "an error may not be empty here; its text is `error`")
+            out["content"] = [{"text": "error"}]
+        out["status"] = "error"
+    if result.executor == "provider" and isinstance(result.raw, dict):
+        result_type = get(result.raw, ("toolResult", "type"))
+        if isinstance(result_type, str):
+            out["type"] = result_type
+    return {"toolResult": out}
+
+
+def _write_result_part(part: Part, context: EncodeContext) -> JSON:
+    if isinstance(part, Media):
+        return write_media(part, context)
+    if isinstance(part, Opaque):
+        return part.value
+    text = describe(part)
+    return {"text": text} if text else None
+
+
+def _write_json(part: Text, context: EncodeContext) -> JSON:
+    try:
+        return {"json": parse(part.text)}
+    except ValueError:
+        return {"text": part.text}
+
+
+_IDS = (Id("toolUseId"),)
+_INPUT_DELTAS = {"toolUse.input": ("input", "toolUse.input")}
+_USE_KEYS = (("toolUse", keys("toolUseId", "name", "input", "type")),)
+_RESULT_KEYS = keys("toolUseId", "content", "status")
+_TEXT = Block(
+    "text",
+    part=Text,
+    read=lambda block, path, spec: _text_part(block["text"], block, path, spec),
+    write=lambda part, context: {"text": part.text},
+    keys=keys("text"),
+    deltas={"text": ("text", "text")},
+)
+BLOCKS = blocks(
+    _TEXT,
+    *MEDIA.values(),
+    SEARCH_RESULT,
+    Block(
+        "reasoningContent",
+        part=Reasoning,
+        read=_read_reasoning,
+        write=_write_reasoning,
+        keys=keys("reasoningContent"),
+        inner=(("reasoningContent", keys("reasoningText", "redactedContent")),),
+        deltas={
+            "reasoningContent.text": ("text", "reasoningContent.reasoningText.text"),
+            "reasoningContent.signature": ("signature", "reasoningContent.reasoningText.signature"),
+            "reasoningContent.redactedContent": (
+                "redactedContent",
+                "reasoningContent.redactedContent",
+            ),
+        },
+    ),
+    Block(
+        "citationsContent",
+        part=Text,
+        read=_read_cited_text,
+        write=lambda part, context: {"citationsContent": {"content": [{"text": part.text}]}},
+        keys=keys("citationsContent"),
+        inner=(("citationsContent", keys("content")),),
+        deltas={
+            "text": ("text", "citationsContent.content"),
+            "citation": ("citation", "citationsContent.citations"),
+        },
+    ),
+    # Without `keys`: other wires get the text and a loss that says it was to be guarded.
+    Block(
+        "guardContent",
+        part=Text,
+        read=_read_guarded_text,
+        write=lambda part, context: {"guardContent": {"text": {"text": part.text}}},
+    ),
+    Block(
+        "toolUse",
+        part=Call,
+        read=_read_tool_use,
+        write=_write_tool_use,
+        keys=keys("toolUse"),
+        inner=_USE_KEYS,
+        discriminator={"content_field": "toolUse"},
+        direction="call",
+        family="function",
+        executor="client",
+        ids=_IDS,
+        deltas=_INPUT_DELTAS,
+    ),
+    Block(
+        "server_tool_use",
+        part=Call,
+        write=_write_tool_use,
+        keys=keys("toolUse"),
+        inner=_USE_KEYS,
+        discriminator={"content_field": "toolUse", "type": "server_tool_use"},
+        direction="call",
+        family="server-tool",
+        executor="provider",
+        ids=_IDS,
+        deltas=_INPUT_DELTAS,
+    ),
+    Block(
+        "toolResult",
+        part=Result,
+        read=_read_tool_result,
+        write=_write_tool_result,
+        keys=keys("toolResult"),
+        inner=(("toolResult", _RESULT_KEYS),),
+        discriminator={"content_field": "toolResult"},
+        direction="output",
+        family="function",
+        executor="client",
+        ids=_IDS,
+    ),
+)
+_DETAILED_REASONING = replace(
+    BLOCKS["reasoningContent"], inner=(("reasoningContent", frozenset()),)
+)
+"""The spec of reasoning that has fields which are not read: all of it is a loss elsewhere."""
+SERVER_RESULT = replace(
+    BLOCKS["toolResult"],
+    inner=(("toolResult", _RESULT_KEYS | {"type"}),),
+    discriminator={"content_field": "toolResult", "role": "assistant"},
+    family="server-tool",
+    executor="provider",
+    deltas={"toolResult": ("toolResult", "toolResult.content")},
+)
+ASSISTANT_BLOCKS = {**BLOCKS, "toolResult": SERVER_RESULT}
+"""The blocks of an assistant's message: a result in it was made by the provider."""
+RESULT_BLOCKS = {
+    "json": Block(
+        "json",
+        part=Text,
+        read=lambda block, path, spec: _text_part(text_of(block["json"]), block, path, spec),
+        write=_write_json,
+        keys=keys("json"),
+    ),
+    "text": _TEXT,
+    "searchResult": SEARCH_RESULT,
+    **MEDIA,
+}
+"""The blocks inside a result."""
+STREAM_STARTS = (
+    Block(
+        "contentBlockStart.toolUse",
+        part=Call,
+        discriminator={"stream": "contentBlockStart.start.toolUse"},
+        direction="call",
+        family="function",
+        executor="client",
+        ids=_IDS,
+        forms=("stream",),
+    ),
+    Block(
+        "contentBlockStart.toolResult",
+        part=Result,
+        discriminator={"stream": "contentBlockStart.start.toolResult"},
+        direction="output",
+        family="server-tool",
+        executor="provider",
+        ids=_IDS,
+        forms=("stream",),
+    ),
+)
+"""Entries of the catalogue: only the opening event of a streamed block has its id."""
+MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
+
+
+# --- parts of other wires -------------------------------------------------------------------------
+
+
+FOREIGN: dict[type[Part], Callable[..., JSON]] = {
+    Text: lambda part, context: {"text": part.text} if part.text else None,
+    Media: write_media,
+    Call: _write_tool_use,
+    Result: _write_tool_result,
+    # Only answers hold reasoning of other providers; its signature is not valid here.
+    Reasoning: lambda part, context: _write_reasoning(replace(part, signature=None), context),
+}
+"""The functions that write parts of other wires; None for an empty text."""
+
+CAPABILITIES = Capabilities(
+    refusals=False,
+    media={"user": MESSAGE_MEDIA, "assistant": MESSAGE_MEDIA, "result": RESULT_MEDIA},
+    media_names=frozenset({"file"}),
+    reasoning_in_history=False,
+    candidates=False,
+    choice_names="one",
+    format_fields=frozenset({"name", "description"}),
+    usage_fields=frozenset({"cached", "cache_write"}),
+)

@@ -1,0 +1,247 @@
+"""Messages and whole bodies of Bedrock Converse: reading, writing, recognizing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.parts import Message, Part, Role, Source
+from toolwire.wires.bedrock.blocks import (
+    ASSISTANT_BLOCKS,
+    BLOCKS,
+    CAPABILITIES,
+    FOREIGN,
+    MESSAGE,
+    read_block,
+)
+from toolwire.wires.bedrock.settings import (
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
+    NAME,
+    REQUEST,
+    RESPONSE,
+    put_tool_config,
+    read_tool,
+    writable_settings,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.specs import (
+    Block,
+    keys,
+    list_at,
+    object_at,
+    patch_message,
+    raise_unexpected,
+)
+from toolwire.wires.families.blocks.history import BlockHistory, response_message
+
+# --- messages -------------------------------------------------------------------------------------
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+def _read_content(
+    content: JSON | UnsetType, path: JsonPath, specs: Mapping[str, Block]
+) -> tuple[Part, ...]:
+    if not isinstance(content, list):
+        raise_unexpected(NAME, path, "a list", content)
+    return tuple([read_block(block, path + (i,), specs) for i, block in enumerate(content)])
+
+
+def _read_message(message: JSON, path: JsonPath) -> Message:
+    """A message. The system prompt, which is bare content, is read as a message too."""
+    source = Source(message, path, MESSAGE)
+    if path == ("system",):
+        return Message("system", _read_content(message, path, BLOCKS), None, NAME, source=source)
+    if not isinstance(message, dict):
+        raise_unexpected(NAME, path, "an object", message)
+    name = message.get("role", UNSET)
+    role = _ROLES.get(name) if isinstance(name, str) else None
+    if role is None:
+        raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
+    specs = ASSISTANT_BLOCKS if role == "assistant" else BLOCKS
+    parts = _read_content(message.get("content", UNSET), path + ("content",), specs)
+    return Message(role, parts, None, NAME, source=source)
+
+
+def _write_message(role: Role, blocks: list[JSON]) -> JSON:
+    return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+
+
+HISTORY = BlockHistory(
+    name=NAME,
+    read=_read_message,
+    foreign=FOREIGN,
+    message=_write_message,
+    text=lambda role, text: _write_message(role, [{"text": text}]),
+    capabilities=CAPABILITIES,
+)
+
+
+def _merge_neighbours(messages: list[JSON], verbatim: set[int]) -> list[JSON]:
+    """Join consecutive messages of one role, unless both are written as they were read."""
+    out: list[JSON] = []
+    last_verbatim = False
+    for i, message in enumerate(messages):
+        last = out[-1] if out else None
+        if (
+            isinstance(last, dict)
+            and isinstance(message, dict)
+            and last.get("role") == message.get("role")
+            and not (last_verbatim and i in verbatim)
+            and isinstance(last["content"], list)
+            and isinstance(message["content"], list)
+        ):
+            out[-1] = {**last, "content": [*last["content"], *message["content"]]}
+            last_verbatim = False
+        else:
+            out.append(message)
+            last_verbatim = i in verbatim
+    return out
+
+
+# --- whole bodies ---------------------------------------------------------------------------------
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A request or a response as a conversation."""
+    if not isinstance(body, dict):
+        raise_unexpected(NAME, (), "an object", body)
+    if kind == "response":
+        return _read_response(body)
+    messages: list[Message] = []
+    if body.get("system") is not None:
+        messages.append(_read_message(body["system"], ("system",)))
+    messages += [
+        _read_message(message, ("messages", i))
+        for i, message in enumerate(list_at(NAME, body, ("messages",)))
+    ]
+    settings = read_settings(REQUEST, body, keys("messages", "system"))
+    unknown = [
+        path for path in settings.unknown if path[0] != "toolConfig" and get(body, path) != {}
+    ]
+    tools: list[Tool] = []
+    config = object_at(NAME, body, ("toolConfig",)) if body.get("toolConfig") is not None else {}
+    for key, value in config.items():
+        if key == "tools" and value is not None:
+            for i, definition in enumerate(list_at(NAME, value, ())):
+                tool = read_tool(definition, ("toolConfig", key, i))
+                if tool is not None:
+                    tools.append(tool)
+        elif value is not None and not (key == "toolChoice" and "choice" in settings.values):
+            unknown.append(("toolConfig", key))
+    return Conversation(
+        assign_ids(tuple(messages), seed="", ordered=False),
+        tuple(tools),
+        settings.values,
+        NAME,
+        "request",
+        source=BodySource(body, unknown_fields=tuple(unknown), setting_paths=settings.places),
+    )
+
+
+_MESSAGE_PATH: JsonPath = ("output", "message")
+
+
+def _read_response(body: Object) -> Conversation:
+    message = _read_message(object_at(NAME, body, _MESSAGE_PATH), _MESSAGE_PATH)
+    settings = read_settings(RESPONSE, body, keys("output", "stopReason"))
+    unknown = [("output", key) for key in object_at(NAME, body, ("output",)) if key != "message"]
+    reason = body.get("stopReason")
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
+    return Conversation(
+        assign_ids((replace(message, stop=stop),), seed="", ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        source=BodySource(
+            body, unknown_fields=(*settings.unknown, *unknown), setting_paths=settings.places
+        ),
+    )
+
+
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
+    """A conversation as a request or a response."""
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(writable_settings(conversation), conversation, context)
+    history = HISTORY.write(conversation, context)
+    if not isinstance(history.whole, UnsetType):
+        body["system"] = history.whole
+    elif history.system:
+        body["system"] = history.system
+    body["messages"] = _merge_neighbours(history.messages, history.verbatim)
+    put_tool_config(body, conversation, context)
+    return body
+
+
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    native = conversation.wire == NAME
+    message = response_message(conversation, context)
+    written = patch_message(message, context, _read_message)
+    if isinstance(written, UnsetType):
+        written = _write_message("assistant", HISTORY.blocks(message, context))
+    reason, output = body.get("stopReason"), body.get("output")
+    if not isinstance(reason, str) or FINISH_REASON_FROM_WIRE.get(reason, reason) != message.stop:
+        reason = write_finish_reason(
+            message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+        )
+    out: Object = {"output": {**(output if isinstance(output, dict) else {}), "message": written}}
+    if reason or not native:
+        out["stopReason"] = reason or "end_turn"
+    if not native:
+        out["usage"] = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+        out["metrics"] = {"latencyMs": 0}
+    done = ("output", "stopReason") if "stopReason" in out else ("output",)
+    return {**out, **{key: value for key, value in body.items() if key not in done}}
+
+
+# --- recognition ----------------------------------------------------------------------------------
+
+_OWN_FIELDS = keys(
+    "modelId",
+    "inferenceConfig",
+    "toolConfig",
+    "additionalModelRequestFields",
+    "guardrailConfig",
+    "promptVariables",
+)
+_BLOCK_FIELDS = (frozenset(BLOCKS) | {"cachePoint", "toolAddition", "toolRemoval"}) - {
+    "server_tool_use"
+}
+
+
+def match_score(body: JSON) -> int:
+    """How likely it is that a body is of this wire, from 0 to 3.
+
+    No other wire has blocks without a type under these names.
+    """
+    if not isinstance(body, dict):
+        return 0
+    if isinstance(get(body, _MESSAGE_PATH), dict):
+        return 3 if isinstance(get(body, (*_MESSAGE_PATH, "content")), list) else 0
+    messages, system = body.get("messages"), body.get("system")
+    if not isinstance(messages, list) or (system is not None and not isinstance(system, list)):
+        return 0
+    fields: set[str] = set()
+    for message in messages:
+        if not isinstance(message, dict) or message.get("role") not in tuple(_ROLES):
+            return 0
+        content = message.get("content")
+        if not isinstance(content, list):
+            return 0
+        for block in content:
+            if not isinstance(block, dict) or "type" in block:
+                return 0
+            fields.update(block)
+    if system or not _OWN_FIELDS.isdisjoint(body) or fields & (_BLOCK_FIELDS - {"text"}):
+        return 3
+    return 2 if fields & _BLOCK_FIELDS else 0

@@ -1,0 +1,73 @@
+"""The deltas of streamed blocks: which block they open, where they belong, how they are joined.
+
+This module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.wires.engine.specs import Block
+
+Join: TypeAlias = "Callable[[JSON, list[JSON]], JSON]"
+"""Makes the value of a field from its value in the opening event and the pieces of its deltas."""
+
+
+def openers(specs: Iterable[Block]) -> dict[str, tuple[Block, ...]]:
+    """The specs that have a delta, by the type of the delta."""
+    table: dict[str, tuple[Block, ...]] = {}
+    for spec in specs:
+        for delta in spec.deltas if spec.read is not None else ():
+            table[delta] = (*table.get(delta, ()), spec)
+    return table
+
+
+def leaves(
+    value: JSON, known: Mapping[str, object], prefix: str = ""
+) -> Iterator[tuple[str, JSON]]:
+    """The values inside a delta with their dotted paths; a path in `known` is not split further."""
+    if value is None:
+        return
+    if prefix in known or not isinstance(value, dict):
+        yield prefix, value
+        return
+    for name, item in value.items():
+        yield from leaves(item, known, f"{prefix}.{name}" if prefix else name)
+
+
+def nest(path: str, value: JSON) -> Object:
+    """A value inside the objects that a dotted path names."""
+    for step in reversed(path.split(".")):
+        value = {step: value}
+    return value  # type: ignore[return-value]
+
+
+# --- how pieces become values ---------------------------------------------------------------------
+
+
+def join_text(opening: JSON, pieces: list[JSON]) -> JSON:
+    """One text."""
+    if not pieces and opening is not None:
+        return opening
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    return (opening if isinstance(opening, str) else "") + "".join(texts)
+
+
+def join_arguments(opening: JSON, pieces: list[JSON]) -> JSON:
+    """The object that the pieces spell; other text stands under `_raw`, as in a body."""
+    text = "".join([piece for piece in pieces if isinstance(piece, str)])
+    if not text and opening is not None:
+        return opening
+    arguments = LazyJson(text)
+    value = arguments.value
+    if isinstance(value, dict):
+        return value
+    return {} if value is None and not arguments.broken else {"_raw": text}
+
+
+def join_list(opening: JSON, pieces: list[JSON]) -> JSON:
+    """A list of the pieces."""
+    return [*(opening if isinstance(opening, list) else []), *pieces]

@@ -1,0 +1,534 @@
+"""Streams of indexed blocks: content blocks that open, grow by deltas and close under an index.
+
+A wire subclasses `IndexedBlockReader` and `IndexedBlockWriter` and gives them its tables. The
+`deltas` of its block specs drive both directions: a spec maps the type of a delta to the field of
+the delta and to the field of the block that grows. The first delta of a spec carries the text of
+the part; its pieces are forwarded as they arrive. This module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from msgspec import UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
+from toolwire.errors import RemoteError
+from toolwire.streaming.accumulate import streamed_text, with_text, without_text
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, read_settings
+from toolwire.wires.engine.specs import UNREADABLE, Block, opaque
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, StreamWriter, merge
+from toolwire.wires.families.blocks.deltas import Join, join_text, leaves
+
+BlockKey: TypeAlias = "JSON | tuple[str, JSON]"
+"""What tells open blocks apart: their index, with the name of the list if there are several."""
+
+CUT_ERROR: JSON = {"type": "stream_cut", "message": STREAM_CUT}
+NO_FIELD = "no such field on this wire"
+_STREAMED = (Text, Reasoning, Call)
+"""Parts that are forwarded while they grow; others are emitted when they are complete."""
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+class OpenBlock:
+    """A block of a stream that is being read."""
+
+    __slots__ = (
+        "arguments",
+        "block",
+        "grew",
+        "key",
+        "main",
+        "main_path",
+        "pieces",
+        "reported",
+        "signature",
+        "slot",
+        "spec",
+    )
+
+    def __init__(self, key: BlockKey, block: Object, spec: Block | None) -> None:
+        self.key = key
+        self.block = block
+        """The block as its opening event gives it."""
+        self.set_spec(spec)
+        self.slot = -1
+        """The slot of its events; -1 as long as no `PartStart` was emitted."""
+        self.arguments = ""
+        """Arguments of the opening event, emitted at the end if no delta follows."""
+        self.grew = False
+        self.signature: str | None = None
+        self.pieces: dict[str, list[JSON]] = {}
+        """The pieces by delta type; empty lists if the part is forwarded and no body is wanted."""
+        self.reported: set[JsonPath] = set()
+        """Paths of fields that were reported as unsupported."""
+
+    def set_spec(self, spec: Block | None) -> None:
+        """Set the spec, and with it the type of the delta that carries the text of the part."""
+        self.spec = spec
+        self.main = next(iter(spec.deltas), "") if spec is not None else ""
+        self.main_path = tuple(self.main.split("."))
+
+
+class IndexedBlockReader(StreamReader):
+    """Reads a stream of indexed blocks. A subclass turns events into calls of these methods."""
+
+    openers: Mapping[str, tuple[Block, ...]] = {}
+    """The blocks that a delta can open if no event opened one, by the type of the delta."""
+    joins: Mapping[str, Join] = {}
+    """How the pieces of a field become its value, by the field of the block; text if not listed."""
+    block_path: JsonPath = ()
+    """The path to the block in the event that opens it."""
+    delta_path: JsonPath = ("delta",)
+    """The path to the delta in its event."""
+    list_depth = 0
+    """How many steps of the path of a delta name the list of the block, not a field of it."""
+    cut_error: JSON = CUT_ERROR
+    """The error in the body of a stream that ended before the answer did."""
+    finish_reasons: Mapping[str, str] = {}
+    complete_reasons: frozenset[str] = frozenset()
+    """Reasons to stop after which a block that was never closed is complete all the same."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        super().__init__(keep=keep)
+        self.open: dict[BlockKey, OpenBlock] = {}
+        self.blocks: list[OpenBlock] = []
+        """Every block in the order of opening, if the body is wanted."""
+        self.slots = 0
+        self.stop: str | None = None
+        """The reason to stop, in the words of the wire."""
+        self.finished = False
+        """True once an event marked the answer as complete."""
+        self.error: JSON = None
+        self.cut = False
+        """True if the stream ended before the answer did."""
+        self.reported: set[JsonPath] = set()
+
+    def read_block(self, key: BlockKey, block: Object) -> Part:
+        """The part of a complete block."""
+        raise NotImplementedError
+
+    def new_block(self, spec: Block) -> Object:
+        """A block that a delta opens."""
+        return {}
+
+    def pointer(self, key: BlockKey, path: JsonPath) -> JsonPath:
+        """The path, in the event of a delta, to a field of the delta."""
+        return (*self.delta_path, *path)
+
+    # --- blocks ---
+
+    def start_block(self, key: BlockKey, block: Object, spec: Block | None) -> list[Event]:
+        """Open a block; an index that opens again closes the block it had before."""
+        events = self.close_block(key)
+        record = self._add(key, block, spec)
+        if spec is not None and spec.deltas and spec.part is not Media:
+            record.pieces[record.main] = []  # a block that never grows is empty, not absent
+            events += self._announce(record)
+        return events
+
+    def _add(self, key: BlockKey, block: Object, spec: Block | None) -> OpenBlock:
+        record = self.open[key] = OpenBlock(key, block, spec)
+        if self.keep:
+            self.blocks.append(record)
+        return record
+
+    def _announce(self, record: OpenBlock) -> list[Event]:
+        """Emit the start of a part that can grow, and what its opening event already holds."""
+        spec = record.spec
+        if spec is None or spec.read is None or spec.part not in _STREAMED:
+            return []
+        opening = get(record.block, tuple(spec.deltas[record.main][1].split(".")))
+        block = record.block
+        if opening is None or isinstance(opening, UnsetType):
+            block = self._assemble(block, spec, {record.main: []})
+        try:
+            part = spec.read(block, (self.count, *self.block_path), spec)
+        except UNREADABLE:
+            return []
+        text = streamed_text(part)
+        if text is None:
+            return []
+        record.signature = part.signature
+        part = without_text(part)
+        if isinstance(part, Call):
+            part = self.identified(part)
+            if not isinstance(opening, str):
+                record.arguments, text = ("" if text == "{}" else text), ""
+        record.slot = self.slots
+        self.slots += 1
+        events: list[Event] = [PartStart(record.slot, part)]
+        if text:
+            events.append(PartDelta(record.slot, text))
+        for delta, pieces in record.pieces.items():
+            for piece in pieces:
+                events += self._forward(record, delta, piece)
+            if not self.keep:
+                record.pieces[delta] = []
+        return events
+
+    def grow(self, key: BlockKey, delta: str, piece: JSON, path: JsonPath) -> list[Event]:
+        """Add a piece to a block.
+
+        Args:
+            key: The block.
+            delta: The type of the delta, as the block specs name it.
+            piece: The piece.
+            path: Where in the block the piece is kept if no spec knows the delta.
+        """
+        record = self.open.get(key)
+        if (
+            record is not None
+            and delta == record.main
+            and record.slot >= 0
+            and piece.__class__ is str
+        ):  # nearly every event of a stream
+            if self.keep:
+                record.pieces[delta].append(piece)
+            if not piece:
+                return []
+            record.grew = True
+            return [PartDelta(record.slot, piece)]
+        if piece is None:
+            return []
+        events: list[Event] = []
+        if record is None or (record.spec is not None and delta not in record.spec.deltas):
+            candidates = self.openers.get(delta, ())
+            if not candidates:
+                return self.keep_unknown(key, path, piece)
+            # A block that has deltas of two kinds is of the type that knows both; if there is no
+            # such type, the delta starts another block.
+            spec = next((spec for spec in candidates if _fits(spec, record)), None)
+            if record is not None and spec is not None:
+                record.set_spec(spec)
+            else:
+                events = self.close_block(key)
+                record = self._add(key, self.new_block(candidates[0]), candidates[0])
+        spec = record.spec
+        if spec is None:
+            return self.keep_unknown(key, path, piece)
+        if record.slot < 0 and delta == record.main:
+            events += self._announce(record)
+        pieces = record.pieces.setdefault(delta, [])
+        if self.keep or record.slot < 0:
+            pieces.append(piece)
+        return events + self._forward(record, delta, piece) if record.slot >= 0 else events
+
+    def grow_nested(self, key: BlockKey, delta: Object) -> list[Event]:
+        """Add every piece of a delta, on wires where the type of a delta is its dotted path."""
+        record = self.open.get(key)
+        if record is not None and record.slot >= 0:
+            piece: JSON = delta
+            for step in record.main_path:
+                if not isinstance(piece, dict) or len(piece) != 1:
+                    break
+                piece = piece.get(step)
+            else:
+                if piece.__class__ is str:  # nearly every event of a stream
+                    return self.grow(key, record.main, piece, ())
+        events: list[Event] = []
+        for path, piece in leaves(delta, self.openers):
+            events += self.grow(key, path, piece, tuple(path.split("."))[self.list_depth :])
+        return events
+
+    def _forward(self, record: OpenBlock, delta: str, piece: JSON) -> list[Event]:
+        """The events for a piece of an announced block."""
+        assert record.spec is not None
+        field = record.spec.deltas[delta][0]
+        if not isinstance(piece, str) or (delta != record.main and field != "signature"):
+            return self.report(self.pointer(record.key, (field,)), record)
+        if delta != record.main:
+            record.signature = (record.signature or "") + piece
+        elif piece:
+            record.grew = True
+            return [PartDelta(record.slot, piece)]
+        return []
+
+    def keep_unknown(self, key: BlockKey, path: JsonPath, piece: JSON) -> list[Event]:
+        """Keep in its block a piece that no spec knows."""
+        record = self.open.get(key)
+        if record is None:
+            return self.report(self.pointer(key, path))
+        if self.keep or record.slot < 0:
+            previous = get(record.block, path)
+            value = merge(None if isinstance(previous, UnsetType) else previous, piece)
+            record.block = put(record.block, path, value)  # type: ignore[assignment]
+        return self.report(self.pointer(key, path), record) if record.slot >= 0 else []
+
+    def close_block(self, key: BlockKey, *, cut: bool = False) -> list[Event]:
+        """Close a block, if one is open: emit the end of its part, or the complete part."""
+        record = self.open.pop(key, None)
+        if record is None:
+            return []
+        if record.slot >= 0:
+            end = PartEnd(record.slot, signature=record.signature, cut=cut)
+            if record.arguments and not record.grew:
+                return [PartDelta(record.slot, record.arguments), end]
+            return [end]
+        block = self.assemble(record)
+        try:
+            part = self.read_block(key, block)
+        except RemoteError:  # a body with such a block is refused, but this stream has begun
+            part = opaque(next(iter(block), ""), block, (self.count,))
+        if isinstance(part, Call):
+            part = self.identified(part)
+        return [PartComplete(self.answered(part) if isinstance(part, Result) else part)]
+
+    def close_all(self, *, cut: bool) -> list[Event]:
+        """Close every open block."""
+        return [event for key in list(self.open) for event in self.close_block(key, cut=cut)]
+
+    def assemble(self, record: OpenBlock) -> Object:
+        """A block with its deltas, as a body holds it."""
+        return self._assemble(record.block, record.spec, record.pieces)
+
+    def _assemble(
+        self, block: Object, spec: Block | None, pieces: Mapping[str, list[JSON]]
+    ) -> Object:
+        out: JSON = block
+        for delta, values in pieces.items():
+            if spec is not None and delta in spec.deltas:
+                field = spec.deltas[delta][1]
+                path = tuple(field.split("."))
+                opening = get(block, path)
+                join = self.joins.get(field, join_text)
+                value = join(None if isinstance(opening, UnsetType) else opening, values)
+                out = put(out, path, value)
+        return out  # type: ignore[return-value]
+
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        return bool if any(record.slot == slot for record in self.open.values()) else None
+
+    # --- what is not in blocks ---
+
+    def report(self, path: JsonPath, record: OpenBlock | None = None) -> list[Event]:
+        """Report an unsupported field, once for a block or for the stream: not for every event."""
+        reported = self.reported if record is None else record.reported
+        if path in reported:
+            return []
+        reported.add(path)
+        return [Unsupported((self.count, *path), NO_FIELD)]
+
+    def read_metadata(
+        self, specs: tuple[SettingSpec, ...], fields: Object, known: frozenset[str], path: JsonPath
+    ) -> list[Event]:
+        """The settings in the fields of an event; unknown fields are reported under `path`."""
+        settings = read_settings(specs, fields, known)
+        events: list[Event] = [Metadata(settings.values)] if settings.values else []
+        events += [
+            Unsupported((self.count, *path, *unknown), NO_FIELD) for unknown in settings.unknown
+        ]
+        return events
+
+    def fail(self, message: JSON, code: JSON) -> list[Event]:
+        """Close every block and report an error of the server."""
+        text = message if isinstance(message, str) and message else "the server reported an error"
+        error = StreamError(text, code if isinstance(code, str) else None)
+        return [*self.close_all(cut=True), error]
+
+    def end(self) -> list[Event]:
+        if self.error is not None:
+            return []
+        if self.finished:
+            stop = self.stop or ""
+            finish = Finish(self.finish_reasons.get(stop, self.stop))
+            return [*self.close_all(cut=stop not in self.complete_reasons), finish]
+        self.cut = True
+        self.error = self.cut_error
+        return [*self.close_all(cut=True), StreamError(STREAM_CUT, cut=True)]
+
+
+def _fits(spec: Block, record: OpenBlock | None) -> bool:
+    """True if the spec knows every delta that the block has had so far."""
+    return record is not None and record.pieces.keys() <= spec.deltas.keys()
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+class WrittenBlock:
+    """A block of a stream that is being written."""
+
+    __slots__ = ("closed", "delayed", "delta", "field", "grew", "index", "spec")
+
+    def __init__(self, index: int, spec: Block) -> None:
+        self.index = index
+        self.spec = spec
+        self.delta = next(iter(spec.deltas), "")
+        """The type of the deltas that carry the text."""
+        self.field = spec.deltas[self.delta][0] if self.delta else ""
+        """The field of the delta that holds the text."""
+        self.grew = False
+        self.closed = False
+        self.delayed: list[Chunk] = []
+        """Events that wait until the blocks before this one are closed."""
+
+
+class IndexedBlockWriter(StreamWriter):
+    """Writes a stream of indexed blocks. A subclass makes the events of the wire.
+
+    A text opens with its first words, because wires refuse empty text.
+    """
+
+    sequential = False
+    """True if a block must be closed before the next one opens: later blocks then wait."""
+    repeats_deltas = False
+    """True if the deltas of a block are the same bytes except for their text."""
+    specs: Mapping[type[Part], Block] = {}
+    """The spec of the block that a part is written as."""
+    writers: Mapping[type[Part], Callable[..., JSON]] = {}
+    """The functions that write parts in bodies: they make the opening blocks."""
+    empty_arguments = ""
+    """The arguments of a call that got none, on wires that demand some text."""
+
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
+        super().__init__(context, version)
+        self.open: dict[int, WrittenBlock] = {}
+        self.empty: dict[int, Part] = {}
+        """Parts that were opened and have no text yet."""
+        self.order: deque[WrittenBlock] = deque()
+        """Blocks that are not closed yet, in the order of opening, if the wire is sequential."""
+        self.count = 0
+        self.stop: str | None = None
+
+    # --- for subclasses ---
+
+    def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
+        """The events that open a block; `content` is the block as bodies hold it."""
+        raise NotImplementedError
+
+    def write_delta(self, block: WrittenBlock, text: str) -> Chunk:
+        """The event that adds text to a block."""
+        raise NotImplementedError
+
+    def write_stop(self, block: WrittenBlock) -> Chunk:
+        """The event that closes a block."""
+        raise NotImplementedError
+
+    def write_end(self) -> list[Chunk]:
+        """The last events of the stream."""
+        raise NotImplementedError
+
+    def write_error(self, event: StreamError) -> Chunk:
+        """The event that reports an error."""
+        raise NotImplementedError
+
+    def next_index(self, spec: Block) -> int:
+        """The index of the next block."""
+        self.count += 1
+        return self.count - 1
+
+    # --- blocks ---
+
+    def start(self, event: PartStart) -> list[Chunk]:
+        if isinstance(event.part, Call):
+            return self._open_block(event.slot, event.part)
+        self.empty[event.slot] = event.part
+        return []
+
+    def _open_block(self, slot: int, part: Part) -> list[Chunk]:
+        content = self.writers[type(part)](part, self.context)
+        if not isinstance(content, dict):
+            return []
+        block = self.open[slot] = self._append(type(part))
+        return self._emit(block, self.write_start(block, content))
+
+    def _append(self, part_type: type[Part]) -> WrittenBlock:
+        spec = self.specs[part_type]
+        block = WrittenBlock(self.next_index(spec), spec)
+        if self.sequential:
+            self.order.append(block)
+        return block
+
+    def delta(self, event: PartDelta) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        if event.slot in self.empty:
+            if not event.text:
+                return []
+            part = with_text(self.empty.pop(event.slot), event.text)
+            chunks = self._open_block(event.slot, part)
+        block = self.open.get(event.slot)
+        if block is None:
+            return chunks
+        block.grew = True
+        return chunks + self._emit(block, [self.write_delta(block, event.text)])
+
+    def again(self, slot: int) -> Callable[[str], object] | None:
+        return bool if self.repeats_deltas else None
+
+    def end(self, event: PartEnd) -> list[Chunk]:
+        self.kept(event)
+        self.empty.pop(event.slot, None)
+        block = self.open.pop(event.slot, None)
+        if block is None:
+            return []
+        chunks = [self.write_stop(block)]
+        if self.empty_arguments and block.spec.part is Call and not (block.grew or event.cut):
+            chunks.insert(0, self.write_delta(block, self.empty_arguments))
+        return self._close(block, chunks)
+
+    def whole(self, event: PartComplete) -> list[Chunk]:
+        content = self.writers[type(event.part)](event.part, self.context)
+        if not isinstance(content, dict):
+            return []
+        block = self._append(type(event.part))
+        return self._close(block, self.write_complete(block, event.part, content))
+
+    def write_complete(self, block: WrittenBlock, part: Part, content: Object) -> list[Chunk]:
+        """The events of a block that does not grow."""
+        return [*self.write_start(block, content), self.write_stop(block)]
+
+    def _emit(self, block: WrittenBlock, chunks: list[Chunk]) -> list[Chunk]:
+        """The events that can be sent now; those of a block that is not first in line wait."""
+        if not self.sequential or self.order[0] is block:
+            return chunks
+        block.delayed += chunks
+        return []
+
+    def _close(self, block: WrittenBlock, chunks: list[Chunk]) -> list[Chunk]:
+        """The last events of a block, and those of later blocks that waited for it."""
+        block.closed = True
+        ready = self._emit(block, chunks)
+        if not self.sequential or self.order[0] is not block:
+            return ready
+        ready = list(ready)
+        while self.order and self.order[0].closed:
+            self.order.popleft()
+            if self.order:
+                ready += self.order[0].delayed
+                self.order[0].delayed = []
+        return ready
+
+    # --- the end ---
+
+    def finish(self, event: Finish) -> list[Chunk]:
+        self.stop = event.stop
+        return []
+
+    def _close_all(self) -> list[Chunk]:
+        """Close the blocks that the source left open."""
+        return [chunk for slot in list(self.open) for chunk in self.end(PartEnd(slot, cut=True))]
+
+    def close(self) -> list[Chunk]:
+        return [*self._close_all(), *self.write_end()]
+
+    def fault(self, event: StreamError) -> list[Chunk]:
+        return [*self._close_all(), self.write_error(event)]
