@@ -1,11 +1,12 @@
 """Google ADK: a list of Events, or a session that holds one.
 
-- snake-case: the parts of an Event's content are those of Gemini, in camelCase or snake_case.
+An Event is the user's if its author is `user`, else an agent's. Results are in Events of the agent
+whose content has the role `user`. The parts of a content are those of Gemini.
+
 - parallel-calls-of-one-tool: if the model gives a call no id, ADK makes one (`adk-` and a UUID) and
-  the response repeats it. It is an id like any other here: it pairs and goes to every wire that has
-  ids. ADK removes it before it calls Gemini, and so does the writer of that wire.
-- missing-ids: an Event is the user's if its author is `user`, else an agent's. Results are in
-  Events of the agent whose content has the role `user`.
+  the response repeats it. Here it is an id like any other: it pairs, and it is sent to every wire
+  that has ids. ADK removes it before it calls Gemini, and so does the writer of that wire.
+- snake-case: fields are read in camelCase and in snake_case.
 - long-running-answers-twice: a call that `longRunningToolIds` names may be answered first with a
   progress note and later with the result, under the same id. The first answer is paired; the later
   ones stay visible.
@@ -18,20 +19,21 @@
   another wire keeps on the call is requested and decided in such calls here.
 - partial-events-repeat: an Event with `partial: true` is a fragment that a later Event repeats. It
   counts only if it holds a call that has a result and is not repeated, as ADK before 1.22 sent it.
-- unknown-parts-and-errors: errors, state and other actions do not concern a model; they stay in the
-  log.
 - session-with-state: an Event's id, invocation, author and time belong to the log and are not
-  reported as losses. System prompt, tools and settings belong to the agent; a log cannot hold them.
+  reported as losses. State, errors and other actions do not concern a model; they stay in the log.
+  System prompt, tools and settings belong to the agent; a log cannot hold them.
 - run-of-several-turns: a response is what a run returned. Its Events are one answer, and calls that
   have a result in it are done. Calls that another provider ran are written as calls of the agent.
 
-Streams hold the Events of a run.
+Streams hold the Events of a run. There is no end mark: a stream was cut off if a partial Event was
+not completed. After a failure the last record is `{"error": ...}`, which is not an Event.
 
 - stream-completed-event-repeats: the texts of a partial Event are emitted at once and skipped when
   the completed Event repeats them. So are calls whose ids the model gave.
 - stream-hints-have-other-ids: calls of partial Events with ids that ADK made are only remembered,
-  because in some versions the completed Event has other ids. A call that is never repeated, as
-  before 1.22, is emitted when its result arrives.
+  because in some versions the completed Event has other ids.
+- stream-hint-is-all-there-is: a call that is never repeated, as before 1.22, is emitted when its
+  result arrives.
 - stream-missing-ids: a call without an id gets a minted one, which is reported. A response without
   an id answers the oldest such call of its name.
 - stream-long-running: calls that `longRunningToolIds` names are for the client; the agent runs the
@@ -40,8 +42,6 @@ Streams hold the Events of a run.
 - stream-parallel-calls-of-one-tool: a result names its call by id.
 - stream-confirmation: a run that continues after an approval begins with results of calls that are
   not in the stream. Each is emitted after a call without arguments, unless the reader has the call.
-- stream-hint-is-all-there-is: there is no end mark. A stream was cut off if a partial Event was not
-  completed. After a failure the last record is `{"error": ...}`, which is not an Event.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def read_event(event: JSON, path: JsonPath) -> Message:
 
 
 def _with_approval(part: Part, requested: JSON) -> Part:
-    """Mark a call that requests approval, and a result that stands in until it is decided.
+    """Mark a call that requests approval, and a preliminary result of the call in question.
 
     `requested` has the ids of the calls for which the Event requests approval.
     """

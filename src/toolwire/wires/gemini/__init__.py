@@ -1,30 +1,27 @@
 """Gemini generateContent.
 
 - missing-and-empty-ids: ids are optional. A response repeats the id of its call if there is one; a
-  minted id is not sent.
+  minted id is not sent. Ids with the prefix `adk-` are made by Google's Agent Development Kit for
+  its own log. It removes them before it calls this API (`remove_client_function_call_id`), because
+  some servers refuse ids that they did not assign. So they are not sent here either.
 - parallel-calls-by-order: without ids, responses are in the order of their calls, together in one
-  content that holds nothing else.
-- role-function: a response names the function that it answers.
+  content that holds nothing else. Each names the function that it answers.
+- results-in-every-form: by convention `response` holds `output` or `error`; any other object is the
+  result itself.
 - thoughts-and-signatures: `thoughtSignature` is a field of the part, beside the call, and has to
   return on the same part.
 - snake-case: protobuf's JSON reads `functionCall` and `function_call` alike; a field is written
   back in the spelling that it had.
-- ids-of-the-agent-kit: ids with the prefix `adk-` are made by Google's Agent Development Kit for
-  its own log. It removes them before it calls this API (`remove_client_function_call_id`), because
-  some servers refuse ids that they did not assign. So they are not sent here either.
-- results-in-every-form: by convention `response` holds `output` or `error`; any other object is the
-  result itself.
 
-Streams: each chunk is a response, and all chunks together are one.
+Streams: each chunk is a response, and all chunks together are one. There is no end mark: a stream
+is over when every candidate has its `finishReason`, or the prompt was blocked. An error arrives as
+`{"error": {...}}` instead of a response.
 
 - stream-text-and-thoughts: adjacent texts of one kind are one part; an empty text ends the part.
   The last chunk of an answer with parts has an empty text, as the service sends it: the official
   client drops a turn from its history if a chunk has no part.
-- stream-several-candidates: there is no end mark. A stream is over when every candidate has its
-  `finishReason`, or the prompt was blocked.
 - stream-code-grounding-and-unknown: usage and ratings are repeated in each chunk; other lists
   continue from chunk to chunk.
-- stream-malformed-call: an error arrives as `{"error": {...}}` instead of a response.
 - stream-arguments-by-path: arguments by JSON path are only read; a call is written when it is
   complete.
 """

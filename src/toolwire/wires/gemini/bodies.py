@@ -125,16 +125,12 @@ def _content(role: Role, blocks: list[JSON]) -> JSON:
     return {"role": "model" if role == "assistant" else "user", "parts": blocks}
 
 
-def _text_content(role: Role, text: str) -> JSON:
-    return {"role": "model" if role == "assistant" else "user", "parts": [{"text": text}]}
-
-
 HISTORY = BlockHistory(
     NAME,
     read=_read_own_message,
     foreign=PARTS.writers,
     message=_content,
-    text=_text_content,
+    text=lambda role, text: _content(role, [{"text": text}]),
     alone=True,
 )
 

@@ -31,7 +31,7 @@ RESULT_MEDIA = MediaSupport(
 
 
 def signature_of(block: Object) -> str | None:
-    """The signature that stands on a part."""
+    """The signature of a part."""
     return text_or_none(block.get("thoughtSignature") or block.get("thought_signature"))
 
 

@@ -136,7 +136,7 @@ class ContentParts:
             Reasoning: write_thought,
             Opaque: drop_opaque,
         }
-        """How a part of another wire is written; None stands for no block."""
+        """How a part of another wire is written; None: no block."""
 
     # --- reading ---
 
@@ -221,7 +221,7 @@ class ContentParts:
             return output, error
         parts = [self.read_part(part, (*media_path, i)) for i, part in enumerate(media)]
         if output not in ({}, ""):
-            # The text keeps the object that it stands for, which is written back as an object.
+            # The text keeps the object that it was made from, which is written back as an object.
             raw = output if isinstance(output, dict) else UNSET
             parts.insert(0, Text(output_text(output), source=Source(raw=raw)))
         return tuple(parts), error
@@ -323,7 +323,7 @@ def _is_envelope(response: Object) -> bool:
 def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, list[JSON]]:
     """The `response` of a result and its `parts`.
 
-    An object is the response itself; anything else stands under `output` or `error`.
+    An object is the response itself; anything else is put under `output` or `error`.
     """
     output = context.output(result)
     media: list[JSON] = []

@@ -1,4 +1,4 @@
-"""What writers of content streams share: parts leave one after the other, calls complete.
+"""What the writers of content streams share: parts are written one after the other.
 
 Nothing in these streams says which part a piece of text belongs to. So a part that opens while
 another is open waits until that one is closed, and a call waits for all of its arguments.
