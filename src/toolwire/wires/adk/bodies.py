@@ -180,25 +180,18 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         if native:
             return _patch_run(conversation, messages, context)
         return _write_run(messages[0], conversation, context)
-    if native:
-        _report_definitions(conversation, context)
-    write_settings((), _without_unknown_fields(conversation) if native else conversation, context)
     messages = _without_instruction(conversation.messages, context)
     if native:
+        for tool in conversation.tools:  # lowering leaves a conversation of its own wire alone
+            context.report_loss(tool, "this wire holds no tool definitions")
+        # The unknown fields stay in the log, which `write_settings` does not know if it is a list.
+        source = replace(conversation.source, unknown_fields=())
+        write_settings((), replace(conversation, source=source), context)
         body = conversation.source.body
         return _with_events(body, HISTORY.write(_with_silent_events(messages, body), context))
+    write_settings((), conversation, context)
     events = HISTORY.write(add_confirmations(messages, context), context)
     return [part for event in events for part in split_decisions(event)]
-
-
-def _report_definitions(conversation: Conversation, context: EncodeContext) -> None:
-    """Report tool definitions that were added to a log; lowering does not look at its own wire."""
-    for tool in conversation.tools:
-        context.report_loss(tool, "this wire holds no tool definitions")
-
-
-def _without_unknown_fields(conversation: Conversation) -> Conversation:
-    return replace(conversation, source=replace(conversation.source, unknown_fields=()))
 
 
 def _without_instruction(messages: tuple[Message, ...], context: EncodeContext) -> list[Message]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.parts import (
     Call,
-    Executor,
     Media,
     Opaque,
     Part,
@@ -100,16 +100,29 @@ def drop_opaque(part: Opaque, context: EncodeContext) -> JSON:
     return None
 
 
+_DIRECTIONS: dict[type[Part], Literal["", "call", "output"]] = {Call: "call", Result: "output"}
+
+
 def part_spec(
     name: str,
     *,
-    part: type[Text] | type[Reasoning] | type[Media],
+    part: type[Part],
     read: Callable[[Object, JsonPath, Block], Part],
     write: Callable[..., JSON],
     field: str = "",
     fields: tuple[str, ...] = (),
+    family: str = "",
+    executor: Literal["", "client", "provider"] = "",
 ) -> Block:
-    """The spec of a part; `field` holds it, `name` if not given, with `fields` inside."""
+    """The spec of a part type.
+
+    Args:
+        name: The part type, and the field that makes it known.
+        field: The field that holds it, if that is not `name`.
+        fields: The fields inside.
+        family: The family of tools, for calls and results.
+        executor: Who runs these tools.
+    """
     known = spellings(*fields)
     return Block(
         name,
@@ -118,33 +131,11 @@ def part_spec(
         write=write,
         keys=spellings(field or name, "thoughtSignature", "thought"),
         inner=((name, known), (snake(name), known)) if fields else (),
-    )
-
-
-def tool_spec(
-    name: str,
-    *,
-    part: type[Call] | type[Result],
-    read: Callable[[Object, JsonPath, Block], Part],
-    write: Callable[..., JSON],
-    fields: tuple[str, ...],
-    family: str = "function",
-    executor: Executor = "client",
-) -> Block:
-    """The spec of a call or a result, with `fields` inside beside the id."""
-    known = spellings("id", *fields)
-    return Block(
-        name,
-        part=part,
-        read=read,
-        write=write,
-        keys=spellings(name, "thoughtSignature", "thought"),
-        inner=((name, known), (snake(name), known)),
-        discriminator={"part_field": name},
-        direction="call" if part is Call else "output",
+        discriminator={"part_field": name} if family else {},
+        direction=_DIRECTIONS.get(part, ""),
         family=family,
         executor=executor,
-        ids=(Id("id", required=False, nullable=True),),
+        ids=(Id("id", required=False, nullable=True),) if family else (),
     )
 
 

@@ -39,8 +39,8 @@ from toolwire.wires.engine.specs import (
 from toolwire.wires.families.contents.blocks import (
     TEXT_AND_MEDIA,
     drop_opaque,
+    part_spec,
     signature_of,
-    tool_spec,
     write_media,
     write_text,
     write_thought,
@@ -74,53 +74,57 @@ class ContentParts:
         self._optional_ids = (MINTED, hidden_prefix) if hidden_prefix else (MINTED,)
         self.blocks = blocks(
             *TEXT_AND_MEDIA,
-            tool_spec(
+            part_spec(
                 "functionCall",
                 part=Call,
                 read=_read_call,
                 write=self.write_call,
-                fields=("name", "args"),
+                fields=("id", "name", "args"),
+                family="function",
+                executor="client",
             ),
-            tool_spec(
+            part_spec(
                 "functionResponse",
                 part=Result,
                 read=self.read_result,
                 write=self.write_result,
-                fields=("name", "response", "parts"),
+                fields=("id", "name", "response", "parts"),
+                family="function",
+                executor="client",
             ),
-            tool_spec(
+            part_spec(
                 "executableCode",
                 part=Call,
                 read=_read_call,
                 write=lambda call, _: {"executableCode": call.input},
-                fields=("language", "code"),
+                fields=("id", "language", "code"),
                 family="code-execution",
                 executor="provider",
             ),
-            tool_spec(
+            part_spec(
                 "codeExecutionResult",
                 part=Result,
                 read=self.read_result,
                 write=_write_code_result,
-                fields=("outcome", "output"),
+                fields=("id", "outcome", "output"),
                 family="code-execution",
                 executor="provider",
             ),
-            tool_spec(
+            part_spec(
                 "toolCall",
                 part=Call,
                 read=_read_call,
                 write=lambda call, _: {"toolCall": {"toolType": call.name, "args": call.input}},
-                fields=("toolType", "args"),
+                fields=("id", "toolType", "args"),
                 family="generic-server-tool",
                 executor="provider",
             ),
-            tool_spec(
+            part_spec(
                 "toolResponse",
                 part=Result,
                 read=self.read_result,
                 write=_write_tool_response,
-                fields=("toolType", "response"),
+                fields=("id", "toolType", "response"),
                 family="generic-server-tool",
                 executor="provider",
             ),
