@@ -71,7 +71,6 @@ class EventReader(ContentReader):
         self.pending = PendingCalls()
         self.open_calls: list[Call] = []
         """The calls without a result."""
-        self.call_ids: set[str] = set()
         self.emitted_settings: set[str] = set()
         self.usage: Usage | None = None
         self.stop: str | None = None
@@ -161,7 +160,6 @@ class EventReader(ContentReader):
             return event
         call = self._with_executor(event.part)
         self.emitted_calls.add(call.id)
-        self.call_ids.add(call.id)
         self.open_calls.append(call)
         return replace(event, part=call)
 
@@ -223,7 +221,6 @@ class EventReader(ContentReader):
     def _emit_call(self, part: Call) -> list[Event]:
         call = self._with_executor(self.identified(part))
         self.open_calls.append(call)
-        self.call_ids.add(call.id)
         if part.id:
             return [PartComplete(call)]
         return [Unsupported(part.path, "the call has no id; one was minted"), PartComplete(call)]
@@ -243,8 +240,7 @@ class EventReader(ContentReader):
         elif call_id in self.partial_calls.complete:
             out += self._emit_call(self.partial_calls.complete.pop(call_id))
             self.open_calls.pop()
-        elif call_id not in self.call_ids:
-            self.call_ids.add(call_id)
+        elif all(call.id != call_id for call in self.called):
             out.append(PartComplete(self.identified(_call_before_stream(result)), unseen=True))
         if result.call_id in self.pending.for_client:
             result = as_progress(result)

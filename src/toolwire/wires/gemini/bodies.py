@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
-from toolwire.conversation.parts import Call, Message, Role
+from toolwire.conversation.parts import Call, Message, Reasoning, Role
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
 from toolwire.wires.engine.specs import (
@@ -125,10 +125,16 @@ def _content(role: Role, blocks: list[JSON]) -> JSON:
     return {"role": "model" if role == "assistant" else "user", "parts": blocks}
 
 
+def _drop_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
+    """Drop reasoning that an edit put into a message of this wire, which lowering leaves alone."""
+    context.report_loss(part, "reasoning of another provider is not taken back")
+    return None
+
+
 HISTORY = BlockHistory(
     NAME,
     read=_read_own_message,
-    foreign=PARTS.writers,
+    foreign={**PARTS.writers, Reasoning: _drop_reasoning},
     message=_content,
     text=lambda role, text: _content(role, [{"text": text}]),
     alone=True,

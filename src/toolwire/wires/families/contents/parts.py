@@ -336,8 +336,11 @@ def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, l
         for part in output:
             if isinstance(part, Media) and (part.data is not None or part.url is not None):
                 media.append(write_media(part, context))
-            else:
-                others.append(part)
+                continue
+            others.append(part)
+            if not isinstance(part, Text | Media) or part.text is None:
+                # Only an edited message of this wire gets here: lowering leaves those alone.
+                context.report_loss(part, f"a result cannot hold this here: {describe(part)}")
         only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
         output = only if isinstance(only, dict) else "\n".join(map(describe, others))
     error = context.is_error(result)
