@@ -68,7 +68,6 @@ WIRE = Wire(
         media={"system": MEDIA, "user": MEDIA, "assistant": MEDIA, "result": RESULT_MEDIA},
         candidates=False,
         tool_definitions=False,
-        usage_fields=frozenset({"cached", "reasoning"}),
     ),
     hosts=True,
 )

@@ -49,8 +49,6 @@ WIRE = Wire(
         refusals=False,
         media={"system": MEDIA, "user": MEDIA, "assistant": MEDIA, "result": RESULT_MEDIA},
         reasoning_in_history=False,
-        strict_tools=False,
         format_fields=frozenset(),
-        usage_fields=frozenset({"cached", "reasoning"}),
     ),
 )

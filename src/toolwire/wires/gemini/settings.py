@@ -89,6 +89,8 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
         declaration: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
             declaration["description"] = tool.description
+        if tool.strict is not None:  # lowering does not report `strict: false`
+            context.report_loss(tool, "a tool has no strict flag here")
         schema = context.schema_of(tool)
         if schema is not None:
             declaration["parametersJsonSchema"] = schema

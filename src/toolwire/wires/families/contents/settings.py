@@ -44,7 +44,7 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     if value.cached is not None:
         usage["cachedContentTokenCount"] = value.cached
     if value.cache_write:
-        # Lowering does not see the usage of streams and of answers of texts and calls.
+        # Not left to lowering, which does not see the usage of streams and reports a count of 0.
         context.report_loss(context.setting_path, "not held here: cache_write")
     return usage
 
