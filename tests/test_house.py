@@ -57,7 +57,7 @@ VENDORS = re.compile(
     r"|deepseek|groq|litellm",
     re.IGNORECASE,
 )
-SPEAKS_OF_VENDORS = {"profiles", "lint", "wires.families.contents"}
+SPEAKS_OF_VENDORS = {"profiles", "lint"}
 """Modules outside the wires that may name a provider: rows of data about them."""
 
 

@@ -23,7 +23,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.families.contents.stream_parts import Arguments, steps
+from toolwire.wires.families.contents.stream_arguments import PartialArguments, parse_json_path
 
 NAME = "gemini"
 
@@ -161,11 +161,11 @@ def test_parts_that_are_open_at_once_go_out_in_the_order_in_which_they_were_open
     ],
 )
 def test_a_path_is_taken_apart(path: str, wanted: list[str | int]) -> None:
-    assert steps(path) == wanted
+    assert parse_json_path(path) == wanted
 
 
 def test_values_by_path_are_told_as_the_text_of_an_object() -> None:
-    args = Arguments()
+    args = PartialArguments()
     given: list[Object] = [
         {"jsonPath": "$.a.b[0]", "numberValue": 50.0},
         {"jsonPath": "$.a.b[1]", "stringValue": "x", "willContinue": True},
@@ -174,10 +174,10 @@ def test_values_by_path_are_told_as_the_text_of_an_object() -> None:
         {"jsonPath": "$.n", "nullValue": None},
         {"jsonPath": "$.r", "numberValue": 0.1},
     ]
-    said = [args.take(one) for one in given]
+    said = [args.add(one) for one in given]
     assert said == ['{"a":{"b":[50', ',"x', 'y\\"z', '"],"c":true', '},"n":null', ',"r":0.1']
     assert args.close() == "}"
-    assert args.whole is None
+    assert args.corrected_text is None
 
 
 def test_a_path_that_leads_back_gives_the_whole_text_at_the_end() -> None:

@@ -1,114 +1,87 @@
-"""What one Event of Google ADK says: its parts, whose it is, and whether a later one repeats it.
-
-Parts are those of Gemini; everything else an Event has belongs to the log. Knows nothing of whole
-logs or streams.
-"""
+"""One Event of Google ADK: its role, its parts and its settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import Usage
+from toolwire.conversation.model import Setting, Usage
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, SettingsRead, read_settings
 from toolwire.wires.engine.specs import raise_unexpected
-from toolwire.wires.families.contents.parts import parts
-from toolwire.wires.families.contents.settings import MODEL, USAGE, both, keys, pick
+from toolwire.wires.families.contents.parts import ContentParts
+from toolwire.wires.families.contents.settings import MODEL, USAGE
+from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
 
 NAME = "adk"
-CONFIRM = "adk_request_confirmation"
-"""The name of the call with which ADK asks leave for another."""
 AGENT = "agent"
-"""The author of what an assistant of another wire said."""
-PARTS = parts(NAME, thinks=True)
+"""The author of assistant messages of other wires."""
+CONFIRMATION = "adk_request_confirmation"
+"""The name of the call with which ADK requests approval of another call."""
+PARTS = ContentParts(NAME)
+
+
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read_event(event: JSON, path: JsonPath) -> Message:
-    """One Event; it has no parts if it has no content."""
+    """Read one Event; without content it has no parts."""
     if not isinstance(event, dict):
         raise_unexpected(NAME, path, "an object", event)
     content = event.get("content")
-    read = PARTS.read_content({} if content is None else content, (*path, "content"), "user")
     if isinstance(content, str):
         raise_unexpected(NAME, (*path, "content"), "an object", content)
-    held = pick(event, "actions")
-    noted = pick(held, "requestedToolConfirmations") if isinstance(held, dict) else None
-    parts = tuple([_asking(part, noted) for part in read.parts])
+    read = PARTS.read_content({} if content is None else content, (*path, "content"), "user")
+    actions = get_field(event, "actions")
+    requested: JSON = None
+    if isinstance(actions, dict):
+        requested = get_field(actions, "requestedToolConfirmations")
+    parts = tuple([_with_approval(part, requested) for part in read.parts])
     return Message(_role(event, parts), parts, None, NAME, source=Source(raw=event, path=path))
 
 
-def _asking(part: Part, noted: JSON) -> Part:
-    """A call that asks leave for another, or what stands for the result of that one while nobody
-    answered; else the part."""
-    if isinstance(part, Call) and part.name == CONFIRM:
-        asked = part.input.get("originalFunctionCall") if isinstance(part.input, dict) else None
-        one = asked.get("id") if isinstance(asked, dict) else None
-        return replace(part, approval_for=one) if isinstance(one, str) and one else part
-    if isinstance(part, Result) and isinstance(noted, dict) and part.call_id in noted:
+def _with_approval(part: Part, requested: JSON) -> Part:
+    """Mark a call that requests approval, and a preliminary result of the call in question.
+
+    `requested` has the ids of the calls for which the Event requests approval.
+    """
+    if isinstance(part, Call) and part.name == CONFIRMATION:
+        call_id = get(part.input, ("originalFunctionCall", "id"))
+        if isinstance(call_id, str) and call_id:
+            return replace(part, approval_for=call_id)
+    elif isinstance(part, Result) and isinstance(requested, dict) and part.call_id in requested:
         return replace(part, preliminary=True)
     return part
 
 
-def noted(result: Result) -> Result:
-    """What answers a call that the agent left to others: a note, unless it says that the call
-    failed."""
-    return replace(result, preliminary=True) if not result.error else result
+def as_progress(result: Result) -> Result:
+    """The answer of a call that is left to the client: a progress note unless it is an error."""
+    return result if result.error else replace(result, preliminary=True)
 
 
-def _role(event: Object, inside: tuple[Part, ...]) -> Role:
-    said, author = get(event, ("content", "role")), event.get("author")
-    if author == "user" or (not author and said != "model"):
+def _role(event: Object, parts: tuple[Part, ...]) -> Role:
+    role, author = get(event, ("content", "role")), event.get("author")
+    if author == "user" or (not author and role != "model"):
         return "user"
-    answers = [isinstance(part, Result) and part.executor == "client" for part in inside]
-    return (
-        "tool" if answers and (all(answers) or (any(answers) and said != "model")) else "assistant"
-    )
-
-
-KNOWN = keys("id", "invocationId", "author", "content", "timestamp", "partial", "turnComplete")
-ANSWER = KNOWN | keys("modelVersion", "usageMetadata", "finishReason", "longRunningToolIds")
-_INSIDE = keys("actions", "nodeInfo", "content")
-
-
-def says(value: JSON) -> bool:
-    """Whether a field says anything: ADK writes out all its empty defaults."""
-    if isinstance(value, dict):
-        return any(map(says, value.values()))
-    return bool(value)
-
-
-def extra(event: Object, path: JsonPath, known: frozenset[str]) -> Iterator[JsonPath]:
-    """The places of what an Event says beyond its content."""
-    for key, value in event.items():
-        if key in _INSIDE and isinstance(value, dict):
-            skip = keys("role", "parts") if key == "content" else frozenset()
-            yield from (
-                (*path, key, name)
-                for name, inner in value.items()
-                if name not in skip and says(inner)
-            )
-        elif (
-            key not in known
-            and says(value)
-            and (key, value) not in (("finishReason", "STOP"), ("finish_reason", "STOP"))
-        ):
-            yield (*path, key)
+    results = [isinstance(part, Result) and part.executor == "client" for part in parts]
+    if any(results) and (all(results) or role != "model"):
+        return "tool"
+    return "assistant"
 
 
 def fragments(events: list[Message]) -> set[int]:
-    """The events, by number, that are only fragments of later ones."""
-    partial = [i for i, event in enumerate(events) if get(event.raw, ("partial",)) is True]  # type: ignore[arg-type]
+    """The indexes of partial Events that other Events repeat."""
+    partial = [i for i, event in enumerate(events) if _is_partial(event)]
     if not partial:
         return set()
-    whole = {
+    complete = {
         part.id
-        for i, event in enumerate(events)
-        if i not in partial
+        for event in events
+        if not _is_partial(event)
         for part in event.parts
         if isinstance(part, Call)
     }
@@ -118,73 +91,122 @@ def fragments(events: list[Message]) -> set[int]:
         for part in event.parts
         if isinstance(part, Result) and part.call_id
     }
-    alone = answered - whole
+    unrepeated = answered - complete
     return {
         i
         for i in partial
-        if not any(isinstance(part, Call) and part.id in alone for part in events[i].parts)
+        if not any(isinstance(part, Call) and part.id in unrepeated for part in events[i].parts)
     }
 
 
-def left_open(event: Object, call: Call) -> bool | None:
-    """Whether the agent leaves a call to others; what answers it in the same run is only a note.
-    None if it does not say."""
-    listed = pick(event, "longRunningToolIds")
-    return call.id in listed if isinstance(listed, list) else None
+def _is_partial(event: Message) -> bool:
+    return isinstance(event.raw, dict) and event.raw.get("partial") is True
 
 
-def block_of(part: Part, context: EncodeContext) -> JSON:
-    """A part of another wire as a block. What was run has an id, even one that was made up: in a
-    run nothing is without."""
-    write = PARTS.foreign[type(part)]
+def is_for_client(event: Object, call: Call) -> bool | None:
+    """True if an Event leaves a call to the client; None if it does not say."""
+    ids = get_field(event, "longRunningToolIds")
+    return call.id in ids if isinstance(ids, list) else None
+
+
+def is_error_record(record: Object) -> bool:
+    """True for the record that a server sends last when a run failed; it is not an Event."""
+    return record.get("error") is not None and "content" not in record and "author" not in record
+
+
+# --- fields beside the content --------------------------------------------------------------------
+
+LOG_FIELDS = spellings(
+    "id", "invocationId", "author", "content", "timestamp", "partial", "turnComplete"
+)
+RUN_FIELDS = LOG_FIELDS | spellings(
+    "modelVersion", "usageMetadata", "finishReason", "longRunningToolIds"
+)
+_LOOKED_INTO = spellings("actions", "nodeInfo", "content")
+_CONTENT_FIELDS = spellings("role", "parts")
+_NORMAL_FINISH = (("finishReason", "STOP"), ("finish_reason", "STOP"))
+
+
+def is_set(value: JSON) -> bool:
+    """False for an empty default: ADK writes all of them."""
+    if isinstance(value, dict):
+        return any(map(is_set, value.values()))
+    return bool(value)
+
+
+def unknown_fields(event: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
+    """The paths of fields of an Event that have no neutral form."""
+    for key, value in event.items():
+        if key in _LOOKED_INTO and isinstance(value, dict):
+            skipped = _CONTENT_FIELDS if key == "content" else frozenset()
+            for name, inner in value.items():
+                if name not in skipped and is_set(inner):
+                    yield (*path, key, name)
+        elif key not in known and is_set(value) and (key, value) not in _NORMAL_FINISH:
+            yield (*path, key)
+
+
+def _read_timestamp(value: JSON) -> Setting | UnsetType:
+    return int(value) if isinstance(value, int | float) else UNSET
+
+
+SETTINGS = both_spellings(
+    # A run is one answer; an Event's own id is another in every Event.
+    SettingSpec("id", ("invocationId",)),
+    MODEL,
+    SettingSpec("created", ("timestamp",), read=_read_timestamp),
+    USAGE,
+)
+_SETTING_FIELDS = frozenset(spec.path[0] for spec in SETTINGS)
+
+
+def read_event_settings(event: Object) -> SettingsRead:
+    """The settings of an Event."""
+    fields = {key: value for key, value in event.items() if key in _SETTING_FIELDS}
+    return read_settings(SETTINGS, fields, frozenset())
+
+
+def add_usage(usage: Usage, more: Usage) -> Usage:
+    """The sum of two token counts."""
+    counts = ((getattr(usage, name), getattr(more, name)) for name in Usage.__struct_fields__)
+    return Usage(*(None if a is None and b is None else (a or 0) + (b or 0) for a, b in counts))
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_block(part: Part, context: EncodeContext) -> JSON:
+    """Write a part of a run. Calls that were run, and their results, have ids, also minted ones."""
+    write = PARTS.writers[type(part)]
     if not isinstance(part, Call | Result) or part.executor == "client":
         return write(part, context)
-    before, context.minted_ids_sent = context.minted_ids_sent, True
+    previous, context.minted_ids_sent = context.minted_ids_sent, True
     block = write(part, context)
-    context.minted_ids_sent = before
+    context.minted_ids_sent = previous
     return block
 
 
-def marked(written: Iterable[tuple[Part, JSON]]) -> Object:
-    """The field that says which of the calls among some parts, with their blocks, are left to
-    whoever reads the Event.
+def answer_event(head: Object, written: Sequence[tuple[Part, JSON]]) -> Object:
+    """An Event of a run: the parts of a model, or results, each with its block."""
+    role = "user" if written and isinstance(written[0][0], Result) else "model"
+    content: JSON = {"role": role, "parts": [block for _, block in written]}
+    return {**head, **_client_calls(written), "content": content}
 
-    It stands wherever there are calls, and is left out where one that waits has no id to be named
-    by.
+
+def _client_calls(written: Iterable[tuple[Part, JSON]]) -> Object:
+    """The field that names the calls that are left to the client.
+
+    It is present if there are calls, and absent if one of those cannot be named for lack of an id.
     """
     calls = [
         (part, get(block, ("functionCall", "id")))
         for part, block in written
         if isinstance(part, Call)
     ]
-    ids: list[JSON] = [
-        one for part, one in calls if part.executor == "client" and isinstance(one, str)
-    ]
-    nameless = any(part.executor == "client" and not isinstance(one, str) for part, one in calls)
-    return {"longRunningToolIds": ids} if calls and not nameless else {}
-
-
-def trailing(event: Object) -> bool:
-    """Whether it is no Event but what a server sends last when a run failed."""
-    return event.get("error") is not None and "content" not in event and "author" not in event
-
-
-# --- settings -------------------------------------------------------------------------------------
-
-FIELDS = both(
-    SettingSpec(
-        "id", ("invocationId",)
-    ),  # one run, one answer: an Event's own id is another in every Event
-    MODEL,
-    SettingSpec(
-        "created", ("timestamp",), lambda v: int(v) if isinstance(v, int | float) else UNSET
-    ),
-    USAGE,
-)
-SETTINGS = frozenset(one.path[0] for one in FIELDS)
-
-
-def added(one: Usage, other: Usage) -> Usage:
-    """The tokens of two turns."""
-    counts = ((getattr(one, name), getattr(other, name)) for name in Usage.__struct_fields__)
-    return Usage(*(None if a is None and b is None else (a or 0) + (b or 0) for a, b in counts))
+    ids: list[JSON] = []
+    for call, call_id in calls:
+        if call.executor == "client":
+            if not isinstance(call_id, str):
+                return {}
+            ids.append(call_id)
+    return {"longRunningToolIds": ids} if calls else {}

@@ -1,9 +1,9 @@
-"""Who runs a call, where a stream also tells the results: held until it is known.
+"""Calls of a stream that also holds results: held back until it is known who runs them.
 
-A framework streams the calls of its model, then the results of those it ran. Whoever cannot be told
-of results must not take such a call for one that waits for an answer. So for them calls, and what
-comes after, wait: a call that is answered was run, one that is not when the model speaks again, or
-when no more comes, is the listener's. Knows no wire.
+An agent streams the calls of its model, then the results of those that it ran. A target that
+cannot hold results must not take such a call for one that waits for an answer. So a call, and
+everything after it, is held back: a call that gets a result was run by the agent; one that has no
+result when the model continues, or when the stream ends, is the client's.
 """
 
 from __future__ import annotations
@@ -23,74 +23,70 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 
-_AT_ONCE = (MessageStart, Metadata, Unsupported)
+_NEVER_HELD = (MessageStart, Metadata, Unsupported)
 
 
-class Runs:
-    """Events on their way to somebody who cannot be told of results."""
+class PendingCalls:
+    """The events that are held back."""
 
-    __slots__ = ("_held", "_open", "sure")
+    __slots__ = ("_events", "_indexes", "for_client")
 
     def __init__(self) -> None:
-        self._held: list[Event] = []
-        self._open: dict[str, int] = {}
-        """Calls without an answer, and where in line they stand."""
-        self.sure: set[str] = set()
-        """Ids of calls of which the stream itself says that they are for others."""
+        self._events: list[Event] = []
+        self._indexes: dict[str, int] = {}
+        """The calls without a result, by id, with their indexes among the events."""
+        self.for_client: set[str] = set()
+        """Ids of calls that the stream itself leaves to the client."""
 
-    def take(self, events: list[Event]) -> list[Event]:
-        """What can be said now."""
+    def add(self, events: list[Event]) -> list[Event]:
+        """Take events; return those that can be emitted now."""
         out: list[Event] = []
         for event in events:
-            if not self._held and self._calls(event) is None:
-                out.append(_ran(event))
-            elif isinstance(event, _AT_ONCE):
+            if isinstance(event, _NEVER_HELD):
                 out.append(event)
+            elif not self._events and self._undecided_call(event) is None:
+                out.append(_with_provider_result(event))
             elif isinstance(event, StreamError | Finish) or (
                 isinstance(event, TurnStart) and event.role == "assistant"
             ):
-                out += [*self.rest(), event]
+                out += [*self._release(), event]
             else:
-                self._line(event)
-                if not self._open:
-                    out += self.rest()
+                self._hold(event)
+                if not self._indexes:
+                    out += self._release()
         return out
 
-    def _line(self, event: Event) -> None:
-        call = self._calls(event)
+    def _hold(self, event: Event) -> None:
+        call = self._undecided_call(event)
         if call is not None:
-            self._open[call.id] = len(self._held)
+            self._indexes[call.id] = len(self._events)
         elif isinstance(event, PartComplete) and isinstance(event.part, Result):
-            path = self._open.pop(event.part.call_id, None)
-            asked = self._held[path] if path is not None else None
-            if path is not None and asked is not None:
-                self._held[path] = _elsewhere(asked)
-        self._held.append(_ran(event))
+            index = self._indexes.pop(event.part.call_id, None)
+            if index is not None:
+                self._events[index] = _with_provider_call(self._events[index])
+        self._events.append(_with_provider_result(event))
 
-    def _calls(self, event: Event) -> Call | None:
-        part = event.part if isinstance(event, PartStart | PartComplete) else None
-        return (
-            part
-            if isinstance(part, Call) and part.executor == "client" and part.id not in self.sure
-            else None
-        )
+    def _undecided_call(self, event: Event) -> Call | None:
+        if not isinstance(event, PartStart | PartComplete):
+            return None
+        part = event.part
+        if not isinstance(part, Call) or part.executor != "client" or part.id in self.for_client:
+            return None
+        return part
 
-    def rest(self) -> list[Event]:
-        """All that was held: what has no answer waits for one."""
-        held, self._held = self._held, []
-        self._open.clear()
-        return held
+    def _release(self) -> list[Event]:
+        events, self._events = self._events, []
+        self._indexes.clear()
+        return events
 
 
-def _elsewhere(event: Event) -> Event:
-    """A call that somebody else runs."""
+def _with_provider_call(event: Event) -> Event:
     if isinstance(event, PartStart | PartComplete) and isinstance(event.part, Call):
         return replace(event, part=replace(event.part, executor="provider"))
     return event
 
 
-def _ran(event: Event) -> Event:
-    """A result was given by whoever ran the call."""
+def _with_provider_result(event: Event) -> Event:
     if (
         isinstance(event, PartComplete)
         and isinstance(event.part, Result)

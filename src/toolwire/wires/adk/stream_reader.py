@@ -1,37 +1,16 @@
-"""The Events of an ADK run as they come.
-
-- partial-is-a-hint: an Event with `partial: true` tells what a completed one will repeat. Its texts
-  are passed on at once and skipped when they are repeated, and so are calls with ids that the model
-  gave. Calls with ids of ADK's own making are only kept in mind: in some versions the completed
-  Event has others. One that is answered and was never repeated (as before 1.22) is told when its
-  answer comes.
-- ids-are-taken-as-they-are: a call, its completed Event and its response share the id that ADK
-  gave. Where there is none, one is made, once for each call, and reported; a response without an id
-  answers the oldest such call of its name.
-- who-runs-a-call: those named in `longRunningToolIds` are for whoever reads; the others the agent
-  runs itself. Where an Event does not have the field, its calls wait for their answers, which tell.
-- a-result-names-its-call-by-id: two calls of one tool keep their two results. A response to a call
-  that never came (the run that goes on after leave was given begins with such) is told after a call
-  without arguments, unless it is known to be there.
-- a-note-is-no-result: what answers a call that is left to others, or one that waits for leave, only
-  stands in for the result.
-- no-end-mark: a stream is cut off if what a partial Event began was not completed.
-- the-last-record-is-none: after a failure comes `{"error": ...}`, which is no Event.
-"""
+"""Reads the Events of a run: partial Events, and the completed ones that repeat them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation, Usage
-from toolwire.conversation.parts import Call, Message, Reasoning, Result, Source, Text
+from toolwire.conversation.model import Usage
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Source, Text
 from toolwire.errors import RemoteError
-from toolwire.streaming.accumulate import Accumulator
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -39,395 +18,322 @@ from toolwire.streaming.events import (
     MessageStart,
     Metadata,
     PartComplete,
-    PartDelta,
-    PartEnd,
     PartStart,
     StreamError,
     TurnStart,
     Unsupported,
 )
 from toolwire.wires.adk.events import (
-    ANSWER,
-    FIELDS,
-    NAME,
     PARTS,
-    SETTINGS,
-    added,
-    extra,
+    RUN_FIELDS,
+    add_usage,
+    as_progress,
     fragments,
-    left_open,
-    noted,
+    is_error_record,
+    is_for_client,
     read_event,
-    trailing,
+    read_event_settings,
+    unknown_fields,
 )
-from toolwire.wires.adk.pending_calls import Runs
-from toolwire.wires.adk.stream_writer import EventWriter
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import read_settings
-from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, data_sse
-from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, keys, pick
-from toolwire.wires.families.contents.stream_parts import Growing, Growth
+from toolwire.wires.adk.partial_calls import PartialCalls
+from toolwire.wires.adk.pending_calls import PendingCalls
+from toolwire.wires.engine.stream import STREAM_CUT
+from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, read_finish_reason
+from toolwire.wires.families.contents.spelling import get_field, spellings
+from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream, error_message
 
-_ITS_OWN = "adk-"
-"""How ids begin that ADK makes up."""
-_MARKS = keys("author", "invocationId", "content")
-
-
-class _Hints:
-    """The calls of partial Events since the last completed one."""
-
-    __slots__ = ("_growing", "_growth", "_said", "calls")
-
-    def __init__(self) -> None:
-        self.calls: dict[str, Call] = {}
-        """Those that are whole, by the id they had there."""
-        self._growing = Accumulator()
-        self._growth = Growth(PARTS, Growing())
-        self._said: list[Event] = []
-
-    def take(self, block: JSON, path: JsonPath) -> None:
-        """Keep a call in mind."""
-        events = self._growth.take(block, path)
-        self._said += events
-        for event in events:
-            if isinstance(event, PartStart):
-                self._growing.start(event)
-            elif isinstance(event, PartDelta):
-                self._growing.delta(event)
-            elif isinstance(event, PartEnd | PartComplete):
-                part = event.part if isinstance(event, PartComplete) else self._growing.end(event)
-                if isinstance(part, Call):
-                    self.calls[part.id] = part
-
-    def rest(self, reader: _Reader) -> list[Event]:
-        """The calls that nobody completed, as far as they came."""
-        events = self._said + self._growth.close(cut=True)
-        base = reader.slots + 1
-        out: list[Event] = []
-        for event in events:
-            if isinstance(event, PartComplete) and isinstance(event.part, Call):
-                opened = PartStart(
-                    base + len(events) + len(out),
-                    replace(reader.identified(_bare(event.part)), args=LazyJson("")),
-                )
-                out += [
-                    opened,
-                    PartDelta(opened.slot, event.part.arguments),
-                    PartEnd(opened.slot, signature=event.part.signature, cut=True),
-                ]
-            elif isinstance(event, PartStart) and isinstance(event.part, Call):
-                out.append(PartStart(base + event.slot, reader.identified(_bare(event.part))))
-            elif isinstance(event, PartDelta):
-                out.append(PartDelta(base + event.slot, event.text))
-            elif isinstance(event, PartEnd):
-                out.append(PartEnd(base + event.slot, event.whole, event.signature, cut=True))
-        return out
+_ADK_ID = "adk-"
+"""The prefix of ids that ADK makes."""
+_RECOGNIZED_BY = spellings("author", "invocationId", "content")
+_CUT_ERROR: Object = {"error": STREAM_CUT}
 
 
-def _bare(call: Call) -> Call:
-    """A call without the id that was made for it here."""
-    return replace(call, id="") if call.origin == "minted" else call
-
-
-class _Reader(Growing):
-    wire = NAME
+class EventReader(ContentReader):
+    """Reads the Events of one run."""
 
     def __init__(self, *, keep: bool = False) -> None:
-        super().__init__(keep=keep)
+        super().__init__(PARTS, keep=keep)
         self.events: list[Object] = []
-        self.mine = False
-        self.begun = False
+        """All Events, if the body is kept."""
+        self.uncompleted: list[Object] = []
+        """The partial Events that no Event has completed yet, if the body is kept."""
+        self.in_progress = False
+        """True if there are such Events."""
         self.event: Object = {}
-        """The one that is being read."""
+        """The current Event."""
         self.role = "assistant"
-        self.growth = Growth(PARTS, self)
-        self.growth.keep = False
-        self.told = {"text": 0, "thought": 0}
-        """How many characters of each kind partial Events told since the last completed one."""
-        self.hints = _Hints()
-        self.shown: set[str] = set()
-        """Ids of the calls that partial Events told since the last completed one."""
-        self.pending: list[Object] = []
-        """The partial Events that are not completed yet, if the body is wanted."""
-        self.begins = False
-        """Whether there are such."""
-        self.open: list[Call] = []
-        """Calls without an answer."""
-        self.ids: set[str] = set()
-        self.said: set[str] = set()
-        """Settings that were told."""
+        self.turn = PartStream(self, keep=False)
+        self.emitted_chars = {"text": 0, "thought": 0}
+        """The length of the texts that partial Events emitted since the last completed one."""
+        self.emitted_calls: set[str] = set()
+        """The ids of the calls that they emitted."""
+        self.partial_calls = PartialCalls()
+        self.pending = PendingCalls()
+        self.open_calls: list[Call] = []
+        """The calls without a result."""
+        self.emitted_settings: set[str] = set()
         self.usage: Usage | None = None
         self.stop: str | None = None
-        self.failed: StreamError | None = None
-        self.error: JSON = None
-        self.runs = Runs()
+        self.failure: StreamError | None = None
 
     def read(self, event: Chunk) -> list[Event]:
-        if self.error is not None:
-            return []
-        return self._through(self._read(event))
-
-    def _through(self, events: list[Event]) -> list[Event]:
-        return self.runs.take(events)
+        return [] if self.error is not None else self.pending.add(self._read(event))
 
     def _read(self, event: Chunk) -> list[Event]:
-        if trailing(event):
-            return self._error(event)
-        self.mine = self.mine or not _MARKS.isdisjoint(event)
-        fragment = event.get("partial") is True
+        if is_error_record(event):
+            return self._read_error(event)
+        self.recognized = self.recognized or not _RECOGNIZED_BY.isdisjoint(event)
         try:
             message = read_event(event, (self.count,))
-        except RemoteError as error:  # one that nobody can read would spoil the others
+        except RemoteError as error:  # the other Events are still readable
             return [Unsupported(error.path, error.why)]
         if self.keep:
             self.events.append(event)
         if message.role == "user":
-            return (
-                [Unsupported(message.path, "an answer holds only what the assistant says")]
-                if message.parts
-                else []
-            )
+            if not message.parts:
+                return []
+            return [Unsupported(message.path, "an answer holds only what the assistant says")]
         out: list[Event] = []
-        if not self.begun and message.role == "assistant":
-            self.begun = True
-            found = read_settings(
-                FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
-            ).values
-            self.seed = str(found.get("id", ""))
-            self.said.update(found)
-            out.append(MessageStart({key: value for key, value in found.items() if key != "usage"}))
+        if not self.started and message.role == "assistant":
+            self.started = True
+            values = read_event_settings(event).values
+            self.seed = str(values.get("id", ""))
+            self.emitted_settings.update(values)
+            values.pop("usage", None)
+            out.append(MessageStart(values))
         if message.parts and message.role != self.role:
             self.role = message.role
             out.append(TurnStart(message.role))
         self.event = event
-        if fragment:
-            return [*out, *self._hinted(event, message)]
+        if event.get("partial") is True:
+            return [*out, *self._read_partial(message)]
         out += [
             Unsupported(path, "no such field on this wire")
-            for path in extra(event, message.path, ANSWER)
+            for path in unknown_fields(event, message.path, RUN_FIELDS)
         ]
         if message.role == "assistant":
-            return [*out, *self._completed(event, message)]
-        self.begins = False
-        self.pending.clear()
+            return [*out, *self._read_completed(message), *self._read_settings(message.path)]
+        self._complete()
         for part in message.parts:
-            out += self._result(part) if isinstance(part, Result) else [PartComplete(part)]
+            out += self._read_result(part) if isinstance(part, Result) else [PartComplete(part)]
         return out
+
+    def _complete(self) -> None:
+        self.in_progress = False
+        self.uncompleted.clear()
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        kind = self.growth.kind
+        if not self.turn.is_open_text(slot):
+            return None
+        kind = self.turn.open_kind
 
-        def more(text: str) -> bool:
-            self.told[kind] += len(text)
+        def count(text: str) -> bool:
+            self.emitted_chars[kind] += len(text)
             return bool(text)
 
-        return more if self.growth.speaks(slot) else None
+        return count
 
-    def _hinted(self, event: Object, message: Message) -> list[Event]:
+    # --- partial Events ---
+
+    def _read_partial(self, message: Message) -> list[Event]:
         out: list[Event] = []
         for part in message.parts:
-            if isinstance(part, Text | Reasoning):
-                kind = "thought" if isinstance(part, Reasoning) else "text"
-                if part.text:
-                    self.begins = True
-                    self.told[kind] += len(part.text)
-                    out += self.growth.said(
-                        part.text, kind, part.raw if isinstance(part.raw, dict) else {}, part.path
-                    )
+            block = _block(part)
+            if isinstance(part, Text | Reasoning) and part.text:
+                self.in_progress = True
+                kind = _kind(part)
+                self.emitted_chars[kind] += len(part.text)
+                out += self.turn.read_text(part.text, kind, block=block, path=part.path)
             elif isinstance(part, Call):
-                self.begins = True
-                block = part.raw if isinstance(part.raw, dict) else {}
-                if self.growth.growing or (part.id and not part.id.startswith(_ITS_OWN)):
-                    out += self._shown(self.growth.take(block, part.path))
+                self.in_progress = True
+                if self.turn.open_kind == "functionCall" or not _may_change(part.id):
+                    out += map(self._register, self.turn.read(block, part.path))
                 else:
-                    self.hints.take(block, part.path)
+                    self.partial_calls.add(block, part.path)
         if self.keep and message.parts:
-            self.pending.append(event)
+            self.uncompleted.append(self.event)
         return out
 
-    def _shown(self, events: list[Event]) -> list[Event]:
-        """Calls of a partial Event that are told at once."""
-        out: list[Event] = []
-        for event in events:
-            if isinstance(event, PartStart | PartComplete) and isinstance(event.part, Call):
-                call = self._owned(event.part)
-                self.shown.add(call.id)
-                self.ids.add(call.id)
-                self.open.append(call)
-                event = replace(event, part=call)
-            out.append(event)
-        return out
+    def _register(self, event: Event) -> Event:
+        """Register the call of a partial Event that is emitted at once."""
+        if not isinstance(event, PartStart | PartComplete) or not isinstance(event.part, Call):
+            return event
+        call = self._with_executor(event.part)
+        self.emitted_calls.add(call.id)
+        self.open_calls.append(call)
+        return replace(event, part=call)
 
-    def _completed(self, event: Object, message: Message) -> list[Event]:
+    # --- completed Events ---
+
+    def _read_completed(self, message: Message) -> list[Event]:
         out: list[Event] = []
         for part in message.parts:
             if isinstance(part, Text | Reasoning):
-                out += self._repeated(part)
-            elif isinstance(part, Call):
-                self.hints = _Hints()
-                out += self.growth.close()
-                if part.id not in self.shown:
-                    out += self._called(part)
+                out += self._read_repeated_text(part)
+                continue
+            out += self.turn.close()
+            if isinstance(part, Call):
+                self.partial_calls = PartialCalls()
+                if part.id not in self.emitted_calls:
+                    out += self._emit_call(part)
             elif isinstance(part, Result):
-                out += [*self.growth.close(), *self._result(part)]
+                out += self._read_result(part)
             else:
-                out += [*self.growth.close(), PartComplete(part)]
+                out.append(PartComplete(part))
         if message.parts:
-            out += self.growth.close()
-            self.told = {"text": 0, "thought": 0}
-            self.shown.clear()
-            self.begins = False
-            self.pending.clear()
-        return [*out, *self._settings(event, message.path)]
+            out += self.turn.close()
+            self.emitted_chars = {"text": 0, "thought": 0}
+            self.emitted_calls.clear()
+            self._complete()
+        return out
 
-    def _repeated(self, part: Text | Reasoning) -> list[Event]:
-        """A text of a completed Event: what partial ones told of it is skipped."""
-        kind = "thought" if isinstance(part, Reasoning) else "text"
-        told = min(len(part.text), self.told[kind])
-        if not told:
-            return [*self.growth.close(), PartComplete(part)]
-        self.told[kind] -= told
-        raw = part.raw if isinstance(part.raw, dict) else {}
+    def _read_repeated_text(self, part: Text | Reasoning) -> list[Event]:
+        """The events of a text without the characters that partial Events emitted."""
+        kind = _kind(part)
+        emitted = min(len(part.text), self.emitted_chars[kind])
+        if not emitted:
+            return [*self.turn.close(), PartComplete(part)]
+        self.emitted_chars[kind] -= emitted
         out: list[Event] = []
-        if part.spec is not None and not part.spec.clean(raw):
+        block = _block(part)
+        if part.spec is not None and not part.spec.clean(block):
             out.append(Unsupported(part.path, "no such field on this wire"))
-        if told < len(part.text):
-            out += self.growth.said(part.text[told:], kind, raw, part.path)
-        if self.growth.kind == kind:
-            return [
-                *out,
-                *(self.growth.close(signature=part.signature) if not self.told[kind] else []),
-            ]
-        return (
-            out
-            if part.signature is None
-            else [*out, Unsupported(part.path, "a signature that only its own provider can read")]
-        )
+        if emitted < len(part.text):
+            rest = part.text[emitted:]
+            out += self.turn.read_text(rest, kind, block=block, path=part.path)
+        if self.turn.open_kind == kind:
+            if not self.emitted_chars[kind]:
+                out += self.turn.close(signature=part.signature)
+        elif part.signature is not None:
+            reason = "a signature that only its own provider can read"
+            out.append(Unsupported(part.path, reason))
+        return out
 
-    def _owned(self, call: Call) -> Call:
-        """The call, and who runs it, as far as its Event says."""
-        left = left_open(self.event, call)
-        if left:
-            self.runs.sure.add(call.id)
+    def _with_executor(self, call: Call) -> Call:
+        """The call with its executor, if its Event says who runs it."""
+        for_client = is_for_client(self.event, call)
+        if for_client:
+            self.pending.for_client.add(call.id)
         else:
-            self.runs.sure.discard(call.id)
-        return replace(call, executor="provider") if left is False else call
+            self.pending.for_client.discard(call.id)
+        return replace(call, executor="provider") if for_client is False else call
 
-    def _called(self, part: Call) -> list[Event]:
-        call = self._owned(self.identified(part))
-        self.open.append(call)
-        self.ids.add(call.id)
-        warned = (
-            [Unsupported(part.path, "the call has no id; one was made for it")]
-            if not part.id
-            else []
-        )
-        return [*warned, PartComplete(call)]
+    def _emit_call(self, part: Call) -> list[Event]:
+        call = self._with_executor(self.identified(part))
+        self.open_calls.append(call)
+        if part.id:
+            return [PartComplete(call)]
+        return [Unsupported(part.path, "the call has no id; one was minted"), PartComplete(call)]
 
-    def _result(self, result: Result) -> list[Event]:
+    # --- results ---
+
+    def _read_result(self, result: Result) -> list[Event]:
         if result.executor != "client":
             return [PartComplete(self.answered(result))]
         out: list[Event] = []
-        path = self._asked(result)
-        if path is not None:
-            result = replace(result, call_id=self.open.pop(path).id)
-        elif not result.call_id:
+        call_id = result.call_id
+        index = self._find_open_call(result)
+        if index is not None:
+            result = replace(result, call_id=self.open_calls.pop(index).id)
+        elif not call_id:
             result = self.answered(result)
-        elif result.call_id in self.hints.calls:
-            out += self._called(self.hints.calls.pop(result.call_id))
-            self.open.pop()
-        elif result.call_id not in self.ids:
-            self.ids.add(result.call_id)
-            out.append(PartComplete(self.identified(_unseen(result)), unseen=True))
-        return [*out, PartComplete(noted(result) if result.call_id in self.runs.sure else result)]
+        elif call_id in self.partial_calls.complete:
+            out += self._emit_call(self.partial_calls.complete.pop(call_id))
+            self.open_calls.pop()
+        elif all(call.id != call_id for call in self.called):
+            out.append(PartComplete(self.identified(_call_before_stream(result)), unseen=True))
+        if result.call_id in self.pending.for_client:
+            result = as_progress(result)
+        return [*out, PartComplete(result)]
 
-    def _asked(self, result: Result) -> int | None:
-        """Where the call that a result answers stands among the open ones: the newest of its id, or
-        the oldest without one."""
+    def _find_open_call(self, result: Result) -> int | None:
+        """The index of the call of a result: the newest with its id; without id, the oldest."""
+        calls = self.open_calls
         if result.call_id:
-            return next(
-                (i for i in range(len(self.open) - 1, -1, -1) if self.open[i].id == result.call_id),
-                None,
-            )
-        named = (None, "")
-        found = (
-            i
-            for i, one in enumerate(self.open)
-            if one.origin == "minted" and (result.name in named or result.name == one.name)
-        )
-        return next(found, None)
+            newest_first = range(len(calls) - 1, -1, -1)
+            return next((i for i in newest_first if calls[i].id == result.call_id), None)
+        for i, call in enumerate(calls):
+            if call.origin == "minted" and (not result.name or result.name == call.name):
+                return i
+        return None
 
-    def _settings(self, event: Object, at: JsonPath) -> list[Event]:
-        out: list[Event] = []
-        found = read_settings(
-            FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
-        )
-        out += [Unsupported((*at, *path), "no such field on this wire") for path in found.unknown]
+    # --- settings and the end ---
+
+    def _read_settings(self, path: JsonPath) -> list[Event]:
+        settings = read_event_settings(self.event)
+        out: list[Event] = [
+            Unsupported((*path, *field), "no such field on this wire") for field in settings.unknown
+        ]
+        usage = settings.values.pop("usage", None)
         late = {
-            key: value
-            for key, value in found.values.items()
-            if key not in self.said and key != "usage"
+            name: value
+            for name, value in settings.values.items()
+            if name not in self.emitted_settings
         }
-        self.said.update(late)
-        out += [Metadata(late)] if late else []
-        used = found.values.get("usage")
-        if isinstance(used, Usage):
-            self.usage = used if self.usage is None else added(self.usage, used)
+        self.emitted_settings.update(late)
+        if late:
+            out.append(Metadata(late))
+        if isinstance(usage, Usage):
+            self.usage = usage if self.usage is None else add_usage(self.usage, usage)
             out.append(Metadata({"usage": self.usage}))
-        reason = pick(event, "finishReason")
-        self.stop = (
-            FINISH_REASON_FROM_WIRE.get(reason, reason.lower())
-            if isinstance(reason, str)
-            else self.stop
-        )
-        code, said = pick(event, "errorCode"), pick(event, "errorMessage")
-        if (
-            isinstance(code, str)
-            and code
-            and code not in FINISH_REASON_FROM_WIRE
-            and reason is None
-        ):  # reasons to stop are told as errors too
-            self.failed = StreamError(said if isinstance(said, str) and said else code, code)
+        reason = get_field(self.event, "finishReason")
+        self.stop = read_finish_reason(reason) or self.stop
+        code = get_field(self.event, "errorCode")
+        # Finish reasons are repeated as error codes.
+        is_error = reason is None and code not in FINISH_REASON_FROM_WIRE
+        if is_error and isinstance(code, str) and code:
+            message = error_message(get_field(self.event, "errorMessage"), code)
+            self.failure = StreamError(message, code)
         return out
 
-    def _error(self, event: Object) -> list[Event]:
-        error = event["error"]
-        self.error = event
-        said = error.get("message") if isinstance(error, dict) else error
-        words = said if isinstance(said, str) and said else "the run failed"
-        return [
-            *self._rest(),
-            StreamError(words, self.failed.code if self.failed is not None else None),
-        ]
+    def _read_error(self, record: Object) -> list[Event]:
+        self.error = record
+        code = self.failure.code if self.failure is not None else None
+        return [*self._cut(), StreamError(error_message(record["error"], "the run failed"), code)]
 
-    def _rest(self) -> list[Event]:
-        return [*self.growth.close(cut=True), *(self.hints.rest(self) if self.begins else [])]
+    def _cut(self) -> list[Event]:
+        """The events that close what was not completed."""
+        out = self.turn.close(cut=True)
+        return [*out, *self.partial_calls.cut(self)] if self.in_progress else out
 
     def end(self) -> list[Event]:
         if self.error is not None:
             return []
-        if self.begins or not self.mine:
-            self.error = {"error": STREAM_CUT}
-            return self._through([*self._rest(), StreamError(STREAM_CUT, cut=True)])
-        if self.failed is not None:
+        if self.in_progress or not self.recognized:
+            self.error = dict(_CUT_ERROR)
+            return self.pending.add([*self._cut(), StreamError(STREAM_CUT, cut=True)])
+        if self.failure is not None:
             self.error = {}
-            return self._through([self.failed])
-        return self._through([Finish(self.stop)])
+            return self.pending.add([self.failure])
+        return self.pending.add([Finish(self.stop)])
 
     def body(self) -> JSON:
-        if not self.mine:
-            if self.error is None or self.error == {"error": STREAM_CUT}:
+        if not self.recognized:
+            if self.error is None or self.error == _CUT_ERROR:
                 raise self.nothing()
             return [self.error]
-        dropped = fragments([read_event(event, (i,)) for i, event in enumerate(self.events)])
-        whole: list[JSON] = [event for i, event in enumerate(self.events) if i not in dropped]
-        if self.pending:
-            whole.append(_joined(self.pending))
-        return [*whole, self.error] if self.error else whole
+        repeated = fragments([read_event(event, (i,)) for i, event in enumerate(self.events)])
+        body: list[JSON] = [event for i, event in enumerate(self.events) if i not in repeated]
+        if self.uncompleted:
+            body.append(_merge_partial_events(self.uncompleted))
+        return [*body, self.error] if self.error else body
 
 
-def _unseen(result: Result) -> Call:
-    """The call of a result, where none came."""
+def _kind(part: Text | Reasoning) -> str:
+    return "thought" if isinstance(part, Reasoning) else "text"
+
+
+def _block(part: Part) -> Object:
+    return part.raw if isinstance(part.raw, dict) else {}
+
+
+def _may_change(call_id: str) -> bool:
+    """True if the completed Event may have another id: ADK made it, or there is none yet."""
+    return not call_id or call_id.startswith(_ADK_ID)
+
+
+def _call_before_stream(result: Result) -> Call:
+    """The call of a result whose call is not in the stream."""
     return Call(
         result.call_id,
         result.name or "",
@@ -437,18 +343,13 @@ def _unseen(result: Result) -> Call:
     )
 
 
-def _joined(events: list[Object]) -> JSON:
-    """What partial Events began and none completed, as one Event."""
-    growth = Growth(PARTS, Growing(keep=True))
+def _merge_partial_events(events: list[Object]) -> JSON:
+    """Partial Events that none completed, as one Event."""
+    parts = PartStream(ContentReader(PARTS, keep=True))
     for event in events:
         blocks = get(event, ("content", "parts"))
         for block in blocks if isinstance(blocks, list) else []:
-            growth.take(block, ())
-    growth.close(cut=True)
+            parts.read(block, ())
+    parts.close(cut=True)
     last = {key: value for key, value in events[-1].items() if key != "partial"}
-    return {**last, "content": {"role": "model", "parts": growth.blocks}}
-
-
-def stream(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
-    """How this wire streams, by the way it writes its bodies."""
-    return StreamSpec(_Reader, partial(EventWriter, write), data_sse)
+    return {**last, "content": {"role": "model", "parts": parts.blocks}}

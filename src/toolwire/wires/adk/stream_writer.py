@@ -1,186 +1,142 @@
-"""The Events of an ADK run as its own runner would give them.
+"""Writes the Events of a run as ADK's own runner does.
 
-Texts are told at once in partial Events, and calls when they are whole. All parts of a turn are
-held, because the completed Event repeats them, and a turn's results until the next turn, because
-they stand in one Event.
+Texts go out at once in partial Events, calls when they are complete. The parts of a turn are kept,
+because the completed Event repeats them, and the results of a turn until the next one, because they
+share an Event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+
+from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result
-from toolwire.streaming.accumulate import with_text
-from toolwire.streaming.events import (
-    Chunk,
-    Finish,
-    MessageStart,
-    PartComplete,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    StreamError,
-    TurnStart,
-)
-from toolwire.wires.adk.events import AGENT, block_of, marked
+from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.streaming.events import Chunk, Finish, PartComplete, PartStart, StreamError, TurnStart
+from toolwire.wires.adk.bodies import write
+from toolwire.wires.adk.events import AGENT, answer_event, write_block
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.sequential_parts import Piece, SequentialEmitter
-from toolwire.wires.engine.stream import StreamWriter
+from toolwire.wires.engine.sequential_parts import Piece
+from toolwire.wires.families.contents.blocks import text_block
+from toolwire.wires.families.contents.stream_writer import ContentWriter
 
 
-class EventWriter(StreamWriter):
+class _TurnPart(Struct):
+    """A part of the current turn: a text that grows, or a block."""
+
+    part: Part
+    block: JSON = None
+    texts: list[str] = []
+
+    def written(self) -> tuple[Part, JSON]:
+        """The part and its block."""
+        if self.block is not None:
+            return self.part, self.block
+        return self.part, text_block(self.part, "".join(self.texts))
+
+
+class EventWriter(ContentWriter):
     """Writes the Events of one run."""
 
     results = True
 
-    def __init__(
-        self,
-        write: Callable[[Conversation, EncodeContext], JSON],
-        context: EncodeContext,
-        version: int | None = None,
-    ) -> None:
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
-        self.write = write
-        self.head: Object = {}
-        self.line = SequentialEmitter()
-        self.turned: list[tuple[Part, list[str], JSON]] = []
-        """The parts of this turn: each with its texts, or its block."""
-        self.answers: list[JSON] = []
-        self.sent = False
+        self.turn_parts: list[_TurnPart] = []
+        self.turn_results: list[tuple[Part, JSON]] = []
+        self.completed = False
+        """True if a completed Event was written."""
         self.stop: str | None = None
 
-    def _event(self, stop: str | None = None) -> Object:
-        """An Event without parts, as this wire writes its bodies."""
-        said = Conversation((Message("assistant", (), stop),), (), self.settings, "", "response")
-        made = get(self.write(said, self.context), (0,))
-        assert isinstance(made, dict)
-        return made
-
-    def begin(self, event: MessageStart) -> list[Chunk]:
-        super().begin(event)
-        self.head = {
-            key: value
-            for key, value in self._event().items()
-            if key not in ("content", "usageMetadata")
-        }
-        return []
+    def empty_event(self, stop: str | None = None) -> Object:
+        answer = Conversation((Message("assistant", (), stop),), (), self.settings, "", "response")
+        event = get(write(answer, self.context), (0,))
+        assert isinstance(event, dict)
+        return event
 
     def turn(self, event: TurnStart) -> list[Chunk]:
-        return self._completed() if event.role == "tool" else self._answered()
+        return self._complete_turn() if event.role == "tool" else self._write_results()
 
     def start(self, event: PartStart) -> list[Chunk]:
-        self.line.start(event)
-        return self._answered()
-
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        return self._said(self.line.delta(event))
+        super().start(event)
+        return self._write_results()
 
     def again(self, slot: int) -> Callable[[str], object] | None:
-        return self.turned[-1][1].append if self.turned and self.turned[-1][2] is None else None
-
-    def end(self, event: PartEnd) -> list[Chunk]:
-        return self._said(self.line.end(event))
+        if self.turn_parts and self.turn_parts[-1].block is None:
+            return self.turn_parts[-1].texts.append
+        return None
 
     def whole(self, event: PartComplete) -> list[Chunk]:
         if not isinstance(event.part, Result):
-            return [*self._answered(), *self._said(self.line.whole(event))]
-        out = self._completed()
-        block = block_of(event.part, self.context)
-        self.answers += [block] if block is not None else []
+            return [*self._write_results(), *super().whole(event)]
+        out = self._complete_turn()
+        block = write_block(event.part, self.context)
+        if block is not None:
+            self.turn_results.append((event.part, block))
         return out
 
-    def _said(self, said: Iterator[tuple[Piece, str]]) -> list[Chunk]:
-        out: list[Chunk] = []
-        for piece, text in said:
-            part = piece.part
-            if text:
-                block: JSON = (
-                    {"text": text, "thought": True}
-                    if isinstance(part, Reasoning)
-                    else {"text": text}
-                )
-                if (
-                    piece.fresh or not self.turned or self.turned[-1][2] is not None
-                ):  # a turn may end while a text is open
-                    piece.fresh = False
-                    self.turned.append((part, [], None))
-                self.turned[-1][1].append(text)
-            else:
-                block = block_of(part, self.context)
-                if block is None:
-                    continue
-                self.turned.append((part, [], block))
-            out.append(
-                {
-                    **self.head,
-                    **marked([(part, block)]),
-                    "content": {"role": "model", "parts": [block]},
-                    "partial": True,
-                }
-            )
-        return out
+    def write_text(self, piece: Piece, text: str, choice: int) -> list[Chunk]:
+        last = self.turn_parts[-1] if self.turn_parts else None
+        if last is None or last.block is not None or piece.fresh:
+            piece.fresh = False  # a turn may end while a text is open
+            last = _TurnPart(piece.part)
+            self.turn_parts.append(last)
+        last.texts.append(text)
+        return [self._partial_event(piece.part, text_block(piece.part, text))]
 
-    def _written(self) -> list[tuple[Part, JSON]]:
-        turned, self.turned = self.turned, []
-        return [
-            (
-                part,
-                block
-                if block is not None
-                else block_of(with_text(part, "".join(texts)), self.context),
-            )
-            for part, texts, block in turned
-        ]
-
-    def _completed(self) -> list[Chunk]:
-        """The Event that repeats the turn."""
-        if not self.turned:
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        block = write_block(part, self.context)
+        if block is None:
             return []
-        self.sent = True
-        written = self._written()
-        return [
-            {
-                **self.head,
-                **marked(written),
-                "content": {"role": "model", "parts": [block for _, block in written]},
-            }
-        ]
+        self.turn_parts.append(_TurnPart(part, block))
+        return [self._partial_event(part, block)]
 
-    def _answered(self) -> list[Chunk]:
-        """The Event with the results of a turn."""
-        if not self.answers:
+    def _partial_event(self, part: Part, block: JSON) -> Chunk:
+        return {**answer_event(self.head, [(part, block)]), "partial": True}
+
+    def _take_parts(self) -> list[tuple[Part, JSON]]:
+        parts, self.turn_parts = self.turn_parts, []
+        return [part.written() for part in parts]
+
+    def _complete_turn(self) -> list[Chunk]:
+        """The completed Event, which repeats the parts of the turn."""
+        if not self.turn_parts:
             return []
-        self.sent = True
-        answers, self.answers = self.answers, []
-        return [{**self.head, "content": {"role": "user", "parts": answers}}]
+        self.completed = True
+        return [answer_event(self.head, self._take_parts())]
+
+    def _write_results(self) -> list[Chunk]:
+        if not self.turn_results:
+            return []
+        self.completed = True
+        results, self.turn_results = self.turn_results, []
+        return [answer_event(self.head, results)]
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = event.stop
         return []
 
     def close(self) -> list[Chunk]:
-        out = self._answered()
-        called = self.stop == "tool" and any(isinstance(part, Call) for part, _, _ in self.turned)
-        last = self._event("stop" if called else self.stop)
-        written = self._written()
-        if not written and self.sent:
-            return [*out, {key: value for key, value in last.items() if key != "content"}]
-        return [
-            *out,
-            {
-                **last,
-                **marked(written),
-                "content": {"role": "model", "parts": [block for _, block in written]},
-            },
-        ]
+        out = self._write_results()
+        # That the model stopped for a tool is visible in its calls.
+        called = self.stop == "tool" and any(
+            isinstance(each.part, Call) for each in self.turn_parts
+        )
+        last = self.empty_event("stop" if called else self.stop)
+        parts = self._take_parts()
+        if parts or not self.completed:
+            last = answer_event(last, parts)
+        else:
+            del last["content"]
+        return [*out, last]
 
     def fault(self, event: StreamError) -> list[Chunk]:
-        failed: Chunk = {
+        failure: Chunk = {
             **self.head,
             "author": AGENT,
             "errorCode": event.code or "ERROR",
             "errorMessage": event.message,
         }
-        return [*self._answered(), failed, {"error": event.message}]
+        return [*self._write_results(), failure, {"error": event.message}]

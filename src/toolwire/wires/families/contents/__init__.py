@@ -1,1 +1,1 @@
-"""Content objects with parts, which two wires share."""
+"""The content shape: contents with a role and a list of parts, each known by the field it has."""

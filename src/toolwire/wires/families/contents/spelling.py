@@ -1,0 +1,24 @@
+"""Field names in two spellings: protobuf's JSON reads `functionCall` and `function_call` alike."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, Object, snake
+from toolwire.wires.engine.settings import SettingSpec
+
+
+def spellings(*names: str) -> frozenset[str]:
+    """Field names in camelCase and in snake_case."""
+    return frozenset(names) | frozenset(map(snake, names))
+
+
+def get_field(value: Object, name: str) -> JSON:
+    """The field of that camelCase name, in either spelling; None if absent."""
+    return value[name] if name in value else value.get(snake(name))
+
+
+def both_spellings(*specs: SettingSpec) -> tuple[SettingSpec, ...]:
+    """The settings, each also readable in snake_case; camelCase, which comes last, is written."""
+    snake_case = (replace(spec, path=tuple(map(snake, spec.path)), write=None) for spec in specs)
+    return (*snake_case, *specs)

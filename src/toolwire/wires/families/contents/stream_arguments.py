@@ -1,0 +1,150 @@
+"""Arguments that arrive as values with JSON paths, turned into the text of a JSON object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from toolwire.conversation.json import JSON, Object, snake, text_of
+from toolwire.wires.families.contents.spelling import get_field
+
+Path: TypeAlias = "list[str | int]"
+_STEP = re.compile(
+    r"""\.?([^.\[\]'"]+)|\[(\d+)\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]"""
+)
+_VALUE_FIELDS = {
+    name: snake(name) for name in ("stringValue", "numberValue", "boolValue", "nullValue")
+}
+
+
+def parse_json_path(path: str) -> Path:
+    """The steps of a JSON path from its root: `$.a['b c'][0]` is a, `b c`, 0."""
+    steps: Path = []
+    for plain, index, single, double in _STEP.findall(path.removeprefix("$")):
+        if index:
+            steps.append(int(index))
+        else:
+            steps.append(plain or re.sub(r"\\(.)", r"\1", single or double))
+    return steps
+
+
+class PartialArguments:
+    """The arguments of one call, as the JSON text that its values add up to so far.
+
+    Brackets are opened and closed as the paths require. A string stays open until a value with
+    another path arrives, because it may continue. A value whose path leads back into a closed
+    object or list cannot be appended to the text; `corrected_text` then has the right text.
+    """
+
+    __slots__ = ("_brackets", "_closed", "_in_string", "_path", "_returned", "_value", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        """The pieces of text that were returned."""
+        self._value: JSON = {}
+        self._path: Path = []
+        """The path of the last value."""
+        self._brackets = ""
+        """The closing brackets of what is open, outermost first."""
+        self._in_string = False
+        self._closed: set[tuple[str | int, ...]] = set()
+        """The paths of everything that was closed."""
+        self._returned = False
+        """True if a path led back into something closed."""
+
+    def add(self, partial: Object) -> str:
+        """Add one value; return the text that it appends."""
+        for name, snake_name in _VALUE_FIELDS.items():
+            if name in partial or snake_name in partial:
+                break
+        else:
+            return ""
+        path = get_field(partial, "jsonPath")
+        if not isinstance(path, str):
+            return ""
+        value = None if name == "nullValue" else _without_point(get_field(partial, name))
+        text = self._append(parse_json_path(path) or [""], value)
+        if text:
+            self.texts.append(text)
+        return text
+
+    def _append(self, path: Path, value: JSON) -> str:
+        if isinstance(value, str) and self._in_string and path == self._path:
+            _put(self._value, path, value, extend=True)
+            return text_of(value)[1:-1]
+        out: list[str] = ['"'] if self._in_string else []
+        self._in_string = isinstance(value, str)
+        shared = 0
+        while shared < min(len(path), len(self._path)) - 1 and path[shared] == self._path[shared]:
+            shared += 1
+        if self._brackets:
+            self._closed.update(
+                tuple(self._path[:n]) for n in range(shared + 1, len(self._path) + 1)
+            )
+            out += [*self._brackets[:shared:-1], ","]
+            self._brackets = self._brackets[: shared + 1]
+        else:
+            out.append("{")
+            self._brackets = "}"
+        if any(tuple(path[:n]) in self._closed for n in range(1, len(path) + 1)):
+            self._returned = True
+        for n in range(shared, len(path)):
+            if n > shared:
+                in_list = isinstance(path[n], int)
+                self._brackets += "]" if in_list else "}"
+                out.append("[" if in_list else "{")
+            if self._brackets[-1] == "}":
+                out.append(text_of(str(path[n])) + ":")
+        self._path = path
+        out.append(text_of(value)[:-1] if self._in_string else text_of(value))
+        _put(self._value, path, value)
+        return "".join(out)
+
+    def close(self) -> str:
+        """Close everything that is open; return the text that does it."""
+        text = "{}"
+        if self._brackets:
+            text = ('"' if self._in_string else "") + self._brackets[::-1]
+        self.texts.append(text)
+        self._brackets, self._in_string = "", False
+        return text
+
+    @property
+    def corrected_text(self) -> str | None:
+        """The text of all arguments, if the pieces do not add up to it."""
+        return text_of(self._value) if self._returned else None
+
+
+def _without_point(value: JSON) -> JSON:
+    """A whole number as an int: on these wires every number is a double, and clients write 50.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _put(target: JSON, path: Sequence[str | int], value: JSON, *, extend: bool = False) -> None:
+    """Set the value at a path and make the containers on the way; `extend` appends to a string."""
+    for n, step in enumerate(path):
+        last = n == len(path) - 1
+        new: JSON = value
+        if not last:
+            new = [] if isinstance(path[n + 1], int) else {}
+        if isinstance(target, list):
+            index = step if isinstance(step, int) and step < len(target) else len(target)
+            if index == len(target):
+                target.append(new)
+            elif last:
+                target[index] = _extended(target[index], value) if extend else value
+            target = target[index]
+        elif isinstance(target, dict):
+            key = str(step)
+            if last:
+                target[key] = _extended(target.get(key), value) if extend else value
+            elif not isinstance(target.get(key), list | dict):
+                target[key] = new
+            target = target[key]
+
+
+def _extended(old: JSON, new: JSON) -> JSON:
+    return old + new if isinstance(old, str) and isinstance(new, str) else new

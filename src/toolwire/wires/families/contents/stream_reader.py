@@ -1,0 +1,246 @@
+"""Streams whose events hold whole contents: how their parts grow, and what their readers share.
+
+Nothing numbers the parts; they arrive one after the other.
+
+- stream-text-and-thoughts: adjacent texts of one kind are one part. A text with another field, such
+  as a signature, is a part of its own. An empty text separates the text before it from the next.
+- stream-arguments-by-path: a call may be opened, get values by their JSON paths, and end with a
+  part that does not have `willContinue`. Only one call is open at a time, and this end is all that
+  separates two calls of one tool.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call, Reasoning, Result, Source, Text
+from toolwire.streaming.events import (
+    Event,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Unsupported,
+)
+from toolwire.wires.engine.specs import read_id, read_name
+from toolwire.wires.engine.stream import StreamReader, copy_json, merge
+from toolwire.wires.families.contents.blocks import signature_of
+from toolwire.wires.families.contents.parts import ContentParts
+from toolwire.wires.families.contents.spelling import get_field, spellings
+from toolwire.wires.families.contents.stream_arguments import PartialArguments
+
+_PARTIAL_CALL = spellings("partialArgs", "willContinue")
+_FUNCTION_CALL = spellings("functionCall")
+_THOUGHT_FIELDS = {"text", "thought"}
+
+
+def error_message(error: JSON, default: str) -> str:
+    """The message of an error, which is an object with `message` or just a text."""
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) and message else default
+
+
+class ContentReader(StreamReader):
+    """Reads a stream of contents."""
+
+    def __init__(self, parts: ContentParts, *, keep: bool = False) -> None:
+        super().__init__(keep=keep)
+        self.wire = parts.name
+        self.parts = parts
+        self.last_slot = -1
+        self.started = False
+        """True if `MessageStart` was emitted."""
+        self.recognized = False
+        """True if an event of this wire arrived."""
+        self.error: JSON = None
+        """The error that ended the stream."""
+
+
+class _OpenPart(Struct):
+    """The part that is still growing: a text, a thought or a call."""
+
+    kind: str
+    """The name of its block."""
+    slot: int
+    block: Object
+    """The block as the whole body has it."""
+    texts: list[str] = []
+    """The texts so far, if the body is kept."""
+    arguments: PartialArguments | None = None
+    call: Object = {}
+    """The call inside the block."""
+    call_id: str = ""
+    alias: str | None = None
+    """The id of a call that was announced without one."""
+    signature: str | None = None
+
+
+class PartStream:
+    """Turns the parts of one candidate or one turn into events, in the order of their arrival."""
+
+    __slots__ = ("_open", "_parts", "_reader", "blocks", "choice", "keep")
+
+    def __init__(self, reader: ContentReader, choice: int = 0, *, keep: bool | None = None) -> None:
+        self._parts = reader.parts
+        self._reader = reader
+        self.keep = reader.keep if keep is None else keep
+        self.choice = choice
+        self.blocks: list[JSON] = []
+        """The parts as the whole body has them, if the body is kept."""
+        self._open: _OpenPart | None = None
+
+    @property
+    def open_kind(self) -> str:
+        """The block name of the open part: `text`, `thought` or `functionCall`; empty if none."""
+        return "" if self._open is None else self._open.kind
+
+    def is_open_text(self, slot: int) -> bool:
+        """True if a text or thought is open in this slot."""
+        part = self._open
+        return part is not None and part.slot == slot and part.arguments is None
+
+    def read(self, block: JSON, path: JsonPath) -> list[Event]:
+        """The events of the next part."""
+        if block.__class__ is dict:
+            text = block.get("text")
+            if text.__class__ is str and (len(block) == 1 or block.keys() == _THOUGHT_FIELDS):
+                kind = "thought" if block.get("thought") is True else "text"
+                return self.read_text(text, kind, block=block, path=path)
+            call = get_field(block, "functionCall")
+            if isinstance(call, dict):
+                events = self._read_partial_call(block, call, path)
+                if events is not None:
+                    return events
+        out = self.close()
+        if not isinstance(block, dict):
+            return [*out, Unsupported(path, "not a part")]
+        if self.keep:
+            self.blocks.append(copy_json(block))
+        part = self._parts.read_part(block, path)
+        if isinstance(part, Call):
+            part = self._reader.identified(part)
+        elif isinstance(part, Result):
+            part = self._reader.answered(part)
+        out.append(PartComplete(part, self.choice))
+        return out
+
+    def read_text(self, text: str, kind: str, *, block: Object, path: JsonPath) -> list[Event]:
+        """The events of a piece of text; an empty one closes the open part."""
+        part = self._open
+        out: list[Event] = []
+        if part is None or part.kind != kind or not text:
+            out = self.close()
+            if not text:
+                return out
+            source = Source(block, path, self._parts.blocks[kind])
+            opened = (Reasoning if kind == "thought" else Text)("", source=source)
+            part = self._start(kind, dict(block) if self.keep else block)
+            out.append(PartStart(part.slot, opened, self.choice))
+        if self.keep:
+            part.texts.append(text)
+        out.append(PartDelta(part.slot, text))
+        return out
+
+    def _start(self, kind: str, block: Object) -> _OpenPart:
+        self._reader.last_slot += 1
+        part = self._open = _OpenPart(kind, self._reader.last_slot, block)
+        if self.keep:
+            self.blocks.append(block)
+        return part
+
+    def close(self, *, cut: bool = False, signature: str | None = None) -> list[Event]:
+        """Close the open part. `cut`: the stream ended before the part did."""
+        part = self._open
+        if part is None:
+            return []
+        self._open = None
+        if part.arguments is not None:
+            return self._close_call(part, part.arguments, cut=cut)
+        if self.keep:
+            part.block["text"] = "".join(part.texts)
+        return [PartEnd(part.slot, signature=signature, cut=cut)]
+
+    # --- calls ---
+
+    def _read_partial_call(self, block: Object, call: Object, path: JsonPath) -> list[Event] | None:
+        """The events of a part of a growing call; None if the call is complete in itself."""
+        out: list[Event] = []
+        part = self._open
+        call_id, _ = read_id(call.get("id"))
+        if (
+            part is None
+            or part.arguments is None
+            or (read_name(call.get("name")) and (not call_id or call_id != part.call_id))
+        ):
+            if _PARTIAL_CALL.isdisjoint(call):
+                return None
+            first = {key: copy_json(call[key]) for key in call if key not in _PARTIAL_CALL}
+            spelling = "functionCall" if "functionCall" in block else "function_call"
+            block = {**block, spelling: first}
+            opened = self._parts.read_part(block, path)
+            if not isinstance(opened, Call):
+                return None
+            out = self.close()
+            opened = replace(self._reader.identified(opened), args=LazyJson(""), signature=None)
+            part = self._start("functionCall", block)
+            part.arguments, part.call, part.call_id = PartialArguments(), first, call_id
+            part.signature = signature_of(block)
+            out.append(PartStart(part.slot, opened, self.choice))
+        else:
+            self._continue_call(part, block, call, call_id=call_id)
+        assert part.arguments is not None
+        values = get_field(call, "partialArgs")
+        for value in values if isinstance(values, list) else []:
+            text = part.arguments.add(value) if isinstance(value, dict) else ""
+            if text:
+                out.append(PartDelta(part.slot, text))
+        if get_field(call, "willContinue") is not True:
+            out += self.close()
+        return out
+
+    def _continue_call(self, part: _OpenPart, block: Object, call: Object, *, call_id: str) -> None:
+        part.signature = signature_of(block) or part.signature
+        if call_id and not part.call_id:
+            part.call_id = part.alias = part.call["id"] = call_id
+        if not self.keep:
+            return
+        merge(
+            part.call,
+            {
+                key: value
+                for key, value in call.items()
+                if key not in _PARTIAL_CALL and key not in ("id", "name")
+            },
+        )
+        for key, value in block.items():
+            if key not in _FUNCTION_CALL and value is not None:
+                part.block[key] = copy_json(value)
+
+    def _close_call(
+        self, part: _OpenPart, arguments: PartialArguments, *, cut: bool
+    ) -> list[Event]:
+        out: list[Event] = []
+        corrected: str | None = None
+        given = part.call.get("args")
+        if not cut:
+            by_path = bool(arguments.texts)
+            text = arguments.close()
+            corrected = arguments.corrected_text
+            if given and not by_path:  # the call was opened with all of its arguments
+                text = text_of(given)
+                arguments.texts[:] = [text]
+            elif isinstance(given, dict) and given:  # or with some of them
+                more = LazyJson("".join(arguments.texts) if corrected is None else corrected).value
+                if isinstance(more, dict):
+                    corrected = text_of({**given, **more})
+            out.append(PartDelta(part.slot, text))
+        if self.keep:
+            text = "".join(arguments.texts) if corrected is None else corrected
+            if text or not given:
+                value = LazyJson(text).value
+                part.call["args"] = value if isinstance(value, dict) else {"_raw": text}
+        out.append(PartEnd(part.slot, corrected, part.signature, cut, part.alias))
+        return out

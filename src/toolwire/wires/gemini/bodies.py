@@ -1,0 +1,218 @@
+"""Gemini requests and responses as conversations, and back."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
+from toolwire.conversation.parts import Call, Message, Reasoning, Role
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
+from toolwire.wires.engine.specs import (
+    answer_messages,
+    list_at,
+    object_at,
+    patch_message,
+    raise_unexpected,
+)
+from toolwire.wires.families.blocks.history import BlockHistory
+from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
+from toolwire.wires.families.contents.spelling import get_field, spellings
+from toolwire.wires.gemini.blocks import NAME, PARTS
+from toolwire.wires.gemini.settings import CONFIG, REQUEST, RESPONSE, read_tools, write_tools
+
+_NOT_SETTINGS = spellings("contents", "systemInstruction", "tools")
+_CANDIDATES = spellings("candidates")
+_CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
+_WITHOUT_CANDIDATES = spellings("promptFeedback", "usageMetadata")
+"""A response without candidates has one of these fields."""
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """Read a request or a response."""
+    if not isinstance(body, dict):
+        raise_unexpected(NAME, (), "an object", body)
+    return _read_response(body) if kind == "response" else _read_request(body)
+
+
+def _read_request(body: Object) -> Conversation:
+    messages: list[Message] = [
+        PARTS.read_content(body[key], (key,), "system")
+        for key in ("systemInstruction", "system_instruction")
+        if body.get(key) is not None
+    ]
+    messages += [
+        PARTS.read_content(content, ("contents", i))
+        for i, content in enumerate(list_at(NAME, body, ("contents",)))
+    ]
+    tools: list[Tool] = []
+    if body.get("tools") is not None:
+        for i, entry in enumerate(list_at(NAME, body, ("tools",))):
+            tools += read_tools(entry, ("tools", i))
+    settings = read_settings(REQUEST, body, _NOT_SETTINGS)
+    return Conversation(
+        assign_ids(tuple(messages), seed="", ordered=True),
+        tools=tuple(tools),
+        settings=settings.values,
+        wire=NAME,
+        kind="request",
+        source=BodySource(
+            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
+        ),
+    )
+
+
+def _read_response(body: Object) -> Conversation:
+    settings = read_settings(RESPONSE, body, _CANDIDATES)
+    messages: list[Message] = []
+    unknown = list(settings.unknown)
+    candidates: list[JSON] = []
+    if body.get("candidates") is not None:
+        candidates = list_at(NAME, body, ("candidates",))
+    elif _WITHOUT_CANDIDATES.isdisjoint(body):
+        raise_unexpected(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
+    feedback = get_field(body, "promptFeedback")
+    if not candidates and isinstance(feedback, dict) and get_field(feedback, "blockReason"):
+        # The prompt was blocked: an answer without content.
+        messages.append(Message("assistant", (), "filter", NAME))
+    for i in range(len(candidates)):
+        path: JsonPath = ("candidates", i)
+        candidate = object_at(NAME, body, path)
+        messages.append(_read_candidate(candidate, path))
+        unknown += [
+            (*path, key)
+            for key, value in candidate.items()
+            if key not in _CANDIDATE_FIELDS and value is not None
+        ]
+    return Conversation(
+        assign_ids(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True),
+        settings=settings.values,
+        wire=NAME,
+        kind="response",
+        source=BodySource(
+            body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=True
+        ),
+    )
+
+
+def _read_candidate(candidate: Object, path: JsonPath) -> Message:
+    content = candidate.get("content")
+    message = PARTS.read_content(
+        {} if content is None else content, (*path, "content"), "assistant"
+    )
+    stop = read_finish_reason(get_field(candidate, "finishReason"))
+    if stop == "stop" and any(
+        isinstance(part, Call) and part.executor == "client" for part in message.parts
+    ):
+        stop = "tool"
+    return replace(message, stop=stop)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def _read_own_message(content: JSON, path: JsonPath) -> Message:
+    return PARTS.read_content(content, path, "system" if len(path) == 1 else None)
+
+
+def _content(role: Role, blocks: list[JSON]) -> JSON:
+    return {"role": "model" if role == "assistant" else "user", "parts": blocks}
+
+
+def _drop_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
+    """Drop reasoning that an edit put into a message of this wire, which lowering leaves alone."""
+    context.report_loss(part, "reasoning of another provider is not taken back")
+    return None
+
+
+HISTORY = BlockHistory(
+    NAME,
+    read=_read_own_message,
+    foreign={**PARTS.writers, Reasoning: _drop_reasoning},
+    message=_content,
+    text=lambda role, text: _content(role, [{"text": text}]),
+    alone=True,
+)
+
+
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
+    """Write a request or a response."""
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    answer_format = conversation.settings.get("format")
+    config = body.get(CONFIG)
+    if (
+        conversation.wire != NAME
+        and isinstance(answer_format, Format)
+        and answer_format.schema is not None
+        and isinstance(config, dict)
+    ):
+        config["responseJsonSchema"] = answer_format.schema
+    written = HISTORY.write(conversation, context)
+    key = "system_instruction" if "system_instruction" in body else "systemInstruction"
+    if not isinstance(written.whole, UnsetType):
+        body[key] = written.whole
+    elif written.system:
+        body[key] = {"parts": written.system}
+    body["contents"] = written.messages
+    if conversation.wire != NAME or not conversation.same_tools:
+        put_tools(body, write_tools(conversation.tools, context))
+    return body
+
+
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    seed = conversation.settings.get("id")
+    context.seed = seed if isinstance(seed, str) else ""
+    native = conversation.wire == NAME
+    candidates: list[JSON] = []
+    for i, message in enumerate(answer_messages(conversation, context)):
+        if native and not message.path and not message.parts:
+            continue  # a blocked prompt has no candidate
+        original = get(conversation.source.body, message.path[:-1]) if native else UNSET
+        candidate: Object
+        if isinstance(original, dict):
+            candidate = {**original}
+        else:
+            candidate = {"index": i, "finishReason": finish_reason(message, context)}
+        if message.parts or not isinstance(original, dict) or original.get("content") is not None:
+            candidate["content"] = _write_content(message, context)
+        candidates.append(candidate)
+    if native and not candidates and "candidates" not in body:
+        return body
+    return {**body, "candidates": candidates}
+
+
+def _write_content(message: Message, context: EncodeContext) -> JSON:
+    content = patch_message(
+        message, context, lambda raw, path: PARTS.read_content(raw, path, "assistant")
+    )
+    if not isinstance(content, UnsetType):
+        return content
+    blocks = [PARTS.writers[type(part)](part, context) for part in message.parts]
+    return {"role": "model", "parts": [block for block in blocks if block is not None]}
+
+
+# --- recognizing ----------------------------------------------------------------------------------
+
+
+def match_score(body: JSON) -> int:
+    """How sure it is that a body is of this wire: 0 or 3."""
+    if not isinstance(body, dict):
+        return 0
+    candidates = body.get("candidates")
+    if isinstance(candidates, list):
+        return 0 if any(isinstance(item, dict) and "message" in item for item in candidates) else 3
+    if isinstance(body.get("promptFeedback"), dict) and "messages" not in body:
+        return 3
+    contents = body.get("contents")
+    if not isinstance(contents, list):
+        return 0
+    return 3 if all(isinstance(item, dict) and "parts" in item for item in contents) else 0

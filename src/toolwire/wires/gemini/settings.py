@@ -1,0 +1,190 @@
+"""Tool definitions and settings of Gemini requests, and the settings of its responses."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Choice, Format, Setting, Tool
+from toolwire.conversation.parts import Source
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import (
+    Block,
+    list_at,
+    object_at,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
+    text_or_none,
+)
+from toolwire.wires.families.contents.settings import MODEL, USAGE
+from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
+from toolwire.wires.gemini.blocks import NAME
+
+# --- tool definitions -----------------------------------------------------------------------------
+
+_DECLARATION = Block(
+    "functionDeclaration",
+    part=Tool,
+    keys=spellings("name", "description", "parameters", "parametersJsonSchema"),
+)
+_DECLARATION_LISTS = spellings("functionDeclarations")
+
+
+def read_tools(entry: JSON, path: JsonPath) -> list[Tool]:
+    """The tools in one entry of `tools`: declared functions, or a tool that the provider runs."""
+    if not isinstance(entry, dict):
+        raise_unexpected(NAME, path, "an object", entry)
+    tools: list[Tool] = []
+    for key, value in entry.items():
+        if key not in _DECLARATION_LISTS:
+            tools.append(Tool("", kind=key, source=Source(raw=value, path=(*path, key))))
+            continue
+        for i, item in enumerate(list_at(NAME, value, ())):
+            declaration = object_at(NAME, item, ())
+            schema = get_field(declaration, "parametersJsonSchema")
+            if schema is None and declaration.get("parameters") is not None:
+                schema = _as_json_schema(declaration["parameters"])
+            tools.append(
+                Tool(
+                    read_name(declaration.get("name")),
+                    text_or_none(declaration.get("description")),
+                    schema=schema,
+                    source=Source(declaration, (*path, key, i), _DECLARATION),
+                )
+            )
+    return tools
+
+
+def _as_json_schema(schema: JSON) -> JSON:
+    """An OpenAPI schema, which has types in upper case, as JSON Schema."""
+    if isinstance(schema, list):
+        return [_as_json_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out: Object = {}
+    for key, value in schema.items():
+        if key == "type" and isinstance(value, str):
+            out[key] = value.lower()
+        elif key in ("properties", "$defs") and isinstance(value, dict):
+            out[key] = {name: _as_json_schema(item) for name, item in value.items()}
+        elif key in ("items", "anyOf", "any_of", "additionalProperties", "prefixItems"):
+            out["anyOf" if key == "any_of" else key] = _as_json_schema(value)
+        else:
+            out[key] = value
+    return out
+
+
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
+    """The `tools` of a request: one entry with all declared functions, or none."""
+    declarations: list[JSON] = []
+    for tool in tools:
+        if tool.kind not in ("function", "custom"):
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+            continue
+        declaration: Object = {"name": context.name(tool.name)}
+        if tool.description is not None:
+            declaration["description"] = tool.description
+        if tool.strict is not None:  # lowering does not report `strict: false`
+            context.report_loss(tool, "a tool has no strict flag here")
+        schema = context.schema_of(tool)
+        if schema is not None:
+            declaration["parametersJsonSchema"] = schema
+        declarations.append(declaration)
+    return [{"functionDeclarations": declarations}] if declarations else []
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+CONFIG = "generationConfig"
+_CHOICE_FROM_WIRE: dict[str, Literal["auto", "required", "none"]] = {
+    "AUTO": "auto",
+    "ANY": "required",
+    "NONE": "none",
+}
+_CHOICE_TO_WIRE = {mode: name for name, mode in _CHOICE_FROM_WIRE.items()}
+_EFFORTS = ("minimal", "low", "medium", "high")
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    config = require_object(value)
+    names = get_field(config, "allowedFunctionNames")
+    return Choice(
+        _CHOICE_FROM_WIRE[require_string(config["mode"])],
+        tuple(require_string(name) for name in names) if isinstance(names, list) else (),
+    )
+
+
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    config: Object = {"mode": _CHOICE_TO_WIRE[value.mode]}
+    if value.names and value.mode == "required":
+        config["allowedFunctionNames"] = [context.name(name) for name in value.names]
+    elif value.names and value.mode == "auto":
+        context.report_loss(
+            context.setting_path, "tools can be named only where a call is required"
+        )
+    return config
+
+
+def _read_stop(value: JSON) -> Setting | UnsetType:
+    return tuple(map(require_string, value)) if isinstance(value, list) else UNSET
+
+
+def _read_effort(value: JSON) -> Setting | UnsetType:
+    return require_string(value).lower()
+
+
+def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    return value.upper() if isinstance(value, str) and value in _EFFORTS else UNSET
+
+
+def _read_mime_type(value: JSON) -> Setting | UnsetType:
+    return Format() if value == "application/json" else UNSET
+
+
+def _write_mime_type(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    return "application/json"
+
+
+REQUEST = both_spellings(
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", (CONFIG, "maxOutputTokens")),
+    SettingSpec("temperature", (CONFIG, "temperature")),
+    SettingSpec("top_p", (CONFIG, "topP")),
+    SettingSpec("top_k", (CONFIG, "topK")),
+    SettingSpec("seed", (CONFIG, "seed")),
+    SettingSpec("presence_penalty", (CONFIG, "presencePenalty")),
+    SettingSpec("frequency_penalty", (CONFIG, "frequencyPenalty")),
+    SettingSpec("candidates", (CONFIG, "candidateCount")),
+    SettingSpec("stop", (CONFIG, "stopSequences"), read=_read_stop),
+    SettingSpec(
+        "choice",
+        ("toolConfig", "functionCallingConfig"),
+        read=_read_choice,
+        write=_write_choice,
+        knows=spellings("mode", "allowedFunctionNames"),
+    ),
+    SettingSpec("budget", (CONFIG, "thinkingConfig", "thinkingBudget")),
+    SettingSpec(
+        "effort",
+        (CONFIG, "thinkingConfig", "thinkingLevel"),
+        read=_read_effort,
+        write=_write_effort,
+    ),
+    SettingSpec(
+        "format", (CONFIG, "responseMimeType"), read=_read_mime_type, write=_write_mime_type
+    ),
+    SettingSpec(
+        "format",
+        (CONFIG, "responseSchema"),
+        read=lambda schema: Format(_as_json_schema(schema)),
+        write=None,
+    ),
+    SettingSpec("format", (CONFIG, "responseJsonSchema"), read=Format, write=None),
+)
+RESPONSE = both_spellings(SettingSpec("id", ("responseId",)), MODEL, USAGE)

@@ -1,0 +1,214 @@
+"""Reads the chunks of a Gemini stream: each is a response, and all together are one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    MessageStart,
+    Metadata,
+    StreamError,
+    Unsupported,
+)
+from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.specs import count_at
+from toolwire.wires.engine.stream import STREAM_CUT, copy_json
+from toolwire.wires.families.contents.settings import USAGE, read_finish_reason
+from toolwire.wires.families.contents.spelling import get_field, spellings
+from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream, error_message
+from toolwire.wires.gemini.blocks import PARTS
+from toolwire.wires.gemini.settings import RESPONSE
+
+_NOT_SETTINGS = spellings("candidates", "usageMetadata")
+_RECOGNIZED_BY = spellings("candidates", "promptFeedback", "usageMetadata")
+_CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
+_REPEATED_LISTS = spellings("safetyRatings")
+_CONSTANT_FIELDS = spellings("responseId", "modelVersion")
+_USAGE_FIELDS = spellings("usageMetadata")
+_FEEDBACK_FIELDS = spellings("promptFeedback")
+_USAGE_ONLY = (USAGE,)
+_CUT_ERROR: Object = {"status": "stream_cut", "message": STREAM_CUT}
+
+
+class _Candidate(Struct):
+    """The state of one candidate."""
+
+    parts: PartStream
+    fields: Object = {}
+    """Its fields beside the content, if the body is kept."""
+    content: Object | None = None
+    """The fields of its content beside the parts, if the body is kept."""
+    finish_reason: str | None = None
+
+    def body(self) -> JSON:
+        """The candidate as a whole response has it."""
+        if self.content is None:
+            return self.fields
+        return {**self.fields, "content": {**self.content, "parts": self.parts.blocks}}
+
+
+class GeminiReader(ContentReader):
+    """Reads one stream."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        super().__init__(PARTS, keep=keep)
+        self.candidates: dict[int, _Candidate] = {}
+        self.fields: Object = {}
+        """The fields of the response beside candidates and usage, if the body is kept."""
+        self.usage: Object = {}
+        self.usage_key = "usageMetadata"
+        self.blocked = False
+        """True if the prompt was blocked."""
+        self.reported: set[str] = set()
+        """The unknown fields that were reported."""
+
+    def read(self, event: Chunk) -> list[Event]:
+        if self.error is not None:
+            return []
+        error = event.get("error")
+        if error is not None:
+            return self._read_error(error)
+        out: list[Event] = []
+        if not self.started:
+            self.started = True
+            settings = read_settings(RESPONSE, event, _NOT_SETTINGS)
+            self.seed = str(settings.values.get("id", ""))
+            out.append(MessageStart(settings.values))
+        self.recognized = self.recognized or not _RECOGNIZED_BY.isdisjoint(event)
+        candidates = event.get("candidates")
+        if isinstance(candidates, list):
+            for i, candidate in enumerate(candidates):
+                path = (self.count, "candidates", i)
+                if isinstance(candidate, dict):
+                    self._read_candidate(candidate, path, position=i, out=out)
+                else:
+                    out.append(Unsupported(path, "not a candidate"))
+        for key, value in event.items():
+            if key != "candidates" and value is not None:
+                self._read_field(key, value, out)
+        return out
+
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        candidates = self.candidates.values()
+        return bool if any(each.parts.is_open_text(slot) for each in candidates) else None
+
+    def _read_field(self, key: str, value: JSON, out: list[Event]) -> None:
+        if key in _USAGE_FIELDS:
+            if isinstance(value, dict):
+                self.usage.update(value)
+                self.usage_key = key
+            return
+        constant = key in _CONSTANT_FIELDS
+        if not constant:
+            self._report_field(key, (self.count, key), out)
+        if key in _FEEDBACK_FIELDS and isinstance(value, dict) and get_field(value, "blockReason"):
+            self.blocked = True
+        if self.keep and not (constant and key in self.fields):
+            self.fields[key] = _merge_field(self.fields.get(key), value)
+
+    def _report_field(self, name: str, path: JsonPath, out: list[Event]) -> None:
+        """Report an unknown field, once in a stream."""
+        if name not in self.reported:
+            self.reported.add(name)
+            out.append(Unsupported(path, "no such field on this wire"))
+
+    def _read_candidate(
+        self, raw: Object, path: JsonPath, *, position: int, out: list[Event]
+    ) -> None:
+        index = count_at(raw, "index")
+        if index is None or isinstance(index, bool):
+            index = position
+        candidate = self.candidates.get(index)
+        if candidate is None:
+            candidate = self.candidates[index] = _Candidate(PartStream(self, index))
+        content = raw.get("content")
+        if content.__class__ is dict:
+            blocks = content.get("parts")
+            if blocks.__class__ is list:
+                read = candidate.parts.read
+                for i, block in enumerate(blocks):
+                    out += read(block, (*path, "content", "parts", i))
+            if self.keep:
+                candidate.content = candidate.content or {}
+                candidate.content.update(
+                    {
+                        key: value
+                        for key, value in content.items()
+                        if key != "parts" and value is not None
+                    }
+                )
+        reason = get_field(raw, "finishReason")
+        if isinstance(reason, str):
+            candidate.finish_reason = reason
+        for key, value in raw.items():
+            if key == "content" or value is None:
+                continue
+            if key not in _CANDIDATE_FIELDS:
+                self._report_field(f"candidate {key}", (*path, key), out)
+            if self.keep:
+                previous = None if key in _REPEATED_LISTS else candidate.fields.get(key)
+                candidate.fields[key] = _merge_field(previous, value)
+
+    def _read_error(self, error: JSON) -> list[Event]:
+        self.error = copy_json(error)
+        status = error.get("status") if isinstance(error, dict) else None
+        code = status if isinstance(status, str) else None
+        message = error_message(error, "the server reported an error")
+        return [*self._close(cut=True), StreamError(message, code)]
+
+    def _close(self, *, cut: bool) -> list[Event]:
+        """Close every open part; an open call was cut off, whatever the finish reason is."""
+        return [
+            event
+            for candidate in self.candidates.values()
+            for event in candidate.parts.close(
+                cut=cut or candidate.parts.open_kind == "functionCall"
+            )
+        ]
+
+    def end(self) -> list[Event]:
+        if self.error is not None:
+            return []
+        usage: list[Event] = []
+        if self.usage:
+            settings = read_settings(_USAGE_ONLY, {USAGE.path[0]: self.usage}, frozenset())
+            usage.append(Metadata(settings.values))
+            usage += [
+                Unsupported((self.count - 1, *path), "no such field on this wire")
+                for path in settings.unknown
+            ]
+        reasons = {i: each.finish_reason for i, each in sorted(self.candidates.items())}
+        if None in reasons.values() or not (reasons or self.blocked):
+            self.error = dict(_CUT_ERROR)
+            return [*usage, *self._close(cut=True), StreamError(STREAM_CUT, cut=True)]
+        out = [*self._close(cut=False), *usage]
+        if not reasons:
+            return [*out, Finish("filter")]
+        return [*out, *(Finish(read_finish_reason(reasons[i]), i) for i in reasons)]
+
+    def body(self) -> JSON:
+        if not self.recognized:
+            if self.error is None or self.error == _CUT_ERROR:
+                raise self.nothing()
+            return {"candidates": [], "error": self.error}
+        body = dict(self.fields)
+        if self.candidates or not (self.usage or self.blocked):
+            body["candidates"] = [each.body() for _, each in sorted(self.candidates.items())]
+        if self.usage:
+            body[self.usage_key] = self.usage
+        return body if self.error is None else {**body, "error": self.error}
+
+
+def _merge_field(old: JSON, new: JSON) -> JSON:
+    """A field with its value in the next chunk: objects merge, lists continue or are repeated."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{key: _merge_field(old.get(key), value) for key, value in new.items()}}
+    if isinstance(old, list) and isinstance(new, list):
+        return copy_json(new) if new[: len(old)] == old else [*old, *new]
+    return copy_json(new)
