@@ -44,7 +44,7 @@ from toolwire.wires.engine.settings import write_settings
 from toolwire.wires.engine.specs import answer_messages, list_at, raise_unexpected, require_object
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field
-from toolwire.wires.families.turns.history import TurnHistory, bare, merged
+from toolwire.wires.families.turns.history import TurnHistory, lacks_ids, merge_turns
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
                 messages.append(event)
     if kind == "response":
         return _read_run(body, messages, events=complete, unknown=unknown)
-    ordered = bare(messages)
+    ordered = lacks_ids(messages)
     return Conversation(
         assign_ids(tuple(messages), seed="", ordered=ordered),
         wire=NAME,
@@ -125,9 +125,9 @@ def _read_run(
         if isinstance(usage, Usage) and isinstance(more, Usage):
             values["usage"] = add_usage(usage, more)
         stop = read_finish_reason(get_field(_raw(event), "finishReason")) or stop
-    ordered = bare(messages)
+    ordered = lacks_ids(messages)
     turns = assign_ids(tuple(messages), seed=str(values.get("id", "")), ordered=ordered)
-    message = merged(turns, NAME, ordered=ordered)
+    message = merge_turns(turns, NAME, ordered=ordered)
     parts = tuple(_assign_executors(message.parts, {event.path: _raw(event) for event in messages}))
     called = any(isinstance(part, Call) and part.executor == "client" for part in parts)
     if called and stop in ("stop", None):
@@ -164,11 +164,11 @@ def _assign_executors(parts: Iterable[Part], events: Mapping[JsonPath, Object]) 
 # --- writing --------------------------------------------------------------------------------------
 
 HISTORY = TurnHistory(
-    NAME,
-    read=read_event,
-    foreign=PARTS.writers,
-    message=new_event,
-    hold=lambda event, blocks: put(event, ("content", "parts"), blocks),
+    wire=NAME,
+    read_message=read_event,
+    part_writers=PARTS.writers,
+    create_message=new_event,
+    with_blocks=lambda event, blocks: put(event, ("content", "parts"), blocks),
 )
 
 
@@ -238,7 +238,7 @@ def _patch_run(conversation: Conversation, messages: list[Message], context: Enc
     before = [
         replace(event, parts=()) if i in not_read else event for i, event in enumerate(events)
     ]
-    return _with_events(body, HISTORY.spread(messages[0], before, context))
+    return _with_events(body, HISTORY.split(messages[0], before, context))
 
 
 def _patch_settings(conversation: Conversation, context: EncodeContext) -> JSON:

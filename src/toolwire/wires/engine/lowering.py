@@ -135,7 +135,7 @@ def _lower_messages(
             capabilities,
             wire=wire,
             kind=kind,
-            first=not out,
+            first=all(earlier.role == "system" for earlier in out),
             losses=losses,
             following=following,
         )
@@ -147,7 +147,7 @@ def _lower_messages(
             lowered = replace(lowered, parts=(*following, *lowered.parts))
             following = []
         changed = changed or lowered is not message
-        if lowered.parts or not message.parts:
+        if lowered.parts or not message.parts or kind == "response":
             out.append(lowered)
     if following:
         out.append(Message("user", tuple(following)))
