@@ -42,6 +42,7 @@ from toolwire.wires.cohere.settings import (
 )
 from toolwire.wires.cohere.stream_reader import Tables
 from toolwire.wires.cohere.stream_writer import stream
+from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, split_data_url
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
@@ -64,7 +65,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.chat.messages import THOUGHT, Chat
+from toolwire.wires.families.chat.messages import REASONING, Chat
 
 # --- content --------------------------------------------------------------------------------------
 
@@ -214,7 +215,7 @@ def _output(content: JSON, path: JsonPath) -> Output:
         data = get(content, (0, "document", "data"))
         if not isinstance(data, UnsetType) and content == [_bare(data)] and _is_document(data):
             return data
-    return CHAT.output(content, path)
+    return CHAT.read_output(content, path)
 
 
 def _is_document(output: Output) -> bool:
@@ -294,30 +295,16 @@ RESULTS = blocks(
 class _Chat(Chat, frozen=True, eq=False):
     """The chat shape, with a plan beside the calls and documents in results."""
 
-    def _parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
+    def read_parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
         # The shared reader takes three fields for role, content and calls; here the third may be
         # the plan.
-        return super()._parts({"content": None, **message}, content, path)
+        return super().read_parts({"content": None, **message}, content, path)
 
-    def _write_result(self, result: Result, out: list[JSON], context: EncodeContext) -> list[JSON]:
-        """Append the tool message; pictures are for the user message after the batch."""
-        out.append(_write_result(result, context))
+    def write_result(self, result: Result, context: EncodeContext) -> JSON:
         context.note_result_form(result, flag=False, structure=_is_document(result.output))
         if result.error:
             context.report_loss(result, "a tool message has no error flag; its text is kept")
-        held: list[JSON] = []
-        for part in result.output if isinstance(result.output, tuple) else ():
-            if isinstance(part, Media) and part.text is None:
-                context.report_loss(
-                    part,
-                    "a tool message holds text and documents only; the media follow in a user"
-                    " message",
-                )
-                held += [
-                    {"type": "text", "text": f"From tool call {context.result_id(result)}:"},
-                    self.write_content(part, context),
-                ]
-        return held
+        return _write_result(result, context)
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """A plan if there are calls, content, calls. Without calls, reasoning is a block of the
@@ -342,7 +329,7 @@ class _Chat(Chat, frozen=True, eq=False):
                 if not part.text:
                     context.report_loss(part, "reasoning that only its own provider can read")
                 elif (planned and part.spec is not CONTENT["thinking"]) or (
-                    part.spec is THOUGHT and message.wire == NAME
+                    part.spec is REASONING and message.wire == NAME
                 ):
                     if content or calls or plans:
                         context.report_loss(
@@ -563,4 +550,5 @@ WIRE = Wire(
     write,
     match_score,
     stream(Tables(CONTENT, CALLS, RESPONSE, FINISH_REASON_FROM_WIRE, CHAT.write_assistant, write)),
+    capabilities=Capabilities(result_media="after"),
 )

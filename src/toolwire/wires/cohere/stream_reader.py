@@ -38,7 +38,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_settings
 from toolwire.wires.engine.specs import UNREADABLE, Block, opaque, read_block
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json, merge
-from toolwire.wires.families.chat.messages import THOUGHT
+from toolwire.wires.families.chat.messages import REASONING
 
 NAME = "cohere"
 _NO_FIELD = "no such field on this wire"
@@ -242,7 +242,7 @@ class CohereReader(StreamReader):
         self.planning = self.slots
         self.slots += 1
         return [
-            PartStart(self.planning, Reasoning("", source=Source("", (self.count,), THOUGHT))),
+            PartStart(self.planning, Reasoning("", source=Source("", (self.count,), REASONING))),
             PartDelta(self.planning, text),
         ]
 

@@ -50,7 +50,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     text_or_none,
 )
-from toolwire.wires.families.chat.messages import ONE_THOUGHT, THOUGHT
+from toolwire.wires.families.chat.messages import REASONING, REASONING_JOINED
 from toolwire.wires.text.dialects import CALLS, DEFAULT, write_block
 from toolwire.wires.text.parts import (
     CALL_ROWS,
@@ -92,7 +92,7 @@ def read_message(message: JSON, path: JsonPath) -> Message:
     parts: list[Part] = []
     if thought and isinstance(thought, str):
         parts.append(
-            Reasoning(thought, source=Source(thought, path + ("reasoning_content",), THOUGHT))
+            Reasoning(thought, source=Source(thought, path + ("reasoning_content",), REASONING))
         )
     for text, where in _strings(message, path):
         if isinstance(text, str):
@@ -238,7 +238,7 @@ def _assistant(message: Message, context: EncodeContext) -> Object:
             if lines:
                 context.report_loss(part, "reasoning stands before all else here")
             if "reasoning_content" in out:
-                context.report_loss(part, ONE_THOUGHT)
+                context.report_loss(part, REASONING_JOINED)
             out["reasoning_content"] = f"{out.get('reasoning_content', '')}{part.text}"
         else:
             context.report_loss(

@@ -34,7 +34,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     require_string,
 )
-from toolwire.wires.families.chat.messages import PLAIN
+from toolwire.wires.families.chat.messages import PLAIN_TEXT
 from toolwire.wires.text.dialects import CALLS, Dialect, Found
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import find_results, find_tools, write_result
@@ -161,7 +161,9 @@ def spans_of(text: str, path: JsonPath, role: Role) -> list[Span]:
             )
             blocks.append((answer.start, answer.end, [Span(start, end, result)]))
     if not blocks:
-        return [Span(0, len(text), Text(text, source=Source(text, path, PLAIN)))] if text else []
+        return (
+            [Span(0, len(text), Text(text, source=Source(text, path, PLAIN_TEXT)))] if text else []
+        )
     spans: list[Span] = []
     last = 0
     for start, end, inside in blocks:

@@ -35,11 +35,11 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import DONE, StreamSpec, copy_json, data_sse
-from toolwire.wires.families.chat.choice import Candidate
+from toolwire.wires.families.chat.choice import ChoiceState
 from toolwire.wires.families.chat.messages import Chat
-from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
+from toolwire.wires.families.chat.stream_reader import ChatReader, ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import ChatWriter
-from toolwire.wires.families.chat.tool_call_deltas import Growing
+from toolwire.wires.families.chat.tool_call_deltas import CallState
 from toolwire.wires.text.dialects import DEFAULT, write_block
 from toolwire.wires.text.parts import (
     CALL_ROWS,
@@ -112,16 +112,16 @@ class _Words:
 
 
 class _Reader(ChatReader):
-    def __init__(self, speech: Speech, *, keep: bool = False) -> None:
+    def __init__(self, speech: ChatStreamSpec, *, keep: bool = False) -> None:
         super().__init__(CHAT, speech, keep=keep)
-        self.fields = frozenset({"role", "content", *CHAT.thoughts})
+        self.known_fields = frozenset({"role", "content", *CHAT.reasoning_fields})
         self.strings: dict[int, _Words] = {}
         self.counts: dict[int, int] = {}
         """How many calls each candidate has made."""
         self.native: set[int] = set()
         """Slots of calls that are none here."""
 
-    def _common(self, choice: JSON) -> Event | None:
+    def read_plain_delta(self, choice: JSON) -> Event | None:
         """Only what is nothing but words."""
         if not isinstance(choice, dict):
             return None
@@ -130,57 +130,62 @@ class _Reader(ChatReader):
         one = self.choices.get(index) if isinstance(index, int) else None
         if (
             one is None
-            or one.speaking != "content"
+            or one.open_field != "content"
             or not isinstance(text, str)
             or not self.strings[one.index].plain(text)
         ):
             return None
-        return super()._common(choice)
+        return super().read_plain_delta(choice)
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
         for one in self.choices.values():
-            if one.speaking and one.slot == slot:
-                return self.strings[one.index].plain if one.speaking == "content" else bool
+            if one.open_field and one.open_slot == slot:
+                return self.strings[one.index].plain if one.open_field == "content" else bool
         return None
 
-    def _speak(self, one: Candidate, field: str, text: str, *, listed: bool = False) -> list[Event]:
-        if field == "thought":
-            return super()._speak(one, field, text, listed=listed)
+    def emit_text(
+        self, one: ChoiceState, field: str, text: str, *, listed: bool = False
+    ) -> list[Event]:
+        if field == "reasoning":
+            return super().emit_text(one, field, text, listed=listed)
         if field != "content":
             return []  # it has no such field, and is reported as that
-        one.said = True
+        one.has_output = True
         words = self.strings.get(one.index)
         if words is None:
             words = self.strings[one.index] = _Words()
         return self._said(one, words.feed(text))
 
-    def _said(self, one: Candidate, items: list[str | Call]) -> list[Event]:
+    def _said(self, one: ChoiceState, items: list[str | Call]) -> list[Event]:
         out: list[Event] = []
         for item in items:
             if isinstance(item, str):
-                out += super()._speak(one, "content", item)
+                out += super().emit_text(one, "content", item)
             else:
                 # Made ids of the first candidate are those of the body; how many calls stand before
                 # another's nobody can know.
                 ordinal = one.index << 16 | self.counts.get(one.index, 0)
                 self.counts[one.index] = self.counts.get(one.index, 0) + 1
-                out += [*self._hush(one), PartComplete(self.identified(item, ordinal), one.index)]
-                one.spoken.discard("content")  # what is said after a call is another text
+                out += [
+                    *self.close_text(one),
+                    PartComplete(self.identified(item, ordinal), one.index),
+                ]
+                one.seen_fields.discard("content")  # what is said after a call is another text
         return out
 
-    def _over(self, one: Candidate) -> list[Event]:
+    def _over(self, one: ChoiceState) -> list[Event]:
         """A string ends, and with it what was held of it."""
         words = self.strings.pop(one.index, None)
-        out = [] if words is None else [*self._said(one, words.end()), *self._hush(one)]
-        one.spoken.discard("content")
+        out = [] if words is None else [*self._said(one, words.end()), *self.close_text(one)]
+        one.seen_fields.discard("content")
         return out
 
-    def _blocks(self, one: Candidate, content: list[JSON], place: int) -> list[Event]:
+    def read_blocks(self, one: ChoiceState, content: list[JSON], place: int) -> list[Event]:
         """Blocks: neighbours that are text are one string."""
         out: list[Event] = []
         for i, block in enumerate(content):
             if self.keep:
-                one.pieces.append(copy_json(block))
+                one.content.append(copy_json(block))
             text = (
                 block
                 if isinstance(block, str)
@@ -189,7 +194,7 @@ class _Reader(ChatReader):
                 else None
             )
             if isinstance(text, str):
-                out += self._speak(one, "content", text)
+                out += self.emit_text(one, "content", text)
             elif isinstance(block, dict):
                 path = (self.count, "choices", place, "delta", "content", i)
                 out += [
@@ -198,22 +203,24 @@ class _Reader(ChatReader):
                 ]
         return out
 
-    def _piece(self, one: Candidate, entry: Object) -> list[Event]:
-        super()._piece(one, entry)
-        return self._note("tool_calls", (self.count, "choices", one.index, "delta", "tool_calls"))
+    def read_call_piece(self, one: ChoiceState, entry: Object) -> list[Event]:
+        super().read_call_piece(one, entry)
+        return self.report_unknown(
+            "tool_calls", (self.count, "choices", one.index, "delta", "tool_calls")
+        )
 
-    def _opened(self, one: Candidate, held: Growing) -> list[Event]:
-        held.slot = self.slots
+    def start_call(self, one: ChoiceState, held: CallState) -> list[Event]:
+        held.slot = self.next_slot
         self.native.add(held.slot)
-        self.slots += 1
-        self.waiting = [pair for pair in self.waiting if pair[1] is not held]
+        self.next_slot += 1
+        self.waiting = [call for call in self.waiting if call is not held]
         if not self.keep:
-            held.texts.clear()
+            held.pieces.clear()
         return []
 
-    def _rest(self, *, cut: bool) -> list[Event]:
+    def close_parts(self, *, cut: bool) -> list[Event]:
         out = [event for one in self.choices.values() for event in self._over(one)]
-        out += super()._rest(cut=cut)
+        out += super().close_parts(cut=cut)
         return [
             event
             for event in out
@@ -265,7 +272,9 @@ class _Line:
 class _Writer(ChatWriter):
     customs = False
 
-    def __init__(self, speech: Speech, context: EncodeContext, version: int | None = None) -> None:
+    def __init__(
+        self, speech: ChatStreamSpec, context: EncodeContext, version: int | None = None
+    ) -> None:
         super().__init__(CHAT, speech, context, version)
         self.said: dict[int, _Said] = {}
         self.texts: dict[int, _Line] = {}
@@ -286,12 +295,7 @@ class _Writer(ChatWriter):
         part, choice = event.part, event.choice
         if isinstance(part, Reasoning):
             return super().start(event)
-        opened = (
-            []
-            if choice == 0 or choice in self.counts
-            else [self._chunk(choice, {"role": "assistant"})]
-        )
-        self.counts.setdefault(choice, 0)
+        opened = self.start_choice(choice)
         if isinstance(part, Text):
             if part.refusal:
                 self.context.report_loss(part, "a refusal is sent as plain text")
@@ -316,7 +320,7 @@ class _Writer(ChatWriter):
             return super().delta(event)
         line.more(event.text)
         if line.blank is None:
-            return [self._chunk(line.choice, {"content": event.text})]
+            return [self.chunk(line.choice, {"content": event.text})]
         line.blank += event.text
         if not line.blank.strip():
             return []
@@ -337,7 +341,7 @@ class _Writer(ChatWriter):
             )
         text = f"\n{text}" if said.lines else text
         said.lines, said.last = True, type(part)
-        return self._chunk(choice, {"content": text})
+        return self.chunk(choice, {"content": text})
 
     def _blanks(self, choice: int, said: _Said, following: type[Part] | None) -> list[Chunk]:
         """Write texts of nothing but blanks, unless they stand beside a call."""
@@ -383,7 +387,7 @@ class _Writer(ChatWriter):
     def whole(self, event: PartComplete) -> list[Chunk]:
         part = event.part
         if isinstance(part, Reasoning) and part.text:
-            return [self._chunk(event.choice, {"reasoning_content": part.text})]
+            return [self.chunk(event.choice, {"reasoning_content": part.text})]
         self.context.report_loss(
             part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
         )
@@ -407,11 +411,7 @@ class _Writer(ChatWriter):
 
 def stream(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
     """How this wire streams."""
-    speech = Speech(
-        RESPONSE,
-        FINISH_REASON_FROM_WIRE,
-        write,
-        lambda text: {"reasoning_content": text},
-        refuses=False,
+    speech = ChatStreamSpec(
+        RESPONSE, FINISH_REASON_FROM_WIRE, write, lambda text: {"reasoning_content": text}
     )
     return StreamSpec(partial(_Reader, speech), partial(_Writer, speech), data_sse, DONE)
