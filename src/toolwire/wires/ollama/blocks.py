@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import UnsetType
+
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import Call, Media, Part, Result, Source, Text, describe
+from toolwire.conversation.parts import NO_SOURCE, Call, Media, Part, Result, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import standard
 from toolwire.wires.engine.specs import (
@@ -80,13 +82,19 @@ def write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Obje
                 context.report_loss(part, "a refusal is sent as plain text")
             if not part.text:
                 continue
-            if texts or images:
+            if (texts or images) and not _replaces_part(part):
                 context.report_loss(part, ONE_TEXT)
         else:
             context.report_loss(part, f"a message cannot hold this here: {describe(part)[:80]}")
         texts.append(describe(part))
     out: Object = {"content": "\n".join(texts)}
     return {**out, "images": images} if images else out
+
+
+def _replaces_part(text: Text) -> bool:
+    """True for a text that names another part: lowering has reported that loss."""
+    source = text.source
+    return source is not NO_SOURCE and source.spec is None and isinstance(source.raw, UnsetType)
 
 
 # --- calls and results ----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from toolwire.wires.ollama.blocks import (
 )
 
 ONE_REASONING = "reasoning is one text here, before everything else"
-AFTER_CALL = "what follows a call is before the calls here"
+AFTER_CALL = "text after a call stands before the calls here"
 UNKNOWN_CALL = "the call of this result is not known; here its position and name decide"
 
 

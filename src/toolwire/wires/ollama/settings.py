@@ -101,9 +101,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    for name in ("cached", "cache_write", "reasoning"):
-        if getattr(value, name) is not None:  # not every response passes through lowering
-            context.report_loss(context.setting_path, f"usage has no such count here: {name}")
+    chat_settings.report_usage_losses(value, context)
     return value.output or 0
 
 

@@ -161,16 +161,27 @@ def usage_setting(*details: UsageDetail) -> SettingSpec:
             "completion_tokens": completion,
             "total_tokens": prompt + completion,
         }
-        for name, path in _USAGE_DETAILS.items():
+        for name, path in paths.items():
             count: int | None = getattr(value, name)
-            if count is None:
-                continue
-            if name in paths:
+            if count is not None:
                 out = put(out, path, count)
-            else:  # not every response passes through lowering
-                context.report_loss(context.setting_path, f"usage has no such count here: {name}")
+        report_usage_losses(value, context, held=details)
         return out
 
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
     known = frozenset((*counts, *(".".join(path) for path in paths.values())))
     return SettingSpec("usage", ("usage",), read, write, known)
+
+
+def report_usage_losses(
+    usage: Usage, context: EncodeContext, *, held: tuple[UsageDetail, ...] = ()
+) -> None:
+    """Report the counts that a wire does not hold, in the words of lowering.
+
+    The usage of streams, and of most plain responses, does not pass through lowering.
+    """
+    lost = [
+        name for name in _USAGE_DETAILS if name not in held and getattr(usage, name) is not None
+    ]
+    if lost:
+        context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")
