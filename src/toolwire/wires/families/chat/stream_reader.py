@@ -44,6 +44,7 @@ from toolwire.wires.families.chat.tool_call_deltas import (
     read_word,
 )
 
+_CHOICE_FIELDS = frozenset({"index", "delta", "message", "finish_reason"})
 _DELTA_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _CALL_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 _INNER_FIELDS = frozenset({"name", "arguments", "input"})
@@ -238,8 +239,9 @@ class ChatReader(StreamReader):
                     state.frame[key] = state.finish_reason
                 elif key not in ("index", "delta", "message"):
                     state.frame[key] = merge(state.frame.get(key), value)
-        if choice.get("logprobs") is not None:
-            out += self.report_unknown("logprobs", (self.count, "choices", position, "logprobs"))
+        for key, value in choice.items():
+            if key not in _CHOICE_FIELDS and value is not None:
+                out += self.report_unknown(key, (self.count, "choices", position, key))
         return out
 
     def report_unknown(self, key: str, path: JsonPath) -> list[Event]:
