@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.chat.stream_reader import ChatStreamSpec
+from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
 from toolwire.wires.mistral.blocks import CALLS, CHAT, CONTENT, NAME, RESULTS, thinking_block
 from toolwire.wires.mistral.bodies import match_score, read, write

@@ -36,7 +36,6 @@ WIRE = Wire(
         error_flag=False,
         text_after_calls=False,
         candidates=False,
-        strict_tools=False,
         format_fields=frozenset(),
         usage_fields=frozenset(),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Format, Setting, Tool, Usage
@@ -38,6 +39,9 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
     """Write a function."""
+    if tool.strict is not None:  # lowering reports only `strict: true`
+        context.report_loss(tool, "a tool has no strict flag here")
+        tool = replace(tool, strict=None)
     return chat_settings.write_tool(tool, context, schema=context.schema_of(tool))
 
 

@@ -37,7 +37,8 @@ from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import DONE, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.chat.choice import ChoiceState
 from toolwire.wires.families.chat.messages import Chat
-from toolwire.wires.families.chat.stream_reader import ChatReader, ChatStreamSpec
+from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.stream_writer import ChatWriter
 from toolwire.wires.families.chat.tool_call_deltas import CallState
 from toolwire.wires.text.dialects import DEFAULT, write_block
@@ -205,9 +206,7 @@ class _Reader(ChatReader):
 
     def read_call_piece(self, one: ChoiceState, entry: Object) -> list[Event]:
         super().read_call_piece(one, entry)
-        return self.report_unknown(
-            "tool_calls", (self.count, "choices", one.index, "delta", "tool_calls")
-        )
+        return self.report_unknown((self.count, "choices", one.index, "delta", "tool_calls"))
 
     def start_call(self, one: ChoiceState, held: CallState) -> list[Event]:
         held.slot = self.next_slot

@@ -7,15 +7,8 @@ this module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-
-from msgspec import Struct
-
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
+from toolwire.conversation.parts import Reasoning, Text
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -24,87 +17,21 @@ from toolwire.streaming.events import (
     Metadata,
     PartComplete,
     PartDelta,
-    PartEnd,
-    PartStart,
     StreamError,
-    Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_settings
+from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import read_block
-from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json, merge
+from toolwire.wires.engine.stream import STREAM_CUT, copy_json, merge
 from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.messages import PLAIN_TEXT, REASONING, REFUSAL, Chat
-from toolwire.wires.families.chat.tool_call_deltas import (
-    NOT_STARTED,
-    CallState,
-    CallTable,
-    new_call,
-    read_call_delta,
-    read_word,
-)
+from toolwire.wires.families.chat.stream_parts import ChatPartReader, unsupported
+from toolwire.wires.families.chat.tool_call_deltas import NOT_STARTED, CallTable
 
 _CHOICE_FIELDS = frozenset({"index", "delta", "message", "finish_reason"})
-_DELTA_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
-_CALL_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
-_INNER_FIELDS = frozenset({"name", "arguments", "input"})
-_NAME_JOINTS = ("_", "-", ".", "/", ":")
-"""A name that ends with one of these is likely to go on in the next piece."""
 _CUT_ERROR: Object = {"message": STREAM_CUT, "type": "stream_cut"}
-_EMPTY_PARTS: dict[str, Part] = {
-    "content": Text("", source=Source(spec=PLAIN_TEXT)),
-    "refusal": Text("", True, source=Source(spec=REFUSAL)),
-    "reasoning": Reasoning("", source=Source(spec=REASONING)),
-}
-"""The part that the text of each field starts."""
 
 
-class ChatStreamSpec(Struct, frozen=True, eq=False):
-    """How one chat wire streams."""
-
-    settings: tuple[SettingSpec, ...]
-    """The settings of a response."""
-    finish_reasons: Mapping[str, str]
-    """Finish reasons of the wire, and what they mean."""
-    write: Callable[[Conversation, EncodeContext], JSON]
-    """Writes a whole body."""
-    reasoning_delta: Callable[[str], Object]
-    """The delta of a piece of reasoning."""
-    keeps_index: bool = False
-    """True if a whole message keeps the index of each call."""
-    empty_content: JSON = ""
-    """The content of a message that has only calls."""
-    whole_calls: bool = False
-    """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
-
-
-class ChatReader(StreamReader):
+class ChatReader(ChatPartReader):
     """Reads chunks."""
-
-    def __init__(self, chat: Chat, spec: ChatStreamSpec, *, keep: bool = False) -> None:
-        super().__init__(keep=keep)
-        self.wire = chat.name
-        self.chat = chat
-        self.spec = spec
-        self.started = False
-        self.next_slot = 0
-        self.choices: dict[int, ChoiceState] = {}
-        self.waiting: list[CallState] = []
-        """Calls that are not started: the next chunk may hold their id or the rest of their name.
-        """
-        self.envelope: Object = {}
-        """All of the body but its choices."""
-        self.error: JSON = None
-        self.reported: set[str] = set()
-        """Unknown fields that were reported."""
-        self.known_fields = frozenset({*_DELTA_FIELDS, *chat.reasoning_fields})
-        own_fields = (chat.legacy_call, chat.server_tools)
-        self.assembled_fields = frozenset(
-            {"tool_calls", *(spec.name for spec in own_fields if spec is not None)}
-        )
-        """Fields whose pieces are not joined as text."""
-
-    # --- chunks ---
 
     def read(self, event: Chunk) -> list[Event]:
         choices = event.get("choices")
@@ -129,7 +56,7 @@ class ChatReader(StreamReader):
                 if isinstance(choice, dict):
                     out += self._read_choice(choice, position)
         if waiting:
-            out += self._start_calls([call for call in waiting if call.slot == NOT_STARTED])
+            out += self.start_calls([call for call in waiting if call.slot == NOT_STARTED])
         return out
 
     def read_plain_delta(self, choice: JSON) -> Event | None:
@@ -145,7 +72,8 @@ class ChatReader(StreamReader):
             return None
         text = delta.get("content")
         if text.__class__ is str:
-            return PartDelta(state.open_slot, text) if text and _in_content(state) else None
+            is_open = state.open_field == "content"
+            return PartDelta(state.open_slot, text) if text and is_open else None
         calls = delta.get("tool_calls")
         entry = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
         function = entry.get("function") if isinstance(entry, dict) and len(entry) == 2 else None
@@ -191,7 +119,7 @@ class ChatReader(StreamReader):
         settings = read_settings(self.spec.settings, known, frozenset({"object"}))
         return [
             MessageStart(settings.values),
-            *(self._unsupported((self.count, *path)) for path in settings.unknown),
+            *(unsupported((self.count, *path)) for path in settings.unknown),
         ]
 
     def _read_error(self, error: JSON) -> list[Event]:
@@ -229,7 +157,7 @@ class ChatReader(StreamReader):
                     out += self.read_call_piece(state, entry)
         legacy = delta.get("function_call")
         if isinstance(legacy, dict) and self.chat.legacy_call is not None:
-            out += self._read_legacy_call(state, legacy)
+            out += self.read_legacy_call(state, legacy)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             state.finish_reason = reason
@@ -241,18 +169,8 @@ class ChatReader(StreamReader):
                     state.frame[key] = merge(state.frame.get(key), value)
         for key, value in choice.items():
             if key not in _CHOICE_FIELDS and value is not None:
-                out += self.report_unknown(key, (self.count, "choices", position, key))
+                out += self.report_unknown((self.count, "choices", position, key))
         return out
-
-    def report_unknown(self, key: str, path: JsonPath) -> list[Event]:
-        """Report a field without a neutral form, once in a stream."""
-        if key in self.reported:
-            return []
-        self.reported.add(key)
-        return [self._unsupported(path)]
-
-    def _unsupported(self, path: JsonPath) -> Event:
-        return Unsupported(path, "no such field on this wire")
 
     # --- texts ---
 
@@ -299,9 +217,9 @@ class ChatReader(StreamReader):
                 continue
             path: JsonPath = (self.count, "choices", position, "delta", key)
             if spec is not None and key == spec.name:
-                out += self._read_server_tools(state, value, path)
+                out += self.read_server_tools(state, value, path)
             else:
-                out += self.report_unknown(key, path)
+                out += self.report_unknown(path)
         return out
 
     def read_blocks(self, state: ChoiceState, content: list[JSON], position: int) -> list[Event]:
@@ -326,211 +244,7 @@ class ChatReader(StreamReader):
                 out += [*self.close_text(state), PartComplete(part, state.index)]
         return out
 
-    def emit_text(
-        self, state: ChoiceState, field: str, text: str, *, listed: bool = False
-    ) -> list[Event]:
-        """Emit a piece of text of a field.
-
-        A message has one text of each field, even if calls come in between; in a list of blocks
-        (`listed`) it can have several.
-        """
-        if not text:
-            return []
-        if state.open_field == field:
-            return [PartDelta(state.open_slot, text)]
-        out = self.close_text(state)
-        state.open_field, state.open_slot, state.has_output = field, self._take_slot(), True
-        continued = field in state.seen_fields and not listed
-        state.seen_fields.add(field)
-        return [
-            *out,
-            PartStart(state.open_slot, _EMPTY_PARTS[field], state.index, continued),
-            PartDelta(state.open_slot, text),
-        ]
-
-    def close_text(self, state: ChoiceState) -> list[Event]:
-        """End the text that is open, if there is one."""
-        if not state.open_field:
-            return []
-        state.open_field = ""
-        return [PartEnd(state.open_slot)]
-
-    def _take_slot(self) -> int:
-        self.next_slot += 1
-        return self.next_slot - 1
-
-    # --- calls ---
-
-    def read_call_piece(self, state: ChoiceState, entry: Object) -> list[Event]:
-        """Read an entry of `tool_calls`. A call starts when its id and name are known."""
-        delta = read_call_delta(entry)
-        call = state.calls.find(delta, self.count)
-        text = call.arguments.add(delta.arguments)
-        out = self._read_unknown_call_fields(call, entry, entry.get(delta.family))
-        started = call.slot != NOT_STARTED
-        if text and (self.keep or not started):
-            call.pieces.append(text)
-        if started:
-            return [*out, PartDelta(call.slot, text)] if text else out
-        call.name_complete = (
-            call.name_complete
-            or call.arguments.started
-            or (delta.arguments is not None and call.name[-1:] not in _NAME_JOINTS)
-        )
-        if call.name and call.id and call.name_complete:
-            if self.waiting:  # calls start in the order of their first pieces
-                calls = state.calls.calls
-                earlier = calls[: calls.index(call)]
-                out += self._start_calls(
-                    [other for other in self.waiting if other in earlier], last=True
-                )
-            return [*out, *self.start_call(state, call)]
-        if call not in self.waiting:
-            self.waiting = [*self.waiting, call]
-        return out
-
-    def _read_unknown_call_fields(self, call: CallState, entry: Object, inner: JSON) -> list[Event]:
-        """Report the unknown fields of a call, and keep them for the whole body."""
-        levels: list[tuple[Object, frozenset[str], JsonPath]] = []
-        if not _CALL_FIELDS.issuperset(entry):
-            levels.append((entry, _CALL_FIELDS, ()))
-        if isinstance(inner, dict) and not _INNER_FIELDS.issuperset(inner):
-            levels.append((inner, _INNER_FIELDS, (call.family,)))
-        out: list[Event] = []
-        for fields, known, path in levels:
-            for key, value in fields.items():
-                if key in known or value is None:
-                    continue
-                if self.keep:
-                    kept = call.unknown_fields
-                    if path:
-                        kept = kept.setdefault(call.family, {})  # type: ignore[assignment]
-                    kept[key] = merge(kept.get(key), value)
-                out += self.report_unknown(key, (self.count, "tool_calls", *path, key))
-        return out
-
-    def _read_legacy_call(self, state: ChoiceState, entry: Object) -> list[Event]:
-        call = state.legacy_call
-        if call is None:
-            call = state.legacy_call = new_call(state.index, None, "function-legacy")
-        name = read_word(entry.get("name"))
-        if name and name != call.name:
-            call.name += name
-        text = call.arguments.add(entry.get("arguments"))
-        started = call.slot != NOT_STARTED
-        if text and (self.keep or not started):
-            call.pieces.append(text)
-        if started:
-            return [PartDelta(call.slot, text)] if text else []
-        return self.start_call(state, call) if call.name and call.arguments.started else []
-
-    def _start_calls(self, calls: Iterable[CallState], *, last: bool = False) -> list[Event]:
-        """Start calls that waited for a chunk that had neither their id nor more of their name.
-
-        A call without a name goes on waiting, unless nothing more can come (`last`).
-        """
-        out: list[Event] = []
-        for call in calls:
-            name_may_grow = call.chunk == self.count and not call.name_complete
-            if last or (call.name and not name_may_grow):
-                out += self.start_call(self.choices[call.choice], call)
-        return out
-
-    def start_call(self, state: ChoiceState, call: CallState) -> list[Event]:
-        """Start a call under its id, or under a minted one, with the arguments so far."""
-        out = self.close_text(state)
-        call.slot = self._take_slot()
-        state.has_output = True
-        self.waiting = [other for other in self.waiting if other is not call]
-        call.minted = not call.id
-        ordinal = 0
-        if call.minted:
-            calls = state.calls.calls
-            ordinal = len(state.server_tools) + (calls.index(call) if call in calls else 0)
-        part = Call(
-            call.id,
-            call.name,
-            LazyJson(""),
-            "minted" if call.minted else "wire",
-            call.family,
-            source=Source(path=(self.count,)),
-        )
-        out.append(PartStart(call.slot, self.identified(part, ordinal), state.index))
-        text = "".join(call.pieces)
-        if not self.keep:
-            call.pieces.clear()
-        return [*out, PartDelta(call.slot, text)] if text else out
-
-    def _read_server_tools(self, state: ChoiceState, entries: JSON, path: JsonPath) -> list[Event]:
-        """Read calls that the provider ran; each is emitted when its result is there."""
-        spec = self.chat.server_tools
-        if spec is None or spec.read is None or spec.answer is None or spec.answer.read is None:
-            return []
-        out: list[Event] = []
-        for i, entry in enumerate(entries if isinstance(entries, list) else []):
-            if not isinstance(entry, dict):
-                continue
-            index = entry.get("index")
-            key = index if isinstance(index, int) else len(state.server_tools)
-            tool = state.server_tools.setdefault(key, {})
-            was_complete = "output" in tool
-            tool.update(entry)
-            if was_complete or "output" not in tool:
-                continue
-            call = spec.read(tool, (*path, i), spec)
-            result = spec.answer.read(tool, (*path, i), spec.answer)
-            assert isinstance(call, Call)
-            assert isinstance(result, Result)
-            out += [
-                *self.close_text(state),
-                PartComplete(self.identified(call), state.index),
-                PartComplete(self.answered(result), state.index),
-            ]
-        return out
-
-    def again(self, slot: int) -> Callable[[str], bool] | None:
-        """A text takes any more text; a call, pieces that can only extend its arguments."""
-        for state in self.choices.values():
-            if state.open_field and state.open_slot == slot:
-                return bool
-            for call in state.calls.calls:
-                if call.slot == slot:
-                    return partial(self._extend_arguments, state.calls, call)
-        return None
-
-    def _extend_arguments(self, calls: CallTable, call: CallState, text: str) -> bool:
-        call.chunk = self.count
-        calls.last = call
-        return call.arguments.extend(text)
-
     # --- the end ---
-
-    def close_parts(self, *, cut: bool) -> list[Event]:
-        """Start the calls that still wait, and end all parts that are open."""
-        out: list[Event] = []
-        for state in self.choices.values():
-            waiting = [call for call in self.waiting if call.choice == state.index]
-            legacy = state.legacy_call
-            if legacy is not None and legacy.slot == NOT_STARTED:
-                waiting.append(legacy)
-            out += [*self._start_calls(waiting, last=True), *self.close_text(state)]
-            cut_short = cut or state.finish_reason == "length"
-            for call in state.all_calls():
-                rest, whole = call.arguments.finish()
-                if rest:
-                    out.append(PartDelta(call.slot, rest))
-                    call.pieces.append(rest)
-                if whole is not None:
-                    call.pieces = [whole]
-                out.append(
-                    PartEnd(
-                        call.slot,
-                        whole,
-                        cut=cut_short and not call.arguments.complete,
-                        alias=call.id if call.minted and call.id else None,
-                    )
-                )
-        return out
 
     def end(self) -> list[Event]:
         if self.error is not None:
@@ -564,7 +278,3 @@ class ChatReader(StreamReader):
         if str(body.get("object", "")).endswith(".chunk"):
             body["object"] = str(body["object"]).removesuffix(".chunk")
         return body if self.error is None else {**body, "error": self.error}
-
-
-def _in_content(state: ChoiceState) -> bool:
-    return state.open_field == "content"

@@ -28,7 +28,8 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 from toolwire.wires.families.chat.messages import REASONING_JOINED, Chat
-from toolwire.wires.families.chat.stream_reader import ChatReader, ChatStreamSpec
+from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.tool_call_deltas import TEXT_FIELDS
 
 
