@@ -17,7 +17,7 @@ from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
 from toolwire.wires.mistral.blocks import CALLS, CHAT, CONTENT, NAME, RESULTS, thinking_block
-from toolwire.wires.mistral.bodies import match_score, read, write
+from toolwire.wires.mistral.bodies import BODIES, match_score
 from toolwire.wires.mistral.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, file=DATA_OR_URL)
@@ -25,7 +25,7 @@ _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, file=DATA_OR_URL)
 STREAM = ChatStreamSpec(
     settings=RESPONSE,
     finish_reasons=FINISH_REASON_FROM_WIRE,
-    write=write,
+    write=BODIES.write,
     reasoning_delta=lambda text: {"content": [thinking_block(text)]},
     keeps_index=True,
     whole_calls=True,
@@ -34,8 +34,8 @@ WIRE = Wire(
     name=NAME,
     title="Mistral chat completions",
     rows=all_blocks(CONTENT, CALLS, RESULTS),
-    read=read,
-    write=write,
+    read=BODIES.read,
+    write=BODIES.write,
     match_score=match_score,
     stream=chat_stream(CHAT, STREAM),
     capabilities=Capabilities(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, Object, get
-from toolwire.conversation.model import Conversation, Kind
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import write_settings
-from toolwire.wires.engine.specs import keys, raise_unexpected
-from toolwire.wires.families.chat.bodies import read_request, read_response, write_choices
-from toolwire.wires.families.chat.settings import replace_tools
-from toolwire.wires.mistral.blocks import CHAT, CONTENT, NAME
+from toolwire.conversation.json import JSON, get
+from toolwire.wires.engine.specs import keys
+from toolwire.wires.families.chat.bodies import ChatBodies
+from toolwire.wires.mistral.blocks import CHAT, CONTENT
 from toolwire.wires.mistral.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
@@ -19,41 +15,22 @@ from toolwire.wires.mistral.settings import (
     write_tool,
 )
 
-
-def read(body: JSON, kind: Kind) -> Conversation:
-    """Read a request or a response."""
-    if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
-    if kind == "response":
-        return read_response(CHAT, body, settings=RESPONSE, finish_reasons=FINISH_REASON_FROM_WIRE)
-    return read_request(CHAT, body, settings=REQUEST, read_tool=read_tool)
-
-
-def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """Write a request or a response."""
-    if context.kind == "response":
-        return _write_response(conversation, context)
-    body = write_settings(REQUEST, conversation, context)
-    body["messages"] = CHAT.write_messages(conversation.messages, context)
-    replace_tools(body, conversation, context, read=read_tool, write=write_tool)
-    return body
-
-
-def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
-    body = write_settings(RESPONSE, conversation, context)
-    if conversation.wire != NAME:
-        usage: Object = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-        frame: Object = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
-        body = {**frame, "usage": usage, **body}
-    body["choices"] = write_choices(
-        CHAT,
-        conversation,
-        context,
-        to_wire=FINISH_REASON_TO_WIRE,
-        from_wire=FINISH_REASON_FROM_WIRE,
-    )
-    return body
-
+BODIES = ChatBodies(
+    chat=CHAT,
+    request=REQUEST,
+    response=RESPONSE,
+    read_tool=read_tool,
+    write_tool=write_tool,
+    finish_from_wire=FINISH_REASON_FROM_WIRE,
+    finish_to_wire=FINISH_REASON_TO_WIRE,
+    required={
+        "id": "",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "",
+        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    },
+)
 
 # --- recognition ----------------------------------------------------------------------------------
 

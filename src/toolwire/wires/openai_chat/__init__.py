@@ -27,7 +27,7 @@ from toolwire.wires.openai_chat.blocks import (
     NAME,
     RESULTS,
 )
-from toolwire.wires.openai_chat.bodies import match_score, read, write
+from toolwire.wires.openai_chat.bodies import BODIES, match_score
 from toolwire.wires.openai_chat.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_ONLY, video=DATA_ONLY, file=DATA_ONLY)
@@ -35,7 +35,7 @@ _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_ONLY, video=DATA_ONLY, file=
 STREAM = ChatStreamSpec(
     settings=RESPONSE,
     finish_reasons=FINISH_REASON_FROM_WIRE,
-    write=write,
+    write=BODIES.write,
     reasoning_delta=lambda text: {"reasoning_content": text},
     empty_content=None,
 )
@@ -43,8 +43,8 @@ WIRE = Wire(
     name=NAME,
     title="OpenAI Chat Completions",
     rows=all_blocks(CONTENT, CALLS, (LEGACY_CALL,), RESULTS, (EXECUTED_TOOLS, CALL_DELTA)),
-    read=read,
-    write=write,
+    read=BODIES.read,
+    write=BODIES.write,
     match_score=match_score,
     stream=chat_stream(CHAT, STREAM),
     capabilities=Capabilities(
