@@ -8,7 +8,7 @@
   and no MIME types.
 - done-reason-stays-stop: a response with calls ends with `stop` like any other.
 - one-text: a message has one text.
-- streams-unless-told: a request without `stream` gets a streamed response.
+- streams-by-default: a request without `stream` gets a streamed response.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, keys, patch_message, raise_unexpected
 from toolwire.wires.families.chat.messages import Chat
@@ -24,7 +24,8 @@ from toolwire.wires.ollama.blocks import (
 )
 
 ONE_REASONING = "reasoning is one text here, before everything else"
-AFTER_CALL = "text after a call stands before the calls here"
+TEXT_AFTER_CALL = "text after a call stands before the calls here"
+IMAGE_AFTER_CALL = "an image after a call is before the calls here"
 UNKNOWN_CALL = "the call of this result is not known; here its position and name decide"
 
 
@@ -59,7 +60,8 @@ class OllamaChat(Chat, frozen=True, eq=False):
                 reasoning.append(part.text)
             else:
                 if calls:
-                    context.report_loss(part, AFTER_CALL)
+                    is_text = isinstance(part, Text)
+                    context.report_loss(part, TEXT_AFTER_CALL if is_text else IMAGE_AFTER_CALL)
                 others.append(part)
         out: Object = {"role": "assistant", **write_text_and_images(others, context)}
         if reasoning:

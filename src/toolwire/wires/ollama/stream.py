@@ -50,7 +50,13 @@ from toolwire.wires.engine.stream import (
 )
 from toolwire.wires.ollama.blocks import NAME, ONE_TEXT
 from toolwire.wires.ollama.bodies import response_seed, write
-from toolwire.wires.ollama.messages import AFTER_CALL, CHAT, ONE_REASONING, read_answer
+from toolwire.wires.ollama.messages import (
+    CHAT,
+    IMAGE_AFTER_CALL,
+    ONE_REASONING,
+    TEXT_AFTER_CALL,
+    read_answer,
+)
 from toolwire.wires.ollama.settings import read_finish_reason, read_response_settings
 
 _UNKNOWN_FIELD = "no such field on this wire"
@@ -301,7 +307,7 @@ class OllamaWriter(StreamWriter):
             written.reasoning = True
             return "\n" if further else ""
         if written.calls:
-            self.context.report_loss(part, AFTER_CALL)
+            self.context.report_loss(part, TEXT_AFTER_CALL)
         if written.text or written.images:
             self.context.report_loss(part, ONE_TEXT)
         further, written.text = written.text, True
@@ -322,7 +328,7 @@ class OllamaWriter(StreamWriter):
         part = event.part
         if isinstance(part, Media):
             if self._written.calls:
-                self.context.report_loss(part, AFTER_CALL)
+                self.context.report_loss(part, IMAGE_AFTER_CALL)
             self._written.images = True
         return [self._line(self._write_part(part))]
 

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, and every server that speaks the same shape.
+"""OpenAI Chat Completions, and every server that uses the same shape.
 
 - calls-are-answered-at-once: `tool` messages answer every call of an assistant message before any
   other message follows.
@@ -49,7 +49,7 @@ WIRE = Wire(
     stream=chat_stream(CHAT, STREAM),
     capabilities=Capabilities(
         media={"system": _MEDIA, "user": _MEDIA},
-        # A sound by data has no name, but one of unknown type is sent as a file, which has one.
+        # Audio has no name here, but audio of unknown type is sent as a file, which has one.
         media_names=frozenset({"audio", "video", "file"}),
         reasoning_in_history=False,
         error_flag=False,

@@ -1,6 +1,6 @@
 """The argument text of one streamed call: what each piece adds to it.
 
-- arguments-may-be-said-again: some servers repeat the whole text at the end, or send all of it so
+- arguments-may-be-repeated: some servers repeat the whole text at the end, or send all of it so
   far with every piece. Nothing is ever added to a complete object.
 - braces-may-come-first: `{}` is held back, because some servers send it before the real arguments.
 

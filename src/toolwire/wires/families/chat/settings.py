@@ -77,8 +77,8 @@ def replace_tools(
     out: list[JSON] = []
     for tool in conversation.tools:
         same_name = context.name(tool.name) == tool.name
-        kept = native and same_name and tool.path[:1] == ("tools",)
-        if kept and isinstance(tool.raw, dict) and read(tool.raw, tool.path) == tool:
+        unmoved = native and same_name and tool.path[:1] == ("tools",)
+        if unmoved and isinstance(tool.raw, dict) and read(tool.raw, tool.path) == tool:
             out.append(tool.raw)
         elif tool.kind in CLIENT_TOOLS:
             out.append(write(tool, context))
@@ -165,7 +165,7 @@ def usage_setting(*details: UsageDetail) -> SettingSpec:
             count: int | None = getattr(value, name)
             if count is not None:
                 out = put(out, path, count)
-        report_usage_losses(value, context, held=details)
+        report_usage_losses(value, context, counts=details)
         return out
 
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -174,14 +174,14 @@ def usage_setting(*details: UsageDetail) -> SettingSpec:
 
 
 def report_usage_losses(
-    usage: Usage, context: EncodeContext, *, held: tuple[UsageDetail, ...] = ()
+    usage: Usage, context: EncodeContext, *, counts: tuple[UsageDetail, ...] = ()
 ) -> None:
     """Report the counts that a wire does not hold, in the words of lowering.
 
     The usage of streams, and of most plain responses, does not pass through lowering.
     """
     lost = [
-        name for name in _USAGE_DETAILS if name not in held and getattr(usage, name) is not None
+        name for name in _USAGE_DETAILS if name not in counts and getattr(usage, name) is not None
     ]
     if lost:
         context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")

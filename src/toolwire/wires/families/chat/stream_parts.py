@@ -180,10 +180,10 @@ class ChatPartReader(StreamReader):
                 if key in known or value is None:
                     continue
                 if self.keep:
-                    kept = call.unknown_fields
+                    target = call.unknown_fields
                     if path:
-                        kept = kept.setdefault(call.family, {})  # type: ignore[assignment]
-                    kept[key] = merge(kept.get(key), value)
+                        target = target.setdefault(call.family, {})  # type: ignore[assignment]
+                    target[key] = merge(target.get(key), value)
                 out += self.report_unknown((self.count, "tool_calls", *path, key))
         return out
 
