@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Text, describe
 from toolwire.streaming.accumulate import Accumulator
@@ -204,8 +204,8 @@ class _Reader(ChatReader):
                 ]
         return out
 
-    def read_call_piece(self, one: ChoiceState, entry: Object) -> list[Event]:
-        super().read_call_piece(one, entry)
+    def read_call_piece(self, one: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
+        super().read_call_piece(one, entry, path)
         return self.report_unknown((self.count, "choices", one.index, "delta", "tool_calls"))
 
     def start_call(self, one: ChoiceState, held: CallState) -> list[Event]:

@@ -29,6 +29,7 @@ from toolwire.wires.families.chat.choice import ChoiceState
 from toolwire.wires.families.chat.messages import PLAIN_TEXT, REASONING, REFUSAL, Chat
 from toolwire.wires.families.chat.tool_call_deltas import (
     NOT_STARTED,
+    TEXT_FIELDS,
     CallState,
     CallTable,
     new_call,
@@ -139,12 +140,12 @@ class ChatPartReader(StreamReader):
 
     # --- calls ---
 
-    def read_call_piece(self, state: ChoiceState, entry: Object) -> list[Event]:
+    def read_call_piece(self, state: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
         """Read an entry of `tool_calls`. A call starts when its id and name are known."""
         delta = read_call_delta(entry)
         call = state.calls.find(delta, self.count)
         text = call.arguments.add(delta.arguments)
-        out = self._read_unknown_call_fields(call, entry, entry.get(delta.family))
+        out = self._read_unknown_fields(call, entry, path)
         started = call.slot != NOT_STARTED
         if text and (self.keep or not started):
             call.pieces.append(text)
@@ -167,24 +168,28 @@ class ChatPartReader(StreamReader):
             self.waiting = [*self.waiting, call]
         return out
 
-    def _read_unknown_call_fields(self, call: CallState, entry: Object, inner: JSON) -> list[Event]:
+    def _read_unknown_fields(self, call: CallState, entry: Object, path: JsonPath) -> list[Event]:
         """Report the unknown fields of a call, and keep them for the whole body."""
-        levels: list[tuple[Object, frozenset[str], JsonPath]] = []
-        if not _CALL_FIELDS.issuperset(entry):
-            levels.append((entry, _CALL_FIELDS, ()))
-        if isinstance(inner, dict) and not _INNER_FIELDS.issuperset(inner):
-            levels.append((inner, _INNER_FIELDS, (call.family,)))
         out: list[Event] = []
-        for fields, known, path in levels:
-            for key, value in fields.items():
-                if key in known or value is None:
-                    continue
+        if not _CALL_FIELDS.issuperset(entry):
+            out += self._keep_unknown(entry, _CALL_FIELDS, call.unknown_fields, path)
+        for family in TEXT_FIELDS:
+            inner = entry.get(family)
+            if isinstance(inner, dict) and not _INNER_FIELDS.issuperset(inner):
+                target = call.unknown_fields.setdefault(call.family, {})
+                assert isinstance(target, dict)
+                out += self._keep_unknown(inner, _INNER_FIELDS, target, (*path, family))
+        return out
+
+    def _keep_unknown(
+        self, fields: Object, known: frozenset[str], target: Object, path: JsonPath
+    ) -> list[Event]:
+        out: list[Event] = []
+        for key, value in fields.items():
+            if key not in known and value is not None:
                 if self.keep:
-                    target = call.unknown_fields
-                    if path:
-                        target = target.setdefault(call.family, {})  # type: ignore[assignment]
                     target[key] = merge(target.get(key), value)
-                out += self.report_unknown((self.count, "tool_calls", *path, key))
+                out += self.report_unknown((*path, key))
         return out
 
     def read_legacy_call(self, state: ChoiceState, entry: Object) -> list[Event]:

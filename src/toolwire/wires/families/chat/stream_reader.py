@@ -152,9 +152,10 @@ class ChatReader(ChatPartReader):
         if delta and not only_calls:
             out += self._read_fields(state, delta, position)
         if isinstance(calls, list):
-            for entry in calls:
+            path: JsonPath = (self.count, "choices", position, "delta", "tool_calls")
+            for i, entry in enumerate(calls):
                 if isinstance(entry, dict):
-                    out += self.read_call_piece(state, entry)
+                    out += self.read_call_piece(state, entry, (*path, i))
         legacy = delta.get("function_call")
         if isinstance(legacy, dict) and self.chat.legacy_call is not None:
             out += self.read_legacy_call(state, legacy)
