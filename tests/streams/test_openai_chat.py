@@ -172,7 +172,7 @@ def test_calls_that_are_no_objects_do_not_stand_beside_those_that_are() -> None:
     entry = piece(0, "{}", id="a", type="function", name="f")
     events = [chunk(tool_calls=["junk"]), chunk(tool_calls=[7, entry]), chunk("tool_calls")]
     assert [call["id"] for call in message(events)["tool_calls"]] == ["a"]  # type: ignore[index,union-attr,call-overload]
-    assert "tool_calls" not in message([chunk(tool_calls=["junk"]), chunk("stop")])
+    assert "tool_calls" not in message([chunk(content="", tool_calls=["junk"]), chunk("stop")])
 
 
 @pytest.mark.parametrize("value", [0, False, "", {}], ids=repr)
