@@ -296,8 +296,8 @@ def test_texts_and_thoughts_of_another_wire_become_one_each() -> None:
     assert isinstance(body, dict) and isinstance(body["message"], dict)
     assert body["message"]["content"] == "One.\nTwo."
     assert {
-        "a message is one text, and pictures after it",
-        "what is said after a call stands before it here",
+        "a message has one text here, and its images after that",
+        "text after a call stands before the calls here",
     } <= {loss.reason for loss in stream.losses}
 
 

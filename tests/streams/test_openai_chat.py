@@ -147,6 +147,55 @@ def test_a_call_without_an_id_has_the_same_one_in_the_stream_and_in_the_body() -
     assert home.origin == "minted" and there.id == home.id
 
 
+def test_unknown_fields_of_a_call_are_joined_and_leave_the_call_as_it_is() -> None:
+    first: JSON = {
+        "index": 0,
+        "id": "a",
+        "type": "function",
+        "note": "x",
+        "function": {"name": "f", "arguments": '{"q":', "mood": "calm"},
+    }
+    second: JSON = {"index": 0, "note": "y", "function": {"arguments": "1}", "mood": "er"}}
+    events = [chunk(tool_calls=[first]), chunk(tool_calls=[second]), chunk("tool_calls")]
+    assert message(events)["tool_calls"] == [
+        {
+            "id": "a",
+            "type": "function",
+            "note": "xy",
+            "function": {"name": "f", "arguments": '{"q":1}', "mood": "calmer"},
+        }
+    ]
+    assert anthropic(events)[1] == ["no such field on this wire"] * 2
+
+
+def test_calls_that_are_no_objects_do_not_stand_beside_those_that_are() -> None:
+    entry = piece(0, "{}", id="a", type="function", name="f")
+    events = [chunk(tool_calls=["junk"]), chunk(tool_calls=[7, entry]), chunk("tool_calls")]
+    assert [call["id"] for call in message(events)["tool_calls"]] == ["a"]  # type: ignore[index,union-attr,call-overload]
+    assert "tool_calls" not in message([chunk(content="", tool_calls=["junk"]), chunk("stop")])
+
+
+@pytest.mark.parametrize("value", [0, False, "", {}], ids=repr)
+def test_an_unknown_field_is_reported_although_its_value_is_false(value: JSON) -> None:
+    entry: JSON = {
+        "index": 0,
+        "id": "a",
+        "odd_call": value,
+        "function": {"name": "f", "arguments": "{}", "odd_function": value},
+    }
+    first = chunk(tool_calls=[entry], odd_delta=value)
+    assert isinstance(first["choices"], list) and isinstance(first["choices"][0], dict)
+    first["choices"][0]["odd_choice"] = value
+    out = restream([first, chunk("tool_calls")], WIRE, "anthropic", framed=False)
+    list(out)
+    assert {loss.path[-1] for loss in out.losses} == {
+        "odd_call",
+        "odd_function",
+        "odd_delta",
+        "odd_choice",
+    }
+
+
 # --- what breaks ----------------------------------------------------------------------------------
 
 

@@ -319,6 +319,15 @@ def test_a_choice_of_several_tools_is_reported_where_it_stood() -> None:
     assert [loss.pointer for loss in there.losses] == ["/toolConfig/functionCallingConfig"]
 
 
+def test_a_tool_that_is_only_allowed_cannot_be_named() -> None:
+    function: JSON = {"type": "function", "function": {"name": "a"}}
+    choice: JSON = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [function]}}
+    body: JSON = {"messages": [], "tools": [function], "tool_choice": choice}
+    there = translate(body, "openai-chat", "mistral")
+    assert get(there.body, ("tool_choice",)) == "auto"
+    assert [loss.pointer for loss in there.losses] == ["/tool_choice"]
+
+
 def test_a_full_context_is_told_from_a_full_answer() -> None:
     read = decode(case("stopped-at-the-context", "response"), "mistral", "response")
     assert [message.stop for message in read.messages] == ["context", "error", "length"]

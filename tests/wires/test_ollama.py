@@ -264,3 +264,22 @@ def test_a_format_is_a_word_or_a_schema() -> None:
 def test_detect_names_this_wire_where_it_has_its_marks(case: Case) -> None:
     if case.name != "format-object":  # a plain chat but for one word
         assert detect(case.body) == "ollama"
+
+
+@pytest.mark.parametrize("value", [0, False, ""], ids=repr)
+def test_an_unknown_field_is_reported_although_its_value_is_false(value: JSON) -> None:
+    inner: JSON = {"name": "f", "arguments": {}, "odd": value}
+    message: JSON = {"role": "assistant", "tool_calls": [{"function": inner}], "odd": value}
+    there = translate({"messages": [message], "odd": value}, "ollama", "anthropic")
+    assert {loss.pointer for loss in there.losses} >= {
+        "/odd",
+        "/messages/0/odd",
+        "/messages/0/tool_calls/0/function/odd",
+    }
+
+
+def test_an_edited_list_of_tools_keeps_the_others_as_they_were() -> None:
+    tools: list[JSON] = [{"type": "web", "k": 1}, {"type": "function", "function": {"name": "f"}}]
+    read = decode({"messages": [], "tools": tools}, "ollama")
+    encoded = encode(replace(read, tools=read.tools[:1]), "ollama")
+    assert (encoded.body["tools"], encoded.losses) == (tools[:1], [])  # type: ignore[index,call-overload]

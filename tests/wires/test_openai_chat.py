@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from toolwire import Call, Loss, Media, Result, Text, catalogue, decode, encode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Loss,
+    Media,
+    Message,
+    Result,
+    Text,
+    catalogue,
+    decode,
+    encode,
+    translate,
+)
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Kind
 
@@ -284,3 +296,31 @@ def test_a_free_choice_among_no_tools_is_not_asked_of_a_server_that_would_refuse
         "openai-responses",
     ).body
     assert isinstance(demanded, dict) and demanded["tool_choice"] == "required"
+
+
+@pytest.mark.parametrize("wire", [NAME, "mistral"])
+@pytest.mark.parametrize("value", [0, False, ""], ids=repr)
+def test_an_unknown_field_is_reported_although_its_value_is_false(wire: str, value: JSON) -> None:
+    inner: JSON = {"name": "f", "arguments": "{}", "odd": value}
+    entry: JSON = {"id": "abcdefgh1", "type": "function", "function": inner, "odd": value}
+    message: JSON = {"role": "assistant", "content": None, "tool_calls": [entry], "odd": value}
+    choice: JSON = {"index": 0, "message": message, "finish_reason": "tool_calls", "odd": value}
+    there = translate({"choices": [choice], "odd": value}, wire, "anthropic", "response")
+    assert {loss.pointer for loss in there.losses} == {
+        "/odd",
+        "/choices/0/odd",
+        "/choices/0/message/odd",
+        "/choices/0/message/tool_calls/0/odd",
+        "/choices/0/message/tool_calls/0/function/odd",
+    }
+
+
+def test_a_sound_without_a_known_type_is_sent_as_a_file_and_keeps_its_name() -> None:
+    user = Message("user", [Media("audio", data="AAAA", name="speech"), Text("Listen.")])
+    encoded = encode(Conversation([user]), NAME)
+    assert encoded.body["messages"][0]["content"][0]["file"]["filename"] == "speech"  # type: ignore[index,call-overload]
+    assert len(encoded.losses) == 1
+    named = Message("user", [Media("audio", data="AAAA", name="speech.wav")])
+    encoded = encode(Conversation([named]), NAME)
+    assert encoded.body["messages"][0]["content"][0]["type"] == "input_audio"  # type: ignore[index,call-overload]
+    assert [loss.reason for loss in encoded.losses] == ["the name of this audio is not kept here"]

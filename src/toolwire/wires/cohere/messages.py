@@ -25,10 +25,10 @@ _PLAN = "tool_plan"
 class CohereChat(Chat, frozen=True, eq=False):
     """The chat family, with a plan beside the calls and documents in results."""
 
-    def _write_result(self, result: Result, out: list[JSON], context: EncodeContext) -> list[JSON]:
-        out.append(write_result(result, context))
+    def write_result(self, result: Result, context: EncodeContext) -> JSON:
+        message = write_result(result, context)
         context.note_result_form(result, flag=False, structure=is_document(result.output))
-        return []
+        return message
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: plan, content, calls.
@@ -105,5 +105,5 @@ CHAT = CohereChat(
     results=RESULTS,
     message=MESSAGE,
     roles={"user": "user", "assistant": "assistant", "system": "system"},
-    thoughts=(_PLAN,),
+    reasoning_fields=(_PLAN,),
 )

@@ -1,28 +1,26 @@
 """The lines of an Ollama stream.
 
-- a-line-is-a-small-answer: each line has the shape of a whole answer with what is new in its
-  message; texts grow, lists grow.
-- calls-come-whole: a call stands in one line, with its arguments as an object; several lines may
-  each have some.
-- first-time-counts: every line has a time of its own. That of the first stands for the answer,
-  since ids are made from it.
-- an-error-is-a-line: `{"error": "..."}` may come at any time, also first; the HTTP status was 200
-  long before.
-- done-says-all: the last line has why it stopped and the counts. Without a line that is `done` the
-  answer broke off.
+- a-line-is-a-small-answer: each line has the shape of a whole response, with what is new in its
+  message; texts and lists grow.
+- calls-come-whole: a call is in one line, with its arguments as an object; several lines may have
+  calls.
+- first-time-counts: every line has its own time. The first one is that of the response, because ids
+  are minted from it.
+- an-error-is-a-line: `{"error": "..."}` may come at any time, even first; the HTTP status is 200.
+- done-says-all: the last line has the finish reason and the token counts. Without a line that is
+  `done` the stream was cut.
 
-The writer holds back the arguments of a call, which are an object here, and nothing else.
+The writer holds back only the arguments of calls, which are objects here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import LATE
@@ -41,8 +39,6 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingsRead
-from toolwire.wires.engine.specs import text_or_none
 from toolwire.wires.engine.stream import (
     STREAM_CUT,
     StreamReader,
@@ -52,169 +48,172 @@ from toolwire.wires.engine.stream import (
     merge,
     ndjson_line,
 )
+from toolwire.wires.ollama.blocks import NAME, ONE_TEXT
+from toolwire.wires.ollama.bodies import response_seed, write
+from toolwire.wires.ollama.messages import (
+    CHAT,
+    IMAGE_AFTER_CALL,
+    ONE_REASONING,
+    TEXT_AFTER_CALL,
+    read_answer,
+)
+from toolwire.wires.ollama.settings import read_finish_reason, read_response_settings
 
-NAME = "ollama"
-ONE_TEXT = "a message is one text, and pictures after it"
-ONE_THOUGHT = "reasoning is one text and stands before all else here"
-AFTER_CALL = "what is said after a call stands before it here"
-
-_LINE = frozenset({"model", "created_at", "message", "done"})
-"""What a line has that brings nothing but a piece of its message."""
-_FIRST = frozenset({"model", "created_at"})
-_GROWS: dict[str, tuple[type, type]] = {
+_UNKNOWN_FIELD = "no such field on this wire"
+_PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
+"""The fields of a line that has only a piece of the message."""
+_FIRST_COUNTS = frozenset({"model", "created_at"})
+_GROWING_FIELDS: dict[str, tuple[type, type]] = {
     "content": (str, str),
     "thinking": (str, str),
     "tool_calls": (list, dict),
     "images": (list, str),
 }
-"""Fields of a message that grow: what they are, and what is in them."""
+"""Fields of a message that grow: their type, and the type of their items."""
 
 
-class _Reader(StreamReader):
+# --- reading --------------------------------------------------------------------------------------
+
+
+class OllamaReader(StreamReader):
+    """Reads lines."""
+
     wire = NAME
 
-    def __init__(
-        self,
-        read: Callable[[JSON, JsonPath], Message],
-        settings: Callable[[Object], SettingsRead],
-        means: Callable[[Object], str | None],
-        *,
-        keep: bool = False,
-    ) -> None:
+    def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
-        self.message_of = read
-        self.settings_of = settings
-        self.stop_of = means
+        self.started = False
         self.frame: Object = {}
+        """All of the body but its message."""
         self.message: Object = {}
         self.texts: dict[str, list[str]] = {}
-        self.told: set[str | int] = set()
-        """Settings that were said, and fields that were reported."""
-        self.slots = 0
-        self.grows: type[Part] | None = None
-        """The kind of part that is open, if there is one."""
-        self.begun = False
+        """Pieces of the texts of the message, by field."""
+        self.emitted: set[str | int] = set()
+        """Settings that were emitted, and unknown fields that were reported."""
+        self.slot = 0
+        self.open_type: type[Part] | None = None
+        """The type of the part that is open."""
         self.stop: str | None = None
         self.error: JSON = None
 
     def read(self, event: Chunk) -> list[Event]:
         message = event.get("message")
         out: list[Event] = []
-        if not self.begun or not _LINE.issuperset(event) or event.get("done") is not False:
-            out = self._around(event)
+        is_plain = _PLAIN_LINE.issuperset(event) and event.get("done") is False
+        if not self.started or not is_plain:
+            out = self._read_frame(event)
         if isinstance(message, dict):
-            out += self._said(message)
+            out += self._read_message(message)
         elif message is not None:
-            out.append(Unsupported((self.count, "message"), "no such field on this wire"))
+            out.append(Unsupported((self.count, "message"), _UNKNOWN_FIELD))
         if self.over:
-            out += self._closed(cut=False)
+            out += self._close_part(cut=False)
         if event.get("error"):
-            out += self._fault(event["error"])
+            out += self._read_error(event["error"])
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if slot == self.slots and self.grows is not None else None
+        return bool if slot == self.slot and self.open_type is not None else None
 
-    def _around(self, event: Chunk) -> list[Event]:
-        """All of a line but its message."""
+    def _read_frame(self, event: Chunk) -> list[Event]:
+        """Read all of a line but its message."""
         out: list[Event] = []
-        settings = self.settings_of(event)
-        if not self.begun and not event.get("error"):
-            self.begun = True
-            self.seed = text_or_none(event.get("created_at")) or ""
+        settings = read_response_settings(event)
+        if not self.started and not event.get("error"):
+            self.started = True
+            self.seed = response_seed(event)
             first = {name: value for name, value in settings.values.items() if name not in LATE}
-            self.told.update(first)
+            self.emitted.update(first)
             out.append(MessageStart(first))
-        late = {name: value for name, value in settings.values.items() if name not in self.told}
-        if late and self.begun:
-            self.told.update(set(late) - LATE)
+        late = {name: value for name, value in settings.values.items() if name not in self.emitted}
+        if late and self.started:
+            self.emitted.update(set(late) - LATE)
             out.append(Metadata(late))
         for path in settings.unknown:
-            if path[0] not in self.told and path[0] != "error":
-                self.told.add(path[0])
-                out.append(Unsupported((self.count, *path), "no such field on this wire"))
+            if path[0] not in self.emitted and path[0] != "error":
+                self.emitted.add(path[0])
+                out.append(Unsupported((self.count, *path), _UNKNOWN_FIELD))
         if event.get("done") is True or isinstance(event.get("done_reason"), str):
             self.over = True
-            self.stop = self.stop_of(event) or self.stop
-        self._framed(event)
+            self.stop = read_finish_reason(event) or self.stop
+        if self.keep:
+            self._keep_frame(event)
         return out
 
-    def _framed(self, event: Chunk) -> None:
+    def _keep_frame(self, event: Chunk) -> None:
         for key, value in event.items():
-            if key == "message" or not self.keep:
-                continue
-            if key in _FIRST and self.frame.get(key) is not None:
+            if key == "message" or (key in _FIRST_COUNTS and self.frame.get(key) is not None):
                 continue
             if isinstance(value, list):
                 self.frame[key] = merge(self.frame.get(key), value)
             elif value is not None or key not in self.frame:
                 self.frame[key] = copy_json(value)
 
-    def _kept(self, message: Object) -> None:
+    def _keep_message(self, message: Object) -> None:
         for key, value in message.items():
             if key == "role":
                 self.message.setdefault(key, value if isinstance(value, str) else "assistant")
-            elif key in _GROWS and _sane(key, value) is None:
+            elif key in _GROWING_FIELDS and _readable(key, value) is None:
                 self.message.setdefault(key, None)
             elif isinstance(value, str):
                 self.texts.setdefault(key, []).append(value)
             else:
                 self.message[key] = merge(self.message.get(key), value)
 
-    def _said(self, message: Object) -> list[Event]:
+    def _read_message(self, message: Object) -> list[Event]:
         content = message.get("content")
-        if (
-            content.__class__ is str
-            and len(message) == 2
-            and self.grows is Text
-            and "role" in message
-        ):
+        only_content = len(message) == 2 and "role" in message
+        if content.__class__ is str and only_content and self.open_type is Text:
             if self.keep:
                 self.texts["content"].append(content)
-            return [PartDelta(self.slots, content)] if content else []
+            return [PartDelta(self.slot, content)] if content else []
         path: JsonPath = (self.count, "message")
         out: list[Event] = []
         try:
-            said = self.message_of({**message, "role": "assistant"}, path)
-        except RemoteError as wrong:
-            out.append(Unsupported(wrong.path, wrong.why))
-            message = {key: _sane(key, value) for key, value in message.items()}
-            said = self.message_of({**message, "role": "assistant"}, path)
+            answer = read_answer({**message, "role": "assistant"}, path)
+        except RemoteError as error:
+            out.append(Unsupported(error.path, error.why))
+            message = {key: _readable(key, value) for key, value in message.items()}
+            answer = read_answer({**message, "role": "assistant"}, path)
         if self.keep:
-            self._kept(message)
-        known = said.spec.keys if said.spec is not None else frozenset()
-        for key, value in message.items():
-            if key not in known and value not in (None, []) and f"message {key}" not in self.told:
-                self.told.add(f"message {key}")
-                out.append(Unsupported((*path, key), "no such field on this wire"))
-        for part in said.parts:
+            self._keep_message(message)
+        out += self._report_unknown(message, path)
+        for part in answer.parts:
             if isinstance(part, Text | Reasoning):
-                if self.grows is not type(part):
-                    out += [*self._closed(cut=False), PartStart(self.slots, replace(part, text=""))]
-                    self.grows = type(part)
-                out.append(PartDelta(self.slots, part.text))
+                if self.open_type is not type(part):
+                    out += self._close_part(cut=False)
+                    out.append(PartStart(self.slot, replace(part, text="")))
+                    self.open_type = type(part)
+                out.append(PartDelta(self.slot, part.text))
             else:
-                out += [
-                    *self._closed(cut=False),
-                    PartComplete(self.identified(part) if isinstance(part, Call) else part),
-                ]
+                part = self.identified(part) if isinstance(part, Call) else part
+                out += [*self._close_part(cut=False), PartComplete(part)]
         return out
 
-    def _closed(self, *, cut: bool) -> list[Event]:
-        if self.grows is None:
-            return []
-        self.grows = None
-        self.slots += 1
-        return [PartEnd(self.slots - 1, cut=cut)]
+    def _report_unknown(self, message: Object, path: JsonPath) -> list[Event]:
+        """Report the unknown fields of a message, each once in a stream."""
+        out: list[Event] = []
+        for key, value in message.items():
+            name = f"message {key}"
+            known = key in CHAT.message.keys or name in self.emitted
+            if not known and value is not None and value != []:
+                self.emitted.add(name)
+                out.append(Unsupported((*path, key), _UNKNOWN_FIELD))
+        return out
 
-    def _fault(self, error: JSON) -> list[Event]:
+    def _close_part(self, *, cut: bool) -> list[Event]:
+        if self.open_type is None:
+            return []
+        self.open_type = None
+        self.slot += 1
+        return [PartEnd(self.slot - 1, cut=cut)]
+
+    def _read_error(self, error: JSON) -> list[Event]:
         self.error = error
         self.frame["error"] = error
-        said = error.get("message") if isinstance(error, dict) else error
-        return [
-            *self._closed(cut=True),
-            StreamError(said if isinstance(said, str) else text_of(error)),
-        ]
+        message = error.get("message") if isinstance(error, dict) else error
+        text = message if isinstance(message, str) else text_of(error)
+        return [*self._close_part(cut=True), StreamError(text)]
 
     def end(self) -> list[Event]:
         if self.error is not None:
@@ -222,7 +221,7 @@ class _Reader(StreamReader):
         if self.over:
             return [Finish(self.stop)]
         self.frame["error"] = STREAM_CUT
-        return [*self._closed(cut=True), StreamError(STREAM_CUT, cut=True)]
+        return [*self._close_part(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         texts: Object = {key: "".join(pieces) for key, pieces in self.texts.items()}
@@ -232,131 +231,118 @@ class _Reader(StreamReader):
         return {**self.frame, "message": {"role": "assistant", **(message or {"content": ""})}}
 
 
-def _sane(key: str, value: JSON) -> JSON:
-    """What can be read of a field that grows; None if it is nothing of the kind."""
-    wanted, inside = _GROWS.get(key, (object, object))
+def _readable(key: str, value: JSON) -> JSON:
+    """The part of a growing field that has the right type; None if there is none."""
+    field_type, item_type = _GROWING_FIELDS.get(key, (object, object))
     if isinstance(value, list):
-        value = [item for item in value if isinstance(item, inside)]
-    return value if isinstance(value, wanted) else None
+        value = [item for item in value if isinstance(item, item_type)]
+    return value if isinstance(value, field_type) else None
 
 
-class _Writer(StreamWriter):
-    def __init__(
-        self,
-        say: Callable[[Message, EncodeContext], Object],
-        write: Callable[[Conversation, EncodeContext], JSON],
-        context: EncodeContext,
-        version: int | None = None,
-    ) -> None:
+# --- writing --------------------------------------------------------------------------------------
+
+
+class _Written(Struct):
+    """What the message has so far."""
+
+    reasoning: bool = False
+    text: bool = False
+    images: bool = False
+    calls: bool = False
+
+
+class OllamaWriter(StreamWriter):
+    """Writes lines."""
+
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
-        self.say = say
-        self.write = write
-        self.base: Object = {}
-        self.calls = PartBuffer()
-        self.opened: dict[int, Part] = {}
-        """Texts and reasoning that have nothing in them yet."""
-        self.thinks: set[int] = set()
-        self.thought = self.worded = self.pictured = self.called = False
-        """What the message has so far."""
-        self.stop: str | None = None
+        self._frame: Object = {}
+        self._calls = PartBuffer()
+        self._empty: dict[int, Part] = {}
+        """Texts and reasoning of which nothing was written."""
+        self._reasoning_slots: set[int] = set()
+        self._written = _Written()
+        self._stop: str | None = None
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.envelope(self.write)
-        self.base = {key: body[key] for key in ("model", "created_at")}
+        body = self.envelope(write)
+        self._frame = {key: body[key] for key in ("model", "created_at")}
         return []
 
     def _line(self, message: Object) -> Chunk:
-        return {**self.base, "message": message, "done": False}
+        return {**self._frame, "message": message, "done": False}
 
     def start(self, event: PartStart) -> list[Chunk]:
         if isinstance(event.part, Call):
-            self.calls.start(event)
-        else:
-            if not event.more:
-                self.opened[event.slot] = event.part
-            if isinstance(event.part, Reasoning):
-                self.thinks.add(event.slot)
+            self._calls.start(event)
+            return []
+        if not event.more:
+            self._empty[event.slot] = event.part
+        if isinstance(event.part, Reasoning):
+            self._reasoning_slots.add(event.slot)
         return []
 
     def delta(self, event: PartDelta) -> list[Chunk]:
         slot, text = event.slot, event.text
-        if slot in self.calls:
-            self.calls.delta(event)
+        if slot in self._calls:
+            self._calls.delta(event)
             return []
-        if slot in self.opened and text:
-            text = self._opening(self.opened.pop(slot)) + text
-        if slot in self.thinks:
+        if slot in self._empty and text:
+            text = self._separator(self._empty.pop(slot)) + text
+        if slot in self._reasoning_slots:
             return [self._line({"role": "assistant", "content": "", "thinking": text})]
         return [self._line({"role": "assistant", "content": text})]
 
     def again(self, slot: int) -> Callable[[str], object] | None:
-        return None if slot in self.calls else bool  # nothing is kept of a text
+        return None if slot in self._calls else bool  # nothing is kept of a text that was written
 
-    def _opening(self, part: Part) -> str:
-        """What parts a text from the one before it; texts are joined as in a whole message."""
+    def _separator(self, part: Part) -> str:
+        """The line break before a further text: texts are joined as in a whole message."""
+        written = self._written
         if isinstance(part, Reasoning):
-            again = self.thought
-            if again or self.worded or self.pictured or self.called:
-                self.context.report_loss(part, ONE_THOUGHT)
-            self.thought = True
-            return "\n" if again else ""
-        if isinstance(part, Text) and part.refusal:
-            self.context.report_loss(part, "a refusal is sent as plain text")
-        if self.called:
-            self.context.report_loss(part, AFTER_CALL)
-        if self.worded or self.pictured:
+            further = written.reasoning
+            if further or written.text or written.images or written.calls:
+                self.context.report_loss(part, ONE_REASONING)
+            written.reasoning = True
+            return "\n" if further else ""
+        if written.calls:
+            self.context.report_loss(part, TEXT_AFTER_CALL)
+        if written.text or written.images:
             self.context.report_loss(part, ONE_TEXT)
-        again, self.worded = self.worded, True
-        return "\n" if again else ""
+        further, written.text = written.text, True
+        return "\n" if further else ""
 
     def end(self, event: PartEnd) -> list[Chunk]:
-        self.opened.pop(event.slot, None)
-        self.thinks.discard(event.slot)
-        if event.slot not in self.calls:
+        self._empty.pop(event.slot, None)
+        self._reasoning_slots.discard(event.slot)
+        if event.slot not in self._calls:
             return []
-        self.called = True
-        return [
-            self._line(self.say(Message("assistant", (call,)), self.context))
-            for call in self.calls.end(event)
-        ]
+        self._written.calls = True
+        return [self._line(self._write_part(call)) for call in self._calls.end(event)]
+
+    def _write_part(self, part: Part) -> Object:
+        return CHAT.write_assistant(Message("assistant", (part,)), self.context)
 
     def whole(self, event: PartComplete) -> list[Chunk]:
         part = event.part
-        said = self.say(Message("assistant", (part,)), self.context)
-        if said.get("content"):
-            said["content"] = self._opening(part) + str(said["content"])
-        elif len(said) == 2:
-            return []
-        elif isinstance(part, Media):
-            if self.called:
-                self.context.report_loss(part, AFTER_CALL)
-            self.pictured = True
-        return [self._line(said)]
+        if isinstance(part, Media):
+            if self._written.calls:
+                self.context.report_loss(part, IMAGE_AFTER_CALL)
+            self._written.images = True
+        return [self._line(self._write_part(part))]
 
     def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = "stop" if event.stop == "tool" and self.called else event.stop
+        self._stop = "stop" if event.stop == "tool" and self._written.calls else event.stop
         return []
 
     def close(self) -> list[Chunk]:
-        return [self.envelope(self.write, self.stop)]
+        return [self.envelope(write, self._stop)]
 
     def fault(self, event: StreamError) -> list[Chunk]:
         return [{"error": event.message}]
 
 
-def stream(
-    read: Callable[[JSON, JsonPath], Message],
-    settings: Callable[[Object], SettingsRead],
-    means: Callable[[Object], str | None],
-    say: Callable[[Message, EncodeContext], Object],
-    write: Callable[[Conversation, EncodeContext], JSON],
-) -> StreamSpec:
-    """How this wire streams, by the functions of its bodies: how an answer's message, settings and
-    stop are read and written."""
-    return StreamSpec(
-        partial(_Reader, read, settings, means),
-        partial(_Writer, say, write),
-        ndjson_line,
-        media="application/x-ndjson",
-    )
+STREAM = StreamSpec(
+    reader=OllamaReader, writer=OllamaWriter, frame=ndjson_line, media="application/x-ndjson"
+)

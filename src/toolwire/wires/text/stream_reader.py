@@ -13,15 +13,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call
 from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import copy_json
-from toolwire.wires.families.chat.choice import Candidate
+from toolwire.wires.families.chat.choice import ChoiceState
 from toolwire.wires.families.chat.messages import Chat
-from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
-from toolwire.wires.families.chat.tool_call_deltas import Growing
+from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.stream_reader import ChatReader
+from toolwire.wires.families.chat.tool_call_deltas import CallState
 from toolwire.wires.text.blocks import CALLS, CONTENT, MESSAGE, NAME, ROLES, is_text, read_call
 from toolwire.wires.text.dialects import DEFAULT
 from toolwire.wires.text.scanner import MARK_STARTS, Scanner, Span
@@ -86,107 +87,105 @@ class _StringReader:
 class TextStreamReader(ChatReader):
     """Reads one stream of this wire."""
 
-    def __init__(self, speech: Speech, *, keep: bool = False) -> None:
-        super().__init__(CHAT, speech, keep=keep)
-        self.fields = frozenset({"role", "content", *CHAT.thoughts})
+    def __init__(self, spec: ChatStreamSpec, *, keep: bool = False) -> None:
+        super().__init__(CHAT, spec, keep=keep)
+        self.known_fields = frozenset({"role", "content", *CHAT.reasoning_fields})
         self.strings: dict[int, _StringReader] = {}
         """The open string of each candidate."""
         self.call_counts: dict[int, int] = {}
         self.native_slots: set[int] = set()
         """Slots of native tool calls, which emit no events."""
 
-    def _common(self, choice: JSON) -> Event | None:
+    def read_plain_delta(self, choice: JSON) -> Event | None:
         if not isinstance(choice, dict):
             return None
         delta, index = choice.get("delta"), choice.get("index")
         text = delta.get("content") if isinstance(delta, dict) else None
         candidate = self.choices.get(index) if isinstance(index, int) else None
-        if candidate is None or candidate.speaking != "content" or not isinstance(text, str):
+        if candidate is None or candidate.open_field != "content" or not isinstance(text, str):
             return None
         if not self.strings[candidate.index].is_plain(text):
             return None
-        return super()._common(choice)
+        return super().read_plain_delta(choice)
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
         for candidate in self.choices.values():
-            if candidate.speaking and candidate.slot == slot:
-                if candidate.speaking == "content":
+            if candidate.open_field and candidate.open_slot == slot:
+                if candidate.open_field == "content":
                     return self.strings[candidate.index].is_plain
                 return bool
         return None
 
-    def _speak(
-        self, candidate: Candidate, field: str, text: str, *, listed: bool = False
+    def emit_text(
+        self, candidate: ChoiceState, field: str, text: str, *, listed: bool = False
     ) -> list[Event]:
-        if field == "thought":
-            return super()._speak(candidate, field, text, listed=listed)
+        if field == "reasoning":
+            return super().emit_text(candidate, field, text, listed=listed)
         if field != "content":
             return []  # an unknown field, which is reported as one
-        candidate.said = True
+        candidate.has_output = True
         string = self.strings.get(candidate.index)
         if string is None:
             string = self.strings[candidate.index] = _StringReader()
         return self._emit(candidate, string.feed(text))
 
-    def _emit(self, candidate: Candidate, items: list[str | Call]) -> list[Event]:
+    def _emit(self, candidate: ChoiceState, items: list[str | Call]) -> list[Event]:
         out: list[Event] = []
         index = candidate.index
         for item in items:
             if isinstance(item, str):
-                out += super()._speak(candidate, "content", item)
+                out += super().emit_text(candidate, "content", item)
                 continue
             # Minted ids of the first candidate are those of the body. How many calls the
             # candidates before another one have is not known while the stream is read.
             count = self.call_counts.get(index, 0)
             self.call_counts[index] = count + 1
             call = self.identified(item, index << 16 | count)
-            out += [*self._hush(candidate), PartComplete(call, index)]
-            candidate.spoken.discard("content")  # text after a call is a new part
+            out += [*self.close_text(candidate), PartComplete(call, index)]
+            candidate.seen_fields.discard("content")  # text after a call is a new part
         return out
 
-    def _end_string(self, candidate: Candidate) -> list[Event]:
+    def _end_string(self, candidate: ChoiceState) -> list[Event]:
         string = self.strings.pop(candidate.index, None)
         out: list[Event] = []
         if string is not None:
-            out = [*self._emit(candidate, string.end()), *self._hush(candidate)]
-        candidate.spoken.discard("content")
+            out = [*self._emit(candidate, string.end()), *self.close_text(candidate)]
+        candidate.seen_fields.discard("content")
         return out
 
-    def _blocks(self, candidate: Candidate, content: list[JSON], place: int) -> list[Event]:
+    def read_blocks(self, candidate: ChoiceState, content: list[JSON], place: int) -> list[Event]:
         """Content as blocks: text blocks in a row are one string."""
         out: list[Event] = []
         for i, block in enumerate(content):
             if self.keep:
-                candidate.pieces.append(copy_json(block))
+                candidate.content.append(copy_json(block))
             text = block["text"] if isinstance(block, dict) and is_text(block) else block
             if isinstance(text, str):
-                out += self._speak(candidate, "content", text)
+                out += self.emit_text(candidate, "content", text)
             elif isinstance(block, dict):
                 path = (self.count, "choices", place, "delta", "content", i)
                 part = read_block(NAME, CONTENT, block, path)
                 out += [*self._end_string(candidate), PartComplete(part, candidate.index)]
         return out
 
-    def _piece(self, candidate: Candidate, entry: Object) -> list[Event]:
-        super()._piece(candidate, entry)
-        return self._note(
-            "tool_calls", (self.count, "choices", candidate.index, "delta", "tool_calls")
-        )
+    def read_call_piece(self, candidate: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
+        super().read_call_piece(candidate, entry, path)
+        return self.report_unknown((self.count, "choices", candidate.index, "delta", "tool_calls"))
 
-    def _opened(self, candidate: Candidate, call: Growing) -> list[Event]:
-        call.slot = self.slots
+    def start_call(self, candidate: ChoiceState, call: CallState) -> list[Event]:
+        call.slot = self.next_slot
         self.native_slots.add(call.slot)
-        self.slots += 1
-        self.waiting = [pair for pair in self.waiting if pair[1] is not call]
+        self.next_slot += 1
+        self.waiting = [other for other in self.waiting if other is not call]
         if not self.keep:
-            call.texts.clear()
+            call.pieces.clear()
         return []
 
-    def _rest(self, *, cut: bool) -> list[Event]:
+    def close_parts(self, *, cut: bool) -> list[Event]:
         out = [
             event for candidate in self.choices.values() for event in self._end_string(candidate)
         ]
-        out += super()._rest(cut=cut)
+        out += super().close_parts(cut=cut)
         return [
             event
             for event in out

@@ -23,7 +23,7 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, data_sse
-from toolwire.wires.families.chat.stream_reader import Speech
+from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import ChatWriter
 from toolwire.wires.text.assistant_text import AssistantText
 from toolwire.wires.text.blocks import TAGS_IN_TEXT
@@ -74,8 +74,10 @@ class TextStreamWriter(ChatWriter):
 
     customs = False
 
-    def __init__(self, speech: Speech, context: EncodeContext, version: int | None = None) -> None:
-        super().__init__(CHAT, speech, context, version)
+    def __init__(
+        self, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
+    ) -> None:
+        super().__init__(CHAT, spec, context, version)
         self.candidates: dict[int, _CandidateWriter] = {}
         self.texts: dict[int, _OpenText] = {}
         """Open text parts by slot."""
@@ -96,16 +98,13 @@ class TextStreamWriter(ChatWriter):
         return candidate
 
     def _content_chunks(self, candidate: _CandidateWriter, pieces: list[str]) -> list[Chunk]:
-        return [self._chunk(candidate.index, {"content": piece}) for piece in pieces]
+        return [self.chunk(candidate.index, {"content": piece}) for piece in pieces]
 
     def start(self, event: PartStart) -> list[Chunk]:
         part, choice = event.part, event.choice
         if isinstance(part, Reasoning):
             return super().start(event)
-        out: list[Chunk] = []
-        if choice != 0 and choice not in self.counts:
-            out.append(self._chunk(choice, {"role": "assistant"}))
-        self.counts.setdefault(choice, 0)
+        out = self.start_choice(choice)
         candidate = self._candidate(choice)
         if isinstance(part, Text):
             blank = candidate.text.resume() if event.more else ""
@@ -125,7 +124,7 @@ class TextStreamWriter(ChatWriter):
             return super().delta(event)
         text.scan(event.text)
         if text.blank is None:
-            return [self._chunk(text.candidate.index, {"content": event.text})]
+            return [self.chunk(text.candidate.index, {"content": event.text})]
         text.blank += event.text
         if not text.blank.strip():
             return []
@@ -162,7 +161,7 @@ class TextStreamWriter(ChatWriter):
 
     def whole(self, event: PartComplete) -> list[Chunk]:
         assert isinstance(event.part, Reasoning)  # lowering leaves no other part
-        return [self._chunk(event.choice, {"reasoning_content": event.part.text})]
+        return [self.chunk(event.choice, {"reasoning_content": event.part.text})]
 
     def finish(self, event: Finish) -> list[Chunk]:
         candidate = self._candidate(event.choice)
@@ -180,16 +179,15 @@ class TextStreamWriter(ChatWriter):
         return [*rest, *super().fault(event)]
 
 
-_SPEECH = Speech(
+_SPEC = ChatStreamSpec(
     RESPONSE,
     FINISH_REASON_FROM_WIRE,
     write,
-    thinks=lambda text: {"reasoning_content": text},
-    refuses=False,
+    reasoning_delta=lambda text: {"reasoning_content": text},
 )
 STREAM = StreamSpec(
-    reader=partial(TextStreamReader, _SPEECH),
-    writer=partial(TextStreamWriter, _SPEECH),
+    reader=partial(TextStreamReader, _SPEC),
+    writer=partial(TextStreamWriter, _SPEC),
     frame=data_sse,
     tail=DONE,
 )

@@ -1,1 +1,1 @@
-"""The chat shape: a message has a list of tool calls, and each result is a message of its own."""
+"""The chat shape: messages with tool calls in a field of their own, one message for each result."""

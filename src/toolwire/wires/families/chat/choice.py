@@ -1,80 +1,83 @@
-"""One candidate of an answer in the chat shape: what is known of it while it comes, and what it is
-when it is over.
-
-Reads no chunk; `_chat_stream` does, and fills it. Knows no wire by name.
-"""
+"""The state of one choice of a streamed chat response. This module knows no wire by name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
 from toolwire.conversation.json import JSON, Object
 from toolwire.wires.engine.stream import copy_json
-from toolwire.wires.families.chat.merge import call, joined
+from toolwire.wires.families.chat.merge import join_content
 from toolwire.wires.families.chat.messages import Chat
-from toolwire.wires.families.chat.tool_call_deltas import Calls, Growing
+from toolwire.wires.families.chat.tool_call_deltas import CallState, CallTable
 
 
-class Candidate:
-    """One candidate under way."""
+class ChoiceState(Struct, eq=False):
+    """One choice while its chunks are read. The second half is filled only for a whole body."""
 
-    __slots__ = (
-        "calls",
-        "executed",
-        "frame",
-        "index",
-        "legacy",
-        "message",
-        "pieces",
-        "reason",
-        "said",
-        "slot",
-        "speaking",
-        "spoken",
-    )
+    index: int
+    calls: CallTable
+    legacy_call: CallState | None = None
+    open_field: str = ""
+    """The field whose text is open: `content`, `refusal` or `reasoning`."""
+    open_slot: int = -1
+    seen_fields: set[str] = field(default_factory=set)
+    """Fields that had text: a message has one text of each, even if calls come in between."""
+    has_output: bool = False
+    finish_reason: str | None = None
+    server_tools: dict[int, Object] = field(default_factory=dict)
+    """Calls that the provider ran, by index."""
 
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.calls = Calls()
-        self.legacy: Growing | None = None
-        self.speaking = ""
-        """The field whose text is open."""
-        self.slot = -1
-        self.spoken: set[str] = set()
-        """Fields that had a text: a message has one of each, even if calls come in between."""
-        self.said = False
-        self.reason: str | None = None
-        self.frame: Object = {}
-        self.message: Object = {}
-        self.pieces: list[JSON] = []
-        self.executed: dict[int, Object] = {}
+    frame: Object = field(default_factory=dict)
+    """Fields of the choice beside its message."""
+    message: Object = field(default_factory=dict)
+    content: list[JSON] = field(default_factory=list)
+    """The pieces of the content."""
 
-    def whole(self, chat: Chat, *, silent: JSON, indexed: bool, broken: bool) -> Object:
-        """It as a whole body has it. `silent`: the content of a message that only calls; `broken`:
-        an error ended it."""
-        if self.reason is None and not broken:  # the end came and no reason: what was called tells
-            self.reason = "tool_calls" if self.calls.every else "stop"
+    def all_calls(self) -> Iterator[CallState]:
+        """The calls in the order in which they started, the legacy call last."""
+        yield from self.calls.calls
+        if self.legacy_call is not None:
+            yield self.legacy_call
+
+    def to_json(
+        self, chat: Chat, *, empty_content: JSON, keeps_index: bool, failed: bool
+    ) -> Object:
+        """The choice as a whole body holds it.
+
+        Args:
+            chat: The tables of the wire.
+            empty_content: The content of a message that has only calls.
+            keeps_index: True if a whole message keeps the index of each call.
+            failed: True if an error ended the stream.
+        """
+        calls = self.calls.calls
+        if self.finish_reason is None and not failed:
+            self.finish_reason = "tool_calls" if calls else "stop"
             self.frame.pop("finish_reason", None)
-        message: Object = {
-            "role": "assistant",
-            **{k: v for k, v in self.message.items() if k != "role" or v},
-        }
-        if self.pieces:
-            message["content"] = joined(self.pieces)
+        message: Object = {"role": "assistant"}
+        message |= {key: value for key, value in self.message.items() if key != "role" or value}
+        if self.content:
+            message["content"] = join_content(self.content)
         elif message.get("content") is None:
-            message["content"] = silent if self.calls.every else message.get("content")
-        every = self.calls.every
-        if every and all(held.index is not None for held in every):
-            every = sorted(every, key=lambda held: held.index or 0)
-        if every:
+            message["content"] = empty_content if calls else None
+        if calls:
+            if all(call.index is not None for call in calls):
+                calls = sorted(calls, key=lambda call: call.index or 0)
             message["tool_calls"] = [
-                call(held, i if indexed else None) for i, held in enumerate(every)
+                call.to_json(i if keeps_index else None) for i, call in enumerate(calls)
             ]
-        if self.legacy is not None:
-            message["function_call"] = {
-                "name": self.legacy.name,
-                "arguments": "".join(self.legacy.texts),
-            }
-        if self.executed and chat.executed is not None:
-            message[chat.executed.name] = [
-                copy_json(block) for _, block in sorted(self.executed.items())
+        legacy = self.legacy_call
+        if legacy is not None:
+            message["function_call"] = {"name": legacy.name, "arguments": "".join(legacy.pieces)}
+        if self.server_tools and chat.server_tools is not None:
+            message[chat.server_tools.name] = [
+                copy_json(entry) for _, entry in sorted(self.server_tools.items())
             ]
-        return {"index": self.index, "message": message, "finish_reason": self.reason, **self.frame}
+        return {
+            "index": self.index,
+            "message": message,
+            "finish_reason": self.finish_reason,
+            **self.frame,
+        }

@@ -1,72 +1,44 @@
-"""The chat shape in chunks: what the pieces of a message add up to. Knows no wire."""
+"""Join the content of chat chunks. This module knows no wire."""
 
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.wires.engine.stream import merge
-from toolwire.wires.families.chat.tool_call_deltas import Growing
 
-TEXTS = {"function": "arguments", "custom": "input"}
-"""Kinds of calls, and the field their text grows in."""
-
-
-def call(held: Growing, index: int | None) -> Object:
-    """A call as a whole message has it."""
-    more = held.more.get(held.family)
-    inner: Object = {
-        "name": held.name,
-        TEXTS[held.family]: "".join(held.texts),
-        **(more if isinstance(more, dict) else {}),
-    }
-    out: Object = {"id": held.id} if held.id else {}
-    return {
-        **out,
-        "type": held.family,
-        **held.more,
-        held.family: inner,
-        **({} if index is None else {"index": index}),
-    }
+_GROWING_BLOCKS = ("text", "thinking")
+_EMPTY_TEXT: Object = {"type": "text", "text": ""}
 
 
-def joined(pieces: list[JSON]) -> JSON:
-    """Content that came in pieces: a text, or blocks in which neighbours of one kind are joined."""
+def join_content(pieces: list[JSON]) -> JSON:
+    """Content that was sent in pieces: one text, or blocks with neighbours of one type joined."""
     if all(isinstance(piece, str) for piece in pieces):
         return "".join(map(str, pieces))
     out: list[JSON] = []
     for piece in pieces:
         block: JSON = {"type": "text", "text": piece} if isinstance(piece, str) else piece
-        last = out[-1] if out else None
-        if block == {"type": "text", "text": ""}:
+        if block == _EMPTY_TEXT:
             continue
-        if (
-            isinstance(block, dict)
-            and isinstance(last, dict)
-            and block.keys() == last.keys()
-            and _grows(last) == _grows(block) != ""
-        ):
-            last[_grows(last)] = _joined(last[_grows(last)], block[_grows(last)])
+        last = out[-1] if out else None
+        field = _growing_field(block)
+        if field and field == _growing_field(last):
+            assert isinstance(last, dict)
+            assert isinstance(block, dict)
+            last[field] = _join_values(last[field], block[field])
         else:
             out.append(block)
     return out
 
 
-def _grows(block: Object) -> str:
-    kind = block.get("type")
-    return (
-        kind
-        if isinstance(kind, str)
-        and kind in ("text", "thinking")
-        and len(block) == 2
-        and kind in block
-        else ""
-    )
+def _growing_field(block: JSON) -> str:
+    """The field in which a block grows; empty if it has other fields or is of another type."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind in _GROWING_BLOCKS and isinstance(block, dict) and len(block) == 2 and kind in block:
+        return str(kind)
+    return ""
 
 
-def _joined(old: JSON, new: JSON) -> JSON:
+def _join_values(old: JSON, new: JSON) -> JSON:
     if isinstance(old, list) and isinstance(new, list):
-        return _blocks_of(joined([*old, *new]))
+        content = join_content([*old, *new])
+        return content if isinstance(content, list) else [{"type": "text", "text": content}]
     return merge(old, new)
-
-
-def _blocks_of(content: JSON) -> JSON:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]

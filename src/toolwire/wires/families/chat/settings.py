@@ -1,35 +1,103 @@
-"""The chat shape: settings and tools on offer that its wires say in the same words. Knows no wire
-by name."""
+"""Tool definitions and settings that chat wires write in the same way.
+
+This module knows no wire by name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Format, Setting, Tool
+from toolwire.conversation.json import JSON, JsonPath, Object, put
+from toolwire.conversation.model import Conversation, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.lowering import CLIENT_TOOLS
+from toolwire.wires.engine.settings import SettingSpec, put_tools
 from toolwire.wires.engine.specs import (
     Block,
+    count_at,
     flag_or_none,
+    raise_unexpected,
     read_name,
     require_object,
     require_string,
     text_or_none,
 )
 
+# --- tool definitions -----------------------------------------------------------------------------
 
-def offer(inner: Object, kind: str, raw: Object, path: JsonPath, spec: Block) -> Tool:
-    """A tool on offer, described by the object inside its entry."""
+ReadTool: TypeAlias = "Callable[[JSON, JsonPath], Tool]"
+WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
+
+
+def read_tool(wire: str, tool: JSON, path: JsonPath, blocks: dict[str, Block]) -> Tool:
+    """Read a tool definition: an object under the name of its kind, one of `blocks`.
+
+    A tool of any other kind is the provider's own and keeps only its type.
+    """
+    if not isinstance(tool, dict):
+        raise_unexpected(wire, path, "an object", tool)
+    for kind, spec in blocks.items():
+        inner = tool.get(kind)
+        if isinstance(inner, dict):
+            return describe_tool(inner, kind, Source(tool, path, spec))
+    return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
+
+
+def describe_tool(inner: Object, kind: str, source: Source) -> Tool:
+    """The tool that an object with a name, a description and a schema defines."""
     return Tool(
         read_name(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
         flag_or_none(inner.get("strict")),
         kind,
-        source=Source(raw, path, spec),
+        source=source,
     )
+
+
+def replace_tools(
+    body: Object,
+    conversation: Conversation,
+    context: EncodeContext,
+    *,
+    read: ReadTool,
+    write: WriteTool,
+) -> None:
+    """Put the tool definitions into a body, unless they are in it already.
+
+    Unedited definitions of this wire are kept verbatim; provider tools of other wires are reported.
+    """
+    native = conversation.wire == context.wire
+    if native and conversation.same_tools:
+        return
+    out: list[JSON] = []
+    for tool in conversation.tools:
+        same_name = context.name(tool.name) == tool.name
+        unmoved = native and same_name and tool.path[:1] == ("tools",)
+        if unmoved and isinstance(tool.raw, dict) and read(tool.raw, tool.path) == tool:
+            out.append(tool.raw)
+        elif tool.kind in CLIENT_TOOLS:
+            out.append(write(tool, context))
+        else:
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+    put_tools(body, out)
+
+
+def write_tool(
+    tool: Tool, context: EncodeContext, *, schema: JSON, kind: str = "function"
+) -> Object:
+    """Write a tool definition; what it does not define is left out."""
+    fields = (("description", tool.description), ("parameters", schema), ("strict", tool.strict))
+    inner: Object = {"name": context.name(tool.name)}
+    inner.update({key: value for key, value in fields if value is not None})
+    return {"type": kind, kind: inner}
+
+
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
@@ -42,12 +110,12 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     kind = require_object(value)["type"]
     if kind != "json_schema":
         return Format() if kind == "json_object" else UNSET
-    held = require_object(require_object(value)["json_schema"])
+    inner = require_object(require_object(value)["json_schema"])
     return Format(
-        held.get("schema"),
-        text_or_none(held.get("name")),
-        flag_or_none(held.get("strict")),
-        text_or_none(held.get("description")),
+        inner.get("schema"),
+        text_or_none(inner.get("name")),
+        flag_or_none(inner.get("strict")),
+        text_or_none(inner.get("description")),
     )
 
 
@@ -55,13 +123,65 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.schema is None:
         return {"type": "json_object"}
-    more = (("strict", value.strict), ("description", value.description))
-    held: Object = {"name": value.name or "answer", "schema": value.schema}
-    return {
-        "type": "json_schema",
-        "json_schema": {**held, **{key: given for key, given in more if given is not None}},
-    }
+    inner: Object = {"name": value.name or "answer", "schema": value.schema}
+    if value.strict is not None:
+        inner["strict"] = value.strict
+    if value.description is not None:
+        inner["description"] = value.description
+    return {"type": "json_schema", "json_schema": inner}
 
 
 STOP = SettingSpec("stop", ("stop",), _read_stop)
 FORMAT = SettingSpec("format", ("response_format",), _read_format, _write_format)
+
+UsageDetail: TypeAlias = Literal["cached", "cache_write", "reasoning"]
+_USAGE_DETAILS: dict[UsageDetail, tuple[str, str]] = {
+    "cached": ("prompt_tokens_details", "cached_tokens"),
+    "cache_write": ("prompt_tokens_details", "cache_write_tokens"),
+    "reasoning": ("completion_tokens_details", "reasoning_tokens"),
+}
+
+
+def usage_setting(*details: UsageDetail) -> SettingSpec:
+    """The setting `usage` of a wire that counts some details beside input and output."""
+    paths = {name: _USAGE_DETAILS[name] for name in details}
+
+    def read(value: JSON) -> Setting | UnsetType:
+        return Usage(
+            count_at(value, "prompt_tokens"),
+            count_at(value, "completion_tokens"),
+            **{name: count_at(value, *path) for name, path in paths.items()},
+        )
+
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+        assert isinstance(value, Usage)
+        prompt, completion = value.input or 0, value.output or 0
+        out: JSON = {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        }
+        for name, path in paths.items():
+            count: int | None = getattr(value, name)
+            if count is not None:
+                out = put(out, path, count)
+        report_usage_losses(value, context, counts=details)
+        return out
+
+    counts = ("prompt_tokens", "completion_tokens", "total_tokens")
+    known = frozenset((*counts, *(".".join(path) for path in paths.values())))
+    return SettingSpec("usage", ("usage",), read, write, known)
+
+
+def report_usage_losses(
+    usage: Usage, context: EncodeContext, *, counts: tuple[UsageDetail, ...] = ()
+) -> None:
+    """Report the counts that a wire does not hold, in the words of lowering.
+
+    The usage of streams, and of most plain responses, does not pass through lowering.
+    """
+    lost = [
+        name for name in _USAGE_DETAILS if name not in counts and getattr(usage, name) is not None
+    ]
+    if lost:
+        context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")

@@ -1,7 +1,7 @@
-"""The chat shape in chunks: writing them.
+"""Write the chunks of chat wires.
 
-Nothing is held back, but for wires whose calls go out whole. Knows no wire by name; a `Chat` and a
-`Speech` hold its tables.
+Nothing is held back, except on wires whose calls are written whole. A `Chat` and a
+`ChatStreamSpec` hold the tables of a wire; this module knows no wire by name.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from msgspec import Struct, field
+
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Call, Message, Part, Reasoning, Text
+from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import (
     Chunk,
     Finish,
@@ -23,184 +25,191 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
-from toolwire.wires.families.chat.merge import TEXTS
-from toolwire.wires.families.chat.messages import ONE_THOUGHT, Chat
-from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
+from toolwire.wires.families.chat.messages import REASONING_JOINED, Chat
+from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.stream_reader import ChatReader
+from toolwire.wires.families.chat.tool_call_deltas import TEXT_FIELDS
+
+
+class _Choice(Struct, eq=False):
+    """One choice while its chunks are written."""
+
+    index: int
+    started_calls: int = 0
+    written_calls: int = 0
+    """Calls that were written whole."""
+    buffer: PartBuffer = field(default_factory=PartBuffer)
+    """Calls that are written whole, in the order in which they started."""
+    has_reasoning: bool = False
+    has_output: bool = False
+
+
+class _OpenPart(Struct, eq=False):
+    """A part that was started and not ended."""
+
+    choice: _Choice
+    delta: Callable[[str], Object]
+    """The delta that holds a piece of its text."""
+    family: str = ""
+    """The kind of a call; empty for a text."""
+    empty: bool = True
+    """True if no text of it was written."""
 
 
 class ChatWriter(StreamWriter):
-    """Writes chunks; nothing is held back."""
+    """Writes chunks."""
 
     many = True
 
     def __init__(
-        self, chat: Chat, speech: Speech, context: EncodeContext, version: int | None = None
+        self, chat: Chat, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
     ) -> None:
         super().__init__(context, version)
         self.customs = "custom" in chat.calls
         self.chat = chat
-        self.speech = speech
+        self.spec = spec
         self.frame: Object = {}
-        self.fields: dict[int, tuple[int, str]] = {}
-        """Open texts: their candidate and what they are."""
-        self.places: dict[int, tuple[int, int, str]] = {}
-        """Open calls: their candidate, index and family."""
-        self.empty: set[int] = set()
-        """Calls without any argument text yet."""
-        self.counts: dict[int, int] = {}
-        self.waiting: dict[int, PartBuffer] = {}
-        """Calls that go out whole, in the order in which they began."""
-        self.sent: dict[int, int] = {}
-        self.thought: set[int] = set()
-        self.spoke: set[int] = set()
+        """All of a chunk but its choices."""
+        self._choices: dict[int, _Choice] = {}
+        self._open: dict[int, _OpenPart] = {}
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.envelope(self.speech.write)
+        body = self.envelope(self.spec.write)
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
         self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
-        return [
-            self._chunk(
-                0, {"role": "assistant", "content": None if self.speech.silent is None else ""}
-            )
-        ]
+        content = None if self.spec.empty_content is None else ""
+        return [self.chunk(0, {"role": "assistant", "content": content})]
 
-    def _chunk(self, choice: int, delta: JSON, reason: JSON = None) -> Chunk:
+    def chunk(self, choice: int, delta: JSON, reason: JSON = None) -> Chunk:
+        """A chunk of one choice."""
         return {
             **self.frame,
             "choices": [{"index": choice, "delta": delta, "finish_reason": reason}],
         }
 
+    def start_choice(self, index: int) -> list[Chunk]:
+        """The first chunk of a choice, if it is not started; that of choice 0 is always written."""
+        if index in self._choices:
+            return []
+        self._choices[index] = _Choice(index)
+        return [self.chunk(index, {"role": "assistant"})] if index else []
+
     def start(self, event: PartStart) -> list[Chunk]:
-        part, choice = event.part, event.choice
-        opened = (
-            []
-            if choice == 0 or choice in self.counts
-            else [self._chunk(choice, {"role": "assistant"})]
-        )
-        index = self.counts.setdefault(choice, 0)
-        if not isinstance(part, Call):
-            kind = (
-                "thought"
-                if isinstance(part, Reasoning)
-                else "refusal"
-                if isinstance(part, Text) and part.refusal
-                else "text"
-            )
-            if kind == "refusal" and not self.speech.refuses:
-                self.context.report_loss(part, "a refusal is sent as plain text")
-                kind = "text"
-            if kind == "thought" and not event.more:
-                if choice in self.thought:
-                    self.context.report_loss(part, ONE_THOUGHT)
-                self.thought.add(choice)
-            self.fields[event.slot] = (choice, kind)
-            return opened
-        self.counts[choice] = index + 1
-        spec = self.chat.calls.get(part.family, self.chat.calls["function"])
-        assert spec.write is not None
-        block = spec.write(part, self.context)
-        assert isinstance(block, dict)
+        out = self.start_choice(event.choice)
+        choice, part = self._choices[event.choice], event.part
+        if isinstance(part, Call):
+            return out + self._start_call(event, choice, part)
+        if isinstance(part, Reasoning):
+            if choice.has_reasoning and not event.more:
+                self.context.report_loss(part, REASONING_JOINED)
+            choice.has_reasoning = True
+            delta = self.spec.reasoning_delta
+        else:
+            text_field = "refusal" if isinstance(part, Text) and part.refusal else "content"
+            delta = partial(_text_delta, text_field)
+        self._open[event.slot] = _OpenPart(choice, delta)
+        return out
+
+    def _start_call(self, event: PartStart, choice: _Choice, call: Call) -> list[Chunk]:
+        spec = self._call_spec(call)
+        index = choice.started_calls
+        choice.started_calls += 1
+        choice.has_output = True
+        delta = partial(_argument_delta, index, spec.name)
+        self._open[event.slot] = _OpenPart(choice, delta, spec.name)
+        if self.spec.whole_calls:
+            choice.buffer.start(event)
+            return []
+        block = self._write_call(call)
         inner = block[spec.name]
         assert isinstance(inner, dict)
-        self.places[event.slot] = (choice, index, spec.name)
-        self.spoke.add(choice)
-        if self.speech.whole:
-            self.waiting.setdefault(choice, PartBuffer()).start(event)
-            return opened
-        self.empty.add(event.slot)
-        entry: Object = {"index": index, **block, spec.name: {**inner, TEXTS[spec.name]: ""}}
-        return [*opened, self._chunk(choice, {"tool_calls": [entry]})]
+        empty: Object = {**inner, TEXT_FIELDS[spec.name]: ""}
+        entry: Object = {"index": index, **block, spec.name: empty}
+        return [self.chunk(choice.index, {"tool_calls": [entry]})]
+
+    def _call_spec(self, call: Call) -> Block:
+        return self.chat.calls.get(call.family) or self.chat.calls["function"]
+
+    def _write_call(self, call: Part) -> Object:
+        """A call as a whole message holds it."""
+        assert isinstance(call, Call)
+        write = self._call_spec(call).write
+        assert write is not None
+        block = write(call, self.context)
+        assert isinstance(block, dict)
+        return block
 
     def delta(self, event: PartDelta) -> list[Chunk]:
-        place = self.places.get(event.slot)
-        if place is not None:
-            choice, index, family = place
-            if self.speech.whole:
-                self.waiting[choice].delta(event)
-                return []
-            self.empty.discard(event.slot)
-            return [
-                self._chunk(
-                    choice, {"tool_calls": [{"index": index, family: {TEXTS[family]: event.text}}]}
-                )
-            ]
-        choice, kind = self.fields[event.slot]
-        self.spoke.add(choice)
-        if kind == "thought":
-            return [self._chunk(choice, self.speech.thinks(event.text))]
-        return [self._chunk(choice, {"content" if kind == "text" else "refusal": event.text})]
+        part = self._open[event.slot]
+        choice = part.choice
+        choice.has_output = True
+        part.empty = False
+        if part.family and self.spec.whole_calls:
+            choice.buffer.delta(event)
+            return []
+        return [self.chunk(choice.index, part.delta(event.text))]
 
     def again(self, slot: int) -> Callable[[str], object] | None:
-        return (
-            None if self.speech.whole and slot in self.places else bool
-        )  # nothing is kept of a text
+        part = self._open.get(slot)
+        buffered = self.spec.whole_calls and part is not None and part.family
+        return None if buffered else bool  # nothing is kept of a text that was written
 
     def end(self, event: PartEnd) -> list[Chunk]:
-        place = self.places.pop(event.slot, None)
-        self.fields.pop(event.slot, None)
-        if place is None:
+        part = self._open.pop(event.slot, None)
+        if part is None or not part.family:
             return []
-        if self.speech.whole:
-            return [self._call(place[0], part) for part in self.waiting[place[0]].end(event)]
+        choice = part.choice
+        if self.spec.whole_calls:
+            return [self._whole_call(choice, call) for call in choice.buffer.end(event)]
         self.kept(event)
-        choice, index, family = place
-        if event.slot not in self.empty:
+        if not part.empty or event.cut or part.family != "function":
             return []
-        self.empty.discard(event.slot)
-        nothing: Object = {"index": index, family: {TEXTS[family]: "{}"}}
-        return (
-            []
-            if event.cut or family != "function"
-            else [self._chunk(choice, {"tool_calls": [nothing]})]
-        )
+        return [self.chunk(choice.index, part.delta("{}"))]
 
-    def _call(self, choice: int, part: Part) -> Chunk:
-        """A whole call."""
-        write = self.chat.calls["function"].write
-        assert write is not None
-        block = write(part, self.context)
-        assert isinstance(block, dict)
-        self.sent[choice] = index = self.sent.get(choice, -1) + 1
-        return self._chunk(choice, {"tool_calls": [{**block, "index": index}]})
+    def _whole_call(self, choice: _Choice, call: Part) -> Chunk:
+        entry: Object = {**self._write_call(call), "index": choice.written_calls}
+        choice.written_calls += 1
+        return self.chunk(choice.index, {"tool_calls": [entry]})
 
     def whole(self, event: PartComplete) -> list[Chunk]:
-        """What comes whole cannot stand in an answer; the writer of bodies says why."""
-        self.chat.write_assistant(Message("assistant", (event.part,)), self.context)
+        """Write nothing: lowering leaves only parts that are written in pieces."""
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
-        choices = self.envelope(self.speech.write, event.stop)["choices"]
-        said = choices[0] if isinstance(choices, list) else None
-        reason = said.get("finish_reason") if isinstance(said, dict) else None
-        delta: Object = (
-            {} if event.choice in self.spoke or self.speech.silent == "" else {"content": ""}
-        )
-        return [self._chunk(event.choice, delta, reason)]
+        choices = self.envelope(self.spec.write, event.stop)["choices"]
+        written = choices[0] if isinstance(choices, list) else None
+        reason = written.get("finish_reason") if isinstance(written, dict) else None
+        choice = self._choices.get(event.choice)
+        has_output = choice is not None and choice.has_output
+        delta: Object = {} if has_output or self.spec.empty_content == "" else {"content": ""}
+        return [self.chunk(event.choice, delta, reason)]
 
     def close(self) -> list[Chunk]:
-        body = self.envelope(self.speech.write)
-        return (
-            [{**self.frame, "choices": [], "usage": body["usage"]}]
-            if body.get("usage") is not None
-            else []
-        )
+        usage = self.envelope(self.spec.write).get("usage")
+        return [] if usage is None else [{**self.frame, "choices": [], "usage": usage}]
 
     def fault(self, event: StreamError) -> list[Chunk]:
-        return [
-            {
-                "error": {
-                    "message": event.message,
-                    "type": event.code or "server_error",
-                    "code": None,
-                }
-            }
-        ]
+        error: Object = {
+            "message": event.message,
+            "type": event.code or "server_error",
+            "code": None,
+        }
+        return [{"error": error}]
 
 
-def stream(chat: Chat, speech: Speech) -> StreamSpec:
-    """How a wire of this shape streams."""
+def _text_delta(text_field: str, text: str) -> Object:
+    return {text_field: text}
+
+
+def _argument_delta(index: int, family: str, text: str) -> Object:
+    return {"tool_calls": [{"index": index, family: {TEXT_FIELDS[family]: text}}]}
+
+
+def chat_stream(chat: Chat, spec: ChatStreamSpec) -> StreamSpec:
+    """How a chat wire streams."""
     return StreamSpec(
-        partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_sse, DONE
+        partial(ChatReader, chat, spec), partial(ChatWriter, chat, spec), data_sse, DONE
     )

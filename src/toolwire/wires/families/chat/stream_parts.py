@@ -1,0 +1,322 @@
+"""Emit the parts of streamed chat responses: texts, and calls that are sent in pieces.
+
+A `Chat` and a `ChatStreamSpec` hold the tables of a wire; this module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from msgspec import Struct
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
+from toolwire.streaming.events import (
+    Event,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Unsupported,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.stream import StreamReader, merge
+from toolwire.wires.families.chat.choice import ChoiceState
+from toolwire.wires.families.chat.messages import PLAIN_TEXT, REASONING, REFUSAL, Chat
+from toolwire.wires.families.chat.tool_call_deltas import (
+    NOT_STARTED,
+    TEXT_FIELDS,
+    CallState,
+    CallTable,
+    new_call,
+    read_call_delta,
+    read_word,
+)
+
+_DELTA_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
+_CALL_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
+_INNER_FIELDS = frozenset({"name", "arguments", "input"})
+_NAME_JOINTS = ("_", "-", ".", "/", ":")
+"""A name that ends with one of these is likely to go on in the next piece."""
+_EMPTY_PARTS: dict[str, Part] = {
+    "content": Text("", source=Source(spec=PLAIN_TEXT)),
+    "refusal": Text("", True, source=Source(spec=REFUSAL)),
+    "reasoning": Reasoning("", source=Source(spec=REASONING)),
+}
+"""The part that the text of each field starts."""
+
+
+class ChatStreamSpec(Struct, frozen=True, eq=False):
+    """How one chat wire streams."""
+
+    settings: tuple[SettingSpec, ...]
+    """The settings of a response."""
+    finish_reasons: Mapping[str, str]
+    """Finish reasons of the wire, and what they mean."""
+    write: Callable[[Conversation, EncodeContext], JSON]
+    """Writes a whole body."""
+    reasoning_delta: Callable[[str], Object]
+    """The delta of a piece of reasoning."""
+    keeps_index: bool = False
+    """True if a whole message keeps the index of each call."""
+    empty_content: JSON = ""
+    """The content of a message that has only calls."""
+    whole_calls: bool = False
+    """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
+
+
+class ChatPartReader(StreamReader):
+    """The state of a stream that is read, and the events of its parts."""
+
+    def __init__(self, chat: Chat, spec: ChatStreamSpec, *, keep: bool = False) -> None:
+        super().__init__(keep=keep)
+        self.wire = chat.name
+        self.chat = chat
+        self.spec = spec
+        self.started = False
+        self.next_slot = 0
+        self.choices: dict[int, ChoiceState] = {}
+        self.waiting: list[CallState] = []
+        """Calls that are not started: the next chunk may hold their id or the rest of their name.
+        """
+        self.envelope: Object = {}
+        """All of the body but its choices."""
+        self.error: JSON = None
+        self.reported: set[JsonPath] = set()
+        """Paths of unknown fields that were reported, without the number of the event."""
+        self.known_fields = frozenset({*_DELTA_FIELDS, *chat.reasoning_fields})
+        own_fields = (chat.legacy_call, chat.server_tools)
+        self.assembled_fields = frozenset(
+            {"tool_calls", *(block.name for block in own_fields if block is not None)}
+        )
+        """Fields whose pieces are not joined as text."""
+
+    def report_unknown(self, path: JsonPath) -> list[Event]:
+        """Report a field without a neutral form, once in a stream."""
+        field_path = path[1:]
+        if field_path in self.reported:
+            return []
+        self.reported.add(field_path)
+        return [unsupported(path)]
+
+    # --- texts ---
+
+    def emit_text(
+        self, state: ChoiceState, field: str, text: str, *, listed: bool = False
+    ) -> list[Event]:
+        """Emit a piece of text of a field.
+
+        A message has one text of each field, even if calls come in between; in a list of blocks
+        (`listed`) it can have several.
+        """
+        if not text:
+            return []
+        if state.open_field == field:
+            return [PartDelta(state.open_slot, text)]
+        out = self.close_text(state)
+        state.open_field, state.open_slot, state.has_output = field, self._take_slot(), True
+        continued = field in state.seen_fields and not listed
+        state.seen_fields.add(field)
+        return [
+            *out,
+            PartStart(state.open_slot, _EMPTY_PARTS[field], state.index, continued),
+            PartDelta(state.open_slot, text),
+        ]
+
+    def close_text(self, state: ChoiceState) -> list[Event]:
+        """End the text that is open, if there is one."""
+        if not state.open_field:
+            return []
+        state.open_field = ""
+        return [PartEnd(state.open_slot)]
+
+    def _take_slot(self) -> int:
+        self.next_slot += 1
+        return self.next_slot - 1
+
+    # --- calls ---
+
+    def read_call_piece(self, state: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
+        """Read an entry of `tool_calls`. A call starts when its id and name are known."""
+        delta = read_call_delta(entry)
+        call = state.calls.find(delta, self.count)
+        text = call.arguments.add(delta.arguments)
+        out = self._read_unknown_fields(call, entry, path)
+        started = call.slot != NOT_STARTED
+        if text and (self.keep or not started):
+            call.pieces.append(text)
+        if started:
+            return [*out, PartDelta(call.slot, text)] if text else out
+        call.name_complete = (
+            call.name_complete
+            or call.arguments.started
+            or (delta.arguments is not None and call.name[-1:] not in _NAME_JOINTS)
+        )
+        if call.name and call.id and call.name_complete:
+            if self.waiting:  # calls start in the order of their first pieces
+                calls = state.calls.calls
+                earlier = calls[: calls.index(call)]
+                out += self.start_calls(
+                    [other for other in self.waiting if other in earlier], last=True
+                )
+            return [*out, *self.start_call(state, call)]
+        if call not in self.waiting:
+            self.waiting = [*self.waiting, call]
+        return out
+
+    def _read_unknown_fields(self, call: CallState, entry: Object, path: JsonPath) -> list[Event]:
+        """Report the unknown fields of a call, and keep them for the whole body."""
+        out: list[Event] = []
+        if not _CALL_FIELDS.issuperset(entry):
+            out += self._keep_unknown(entry, _CALL_FIELDS, call.unknown_fields, path)
+        for family in TEXT_FIELDS:
+            inner = entry.get(family)
+            if isinstance(inner, dict) and not _INNER_FIELDS.issuperset(inner):
+                target = call.unknown_fields.setdefault(call.family, {})
+                assert isinstance(target, dict)
+                out += self._keep_unknown(inner, _INNER_FIELDS, target, (*path, family))
+        return out
+
+    def _keep_unknown(
+        self, fields: Object, known: frozenset[str], target: Object, path: JsonPath
+    ) -> list[Event]:
+        out: list[Event] = []
+        for key, value in fields.items():
+            if key not in known and value is not None:
+                if self.keep:
+                    target[key] = merge(target.get(key), value)
+                out += self.report_unknown((*path, key))
+        return out
+
+    def read_legacy_call(self, state: ChoiceState, entry: Object) -> list[Event]:
+        """Read a piece of the call without an id."""
+        call = state.legacy_call
+        if call is None:
+            call = state.legacy_call = new_call(state.index, None, "function-legacy")
+        name = read_word(entry.get("name"))
+        if name and name != call.name:
+            call.name += name
+        text = call.arguments.add(entry.get("arguments"))
+        started = call.slot != NOT_STARTED
+        if text and (self.keep or not started):
+            call.pieces.append(text)
+        if started:
+            return [PartDelta(call.slot, text)] if text else []
+        return self.start_call(state, call) if call.name and call.arguments.started else []
+
+    def start_calls(self, calls: Iterable[CallState], *, last: bool = False) -> list[Event]:
+        """Start calls that waited for a chunk that had neither their id nor more of their name.
+
+        A call without a name goes on waiting, unless nothing more can come (`last`).
+        """
+        out: list[Event] = []
+        for call in calls:
+            name_may_grow = call.chunk == self.count and not call.name_complete
+            if last or (call.name and not name_may_grow):
+                out += self.start_call(self.choices[call.choice], call)
+        return out
+
+    def start_call(self, state: ChoiceState, call: CallState) -> list[Event]:
+        """Start a call under its id, or under a minted one, with the arguments so far."""
+        out = self.close_text(state)
+        call.slot = self._take_slot()
+        state.has_output = True
+        self.waiting = [other for other in self.waiting if other is not call]
+        call.minted = not call.id
+        ordinal = 0
+        if call.minted:
+            calls = state.calls.calls
+            ordinal = len(state.server_tools) + (calls.index(call) if call in calls else 0)
+        part = Call(
+            call.id,
+            call.name,
+            LazyJson(""),
+            "minted" if call.minted else "wire",
+            call.family,
+            source=Source(path=(self.count,)),
+        )
+        out.append(PartStart(call.slot, self.identified(part, ordinal), state.index))
+        text = "".join(call.pieces)
+        if not self.keep:
+            call.pieces.clear()
+        return [*out, PartDelta(call.slot, text)] if text else out
+
+    def read_server_tools(self, state: ChoiceState, entries: JSON, path: JsonPath) -> list[Event]:
+        """Read calls that the provider ran; each is emitted when its result is there."""
+        spec = self.chat.server_tools
+        if spec is None or spec.read is None or spec.answer is None or spec.answer.read is None:
+            return []
+        out: list[Event] = []
+        for i, entry in enumerate(entries if isinstance(entries, list) else []):
+            if not isinstance(entry, dict):
+                continue
+            index = entry.get("index")
+            key = index if isinstance(index, int) else len(state.server_tools)
+            tool = state.server_tools.setdefault(key, {})
+            was_complete = "output" in tool
+            tool.update(entry)
+            if was_complete or "output" not in tool:
+                continue
+            call = spec.read(tool, (*path, i), spec)
+            result = spec.answer.read(tool, (*path, i), spec.answer)
+            assert isinstance(call, Call)
+            assert isinstance(result, Result)
+            out += [
+                *self.close_text(state),
+                PartComplete(self.identified(call), state.index),
+                PartComplete(self.answered(result), state.index),
+            ]
+        return out
+
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        """A text takes any more text; a call, pieces that can only extend its arguments."""
+        for state in self.choices.values():
+            if state.open_field and state.open_slot == slot:
+                return bool
+            for call in state.calls.calls:
+                if call.slot == slot:
+                    return partial(self._extend_arguments, state.calls, call)
+        return None
+
+    def _extend_arguments(self, calls: CallTable, call: CallState, text: str) -> bool:
+        call.chunk = self.count
+        calls.last = call
+        return call.arguments.extend(text)
+
+    # --- the end ---
+
+    def close_parts(self, *, cut: bool) -> list[Event]:
+        """Start the calls that still wait, and end all parts that are open."""
+        out: list[Event] = []
+        for state in self.choices.values():
+            waiting = [call for call in self.waiting if call.choice == state.index]
+            legacy = state.legacy_call
+            if legacy is not None and legacy.slot == NOT_STARTED:
+                waiting.append(legacy)
+            out += [*self.start_calls(waiting, last=True), *self.close_text(state)]
+            cut_short = cut or state.finish_reason == "length"
+            for call in state.all_calls():
+                rest, whole = call.arguments.finish()
+                if rest:
+                    out.append(PartDelta(call.slot, rest))
+                    call.pieces.append(rest)
+                if whole is not None:
+                    call.pieces = [whole]
+                out.append(
+                    PartEnd(
+                        call.slot,
+                        whole,
+                        cut=cut_short and not call.arguments.complete,
+                        alias=call.id if call.minted and call.id else None,
+                    )
+                )
+        return out
+
+
+def unsupported(path: JsonPath) -> Event:
+    """The report of an unknown field."""
+    return Unsupported(path, "no such field on this wire")

@@ -1,0 +1,104 @@
+"""Tool definitions and settings of Mistral chat completions."""
+
+from __future__ import annotations
+
+from msgspec import UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.model import Choice, Setting, Tool
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import Block, blocks, keys, require_object, require_string
+from toolwire.wires.families.chat import settings as chat_settings
+from toolwire.wires.families.chat.settings import FORMAT, STOP, usage_setting
+from toolwire.wires.mistral.blocks import NAME
+
+TOOLS = blocks(
+    Block(
+        "function",
+        part=Tool,
+        keys=keys("type", "function"),
+        inner=(("function", keys("name", "description", "parameters", "strict")),),
+    )
+)
+
+
+def read_tool(tool: JSON, path: JsonPath) -> Tool:
+    """Read a tool definition."""
+    return chat_settings.read_tool(NAME, tool, path, TOOLS)
+
+
+def write_tool(tool: Tool, context: EncodeContext) -> JSON:
+    """Write a function; its schema is required."""
+    schema = context.schema_of(tool)
+    if schema is None:
+        schema = {"type": "object", "properties": {}}
+    return chat_settings.write_tool(tool, context, schema=schema)
+
+
+_CHOICES = {
+    "auto": Choice("auto"),
+    "none": Choice("none"),
+    "any": Choice("required"),
+    "required": Choice("required"),
+}
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, str):
+        return _CHOICES[value]
+    function = require_object(require_object(value)["function"])
+    return Choice("required", (require_string(function["name"]),))
+
+
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    if value.mode == "required":
+        if not value.names:
+            return "any"
+        return {"type": "function", "function": {"name": context.name(value.names[0])}}
+    if value.names:
+        context.report_loss(context.setting_path, "a tool can be required here, but not allowed")
+    return value.mode
+
+
+_SAME_NAME = (
+    "model",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "presence_penalty",
+    "frequency_penalty",
+    "stream",
+)
+REQUEST = (
+    *(SettingSpec(name, (name,)) for name in _SAME_NAME),
+    SettingSpec("seed", ("random_seed",)),
+    SettingSpec("candidates", ("n",)),
+    STOP,
+    SettingSpec(
+        "choice",
+        ("tool_choice",),
+        read=_read_choice,
+        write=_write_choice,
+        knows=keys("", "type", "function.name"),
+    ),
+    SettingSpec("parallel", ("parallel_tool_calls",)),
+    FORMAT,
+    SettingSpec("effort", ("reasoning_effort",)),
+)
+RESPONSE = (
+    SettingSpec("id", ("id",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("created", ("created",)),
+    usage_setting("cached"),
+)
+FINISH_REASON_FROM_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "model_length": "context",
+    "tool_calls": "tool",
+    "error": "error",
+}
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()}

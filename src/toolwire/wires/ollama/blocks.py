@@ -1,0 +1,171 @@
+"""The blocks of Ollama's chat: images, calls and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import NO_SOURCE, Call, Media, Part, Result, Source, Text, describe
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.media import standard
+from toolwire.wires.engine.specs import (
+    Block,
+    Id,
+    blocks,
+    keys,
+    raise_unexpected,
+    read_result_id,
+    text_or_none,
+)
+from toolwire.wires.families.chat.messages import read_function_call
+
+NAME = "ollama"
+ONE_TEXT = "a message has one text here, and its images after that"
+
+# --- images ---------------------------------------------------------------------------------------
+
+_BASE64_PREFIXES = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+}
+"""How the base64 text of each MIME type starts: the wire does not name the type."""
+
+
+def _mime_type(data: str) -> str | None:
+    types = _BASE64_PREFIXES.items()
+    return next((mime for prefix, mime in types if data.startswith(prefix)), None)
+
+
+def read_images(message: Object, path: JsonPath) -> list[Part]:
+    """Read the images of a message."""
+    images = message.get("images")
+    if images is None:
+        return []
+    if not isinstance(images, list):
+        raise_unexpected(NAME, path + ("images",), "a list or null", images)
+    out: list[Part] = []
+    for i, data in enumerate(images):
+        image_path = path + ("images", i)
+        if not isinstance(data, str):
+            raise_unexpected(NAME, image_path, "a string", data)
+        source = Source(data, image_path, IMAGE)
+        out.append(Media("image", _mime_type(data), data, source=source))
+    return out
+
+
+def _write_image(media: Media, context: EncodeContext) -> JSON:
+    data = standard(media.data or "")
+    if data != media.data:
+        context.report_loss(media, "base64 in the URL-safe alphabet is sent in the standard one")
+    if media.mime is not None and _mime_type(data) != media.mime:
+        context.report_loss(media, f"the MIME type of an image is not kept here: {media.mime}")
+    return data
+
+
+IMAGE = Block("images", part=Media, write=_write_image)
+
+
+def write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Object:
+    """The fields `content` and `images` of a message; any other part is named in the text."""
+    texts: list[str] = []
+    images: list[JSON] = []
+    for part in parts:
+        if isinstance(part, Media) and part.kind == "image" and part.data is not None:
+            images.append(_write_image(part, context))
+            continue
+        if isinstance(part, Text):
+            if part.refusal:  # not every response passes through lowering
+                context.report_loss(part, "a refusal is sent as plain text")
+            if not part.text:
+                continue
+            if (texts or images) and not _replaces_part(part):
+                context.report_loss(part, ONE_TEXT)
+        else:
+            context.report_loss(part, f"a message cannot hold this here: {describe(part)[:80]}")
+        texts.append(describe(part))
+    out: Object = {"content": "\n".join(texts)}
+    return {**out, "images": images} if images else out
+
+
+def _replaces_part(text: Text) -> bool:
+    """True for a text that names another part: lowering has reported that loss."""
+    source = text.source
+    return source is not NO_SOURCE and source.spec is None and isinstance(source.raw, UnsetType)
+
+
+# --- calls and results ----------------------------------------------------------------------------
+
+
+def write_call(call: Call, context: EncodeContext) -> JSON:
+    """Write a call; a minted id is left out where order pairs as well."""
+    call_id = context.wire_id(call)
+    function: Object = {
+        "name": context.name(call.name),
+        "arguments": context.arguments_object(call),
+    }
+    return {"function": function} if call_id is None else {"id": call_id, "function": function}
+
+
+def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_result_id(message.get("tool_call_id"))
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        raise_unexpected(NAME, path + ("content",), "a string", content)
+    name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
+    source = Source(message, path, spec)
+    parts = read_images(message, path)
+    if not parts:
+        return Result(call_id, content or "", False, name, origin, source=source)
+    if content:
+        text = Text(content, source=Source(raw=content, path=path + ("content",)))
+        parts = [text, *parts]
+    return Result(call_id, tuple(parts), False, name, origin, source=source)
+
+
+def write_result(result: Result, context: EncodeContext) -> JSON:
+    """Write the message of a result: the name of its tool, and the id only if its call has one."""
+    name = context.called_names.get(result.call_id) or result.name or ""
+    out: Object = {"role": "tool", "content": "", "tool_name": context.name(name)}
+    call_id = context.result_id(result)
+    if not context.hides_id(call_id):
+        out["tool_call_id"] = call_id
+    output = context.output(result)
+    if isinstance(output, tuple):
+        return out | write_text_and_images(output, context)
+    return out | {"content": result.text}
+
+
+CALLS = blocks(
+    Block(
+        "function",
+        part=Call,
+        read=read_function_call,
+        write=write_call,
+        keys=keys("id", "type", "function"),
+        inner=(("function", keys("index", "name", "arguments")),),
+        discriminator={"path": "message.tool_calls[]"},
+        direction="call",
+        family="function",
+        executor="client",
+        ids=(Id("id", required=False), Id("function.index", "position", required=False)),
+    )
+)
+RESULTS = blocks(
+    Block(
+        "tool",
+        part=Result,
+        read=_read_result,
+        write=write_result,
+        keys=keys("role", "content", "images", "tool_name", "name", "tool_call_id"),
+        discriminator={"role": "tool"},
+        direction="output",
+        family="function",
+        executor="client",
+        ids=(Id("tool_call_id", required=False),),
+        forms=("request",),
+    )
+)

@@ -1,0 +1,363 @@
+"""The blocks of OpenAI Chat Completions: content, calls, results and messages."""
+
+from __future__ import annotations
+
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, describe
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.specs import (
+    Block,
+    Id,
+    blocks,
+    keys,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
+    text_or_none,
+)
+from toolwire.wires.families.chat.messages import Chat, read_function_call, read_text_block
+
+NAME = "openai-chat"
+
+# --- content --------------------------------------------------------------------------------------
+
+
+def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["image_url"])["url"])
+    source = Source(block, path, spec)
+    mime, data = split_data_url(url) or (None, None)
+    if data is None:
+        return Media("image", mime, url=url, source=source)
+    return Media("image", mime, data, source=source)
+
+
+def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
+    audio = require_object(block["input_audio"])
+    mime = f"audio/{require_string(audio['format'])}"
+    return Media("audio", mime, require_string(audio["data"]), source=Source(block, path, spec))
+
+
+def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
+    file = require_object(block["file"])
+    data = text_or_none(file.get("file_data"))
+    mime, data = split_data_url(data or "") or (None, data)
+    return Media(
+        kind_by(mime),
+        mime,
+        data,
+        file=text_or_none(file.get("file_id")),
+        name=text_or_none(file.get("filename")),
+        source=Source(block, path, spec),
+    )
+
+
+def _write_media(media: Media, context: EncodeContext) -> JSON:
+    """Write images by URL or data, and anything else by data."""
+    url = data_url(media)
+    if media.kind == "image" and url is not None:
+        return {"type": "image_url", "image_url": {"url": url}}
+    if media.data is None:  # a part that was put into a message of this wire by hand
+        context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
+        return {"type": "text", "text": describe(media)}
+    audio_format = (mime_of(media) or "").partition("/")[2]
+    if media.kind == "audio" and audio_format:
+        if media.name is not None:
+            context.report_loss(media, "the name of this audio is not kept here")
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": audio_format}}
+    if media.kind != "file":
+        context.report_loss(media, f"this {media.kind} is sent as a file: its type is not known")
+    return {"type": "file", "file": {"file_data": url, "filename": media.name or "file"}}
+
+
+CONTENT = blocks(
+    Block(
+        "text",
+        part=Text,
+        read=read_text_block,
+        write=lambda part, _: {"type": "text", "text": part.text},
+        keys=keys("type", "text"),
+    ),
+    Block(
+        "refusal",
+        part=Text,
+        read=read_text_block,
+        write=lambda part, _: {"type": "refusal", "refusal": part.text},
+        keys=keys("type", "refusal"),
+    ),
+    Block(
+        "image_url",
+        part=Media,
+        read=_read_image,
+        write=_write_media,
+        keys=keys("type", "image_url"),
+        inner=(("image_url", keys("url")),),
+    ),
+    Block(
+        "input_audio",
+        part=Media,
+        read=_read_audio,
+        write=_write_media,
+        keys=keys("type", "input_audio"),
+        inner=(("input_audio", keys("data", "format")),),
+    ),
+    Block(
+        "file",
+        part=Media,
+        read=_read_file,
+        write=_write_media,
+        keys=keys("type", "file"),
+        inner=(("file", keys("file_data", "file_id", "filename")),),
+    ),
+)
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def _write_function(call: Call, context: EncodeContext) -> JSON:
+    if context.reverse_map.forms and "custom" in context.notes_about(call):
+        return _write_custom(call, context)
+    function: Object = {"name": context.name(call.name), "arguments": context.arguments_text(call)}
+    return {"id": context.call_id(call), "type": "function", "function": function}
+
+
+def _read_custom(block: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_id(block.get("id"))
+    custom = require_object(block["custom"])
+    return Call(
+        call_id,
+        read_name(custom.get("name")),
+        read_arguments(custom.get("input")),
+        origin,
+        "custom",
+        source=Source(block, path, spec),
+    )
+
+
+def _write_custom(call: Call, context: EncodeContext) -> JSON:
+    """Write a call whose input is free text; other wires hold that text in the field `input`."""
+    text: JSON = call.arguments
+    if call.family != "custom":
+        field = get(call.input, ("input",))
+        text = field if isinstance(field, str) else text
+    custom: Object = {"name": context.name(call.name), "input": text}
+    return {"id": context.call_id(call), "type": "custom", "custom": custom}
+
+
+def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Call(
+        "",
+        read_name(block.get("name")),
+        read_arguments(block.get("arguments")),
+        "minted",
+        "function-legacy",
+        source=Source(block, path, spec),
+    )
+
+
+def _write_legacy(call: Call, context: EncodeContext) -> JSON:
+    return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
+
+
+def _read_executed_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Call(
+        "",
+        read_name(block.get("type")),
+        read_arguments(block.get("arguments")),
+        "minted",
+        "server-tool",
+        "provider",
+        source=Source(block, path, spec),
+    )
+
+
+def _read_executed_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Result(
+        "",
+        block.get("output") or "",
+        False,
+        read_name(block.get("type")),
+        "minted",
+        "server-tool",
+        "provider",
+        source=Source(block, path, spec),
+    )
+
+
+CALLS = blocks(
+    Block(
+        "function",
+        part=Call,
+        read=read_function_call,
+        write=_write_function,
+        keys=keys("id", "type", "function"),
+        inner=(("function", keys("name", "arguments")),),
+        discriminator={"path": "tool_calls[]", "type": "function"},
+        direction="call",
+        family="function",
+        executor="client",
+        ids=(Id("id"),),
+    ),
+    Block(
+        "custom",
+        part=Call,
+        read=_read_custom,
+        write=_write_custom,
+        keys=keys("id", "type", "custom"),
+        inner=(("custom", keys("name", "input")),),
+        discriminator={"path": "tool_calls[]", "type": "custom"},
+        direction="call",
+        family="custom",
+        executor="client",
+        ids=(Id("id"),),
+    ),
+)
+LEGACY_CALL = Block(
+    "function_call",
+    part=Call,
+    read=_read_legacy,
+    write=_write_legacy,
+    keys=keys("name", "arguments"),
+    discriminator={"path": "function_call"},
+    direction="call",
+    family="function-legacy",
+    executor="client",
+)
+_EXECUTED_KEYS = keys("index", "type", "arguments", "output")
+EXECUTED_TOOLS = Block(
+    "executed_tools",
+    part=Call,
+    read=_read_executed_call,
+    write=lambda call, _: {"type": call.name, "arguments": call.arguments},
+    keys=_EXECUTED_KEYS,
+    discriminator={"path": "executed_tools[]"},
+    direction="call+output",
+    family="server-tool",
+    executor="provider",
+    ids=(Id("index", "position"),),
+    forms=("response",),
+    answer=Block(
+        "executed_tools",
+        part=Result,
+        read=_read_executed_result,
+        write=lambda result, _: {"output": result.output},
+        keys=_EXECUTED_KEYS,
+    ),
+)
+CALL_DELTA = Block(
+    "delta.tool_calls",
+    part=Call,
+    discriminator={"path": "choices[].delta.tool_calls[]"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=(Id("index", "position"), Id("id", required=False, nullable=True)),
+    forms=("stream",),
+)
+"""A piece of a call in a stream: only its index is always there."""
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def _read_tool_message(message: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_result_id(message.get("tool_call_id"))
+    content = message.get("content")
+    output = content if isinstance(content, str) else CHAT.read_output(content, path)
+    name = text_or_none(message["name"]) if "name" in message else None
+    return Result(call_id, output, False, name, origin, source=Source(message, path, spec))
+
+
+def _write_tool_message(result: Result, context: EncodeContext) -> JSON:
+    if result.name and result.spec is RESULTS["tool"]:  # a message of this wire that had the name
+        return {
+            "role": "tool",
+            "name": context.name(result.name),
+            "tool_call_id": context.result_id(result),
+            "content": _write_output(result),
+        }
+    if context.plain and isinstance(result.output, str):
+        return {"role": "tool", "tool_call_id": result.call_id, "content": result.output}
+    call_id = context.result_id(result)
+    return {"role": "tool", "tool_call_id": call_id, "content": _write_output(result)}
+
+
+def _read_function_message(message: Object, path: JsonPath, spec: Block) -> Part:
+    return Result(
+        "",
+        CHAT.read_output(message.get("content"), path),
+        False,
+        text_or_none(message.get("name")),
+        "minted",
+        "function-legacy",
+        source=Source(message, path, spec),
+    )
+
+
+def _write_function_message(result: Result, context: EncodeContext) -> JSON:
+    name = context.name(result.name or "")
+    return {"role": "function", "name": name, "content": _write_output(result)}
+
+
+def _write_output(result: Result) -> JSON:
+    output = result.output
+    if isinstance(output, str):
+        return output
+    if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
+        return [{"type": "text", "text": describe(part)} for part in output]
+    return result.text
+
+
+RESULTS = blocks(
+    Block(
+        "tool",
+        part=Result,
+        read=_read_tool_message,
+        write=_write_tool_message,
+        keys=keys("role", "content", "tool_call_id", "name"),
+        discriminator={"role": "tool"},
+        direction="output",
+        family="function",
+        executor="client",
+        ids=(Id("tool_call_id"),),
+        forms=("request",),
+    ),
+    Block(
+        "function",
+        part=Result,
+        read=_read_function_message,
+        write=_write_function_message,
+        keys=keys("role", "content", "name"),
+        discriminator={"role": "function"},
+        direction="output",
+        family="function-legacy",
+        executor="client",
+        forms=("request",),
+    ),
+)
+CHAT = Chat(
+    NAME,
+    content=CONTENT,
+    calls=CALLS,
+    results=RESULTS,
+    message=Block(
+        "message",
+        part=Message,
+        keys=keys(
+            "role",
+            "content",
+            "refusal",
+            "tool_calls",
+            "function_call",
+            "reasoning_content",
+            "reasoning",
+            "executed_tools",
+        ),
+    ),
+    roles={"user": "user", "assistant": "assistant", "system": "system", "developer": "system"},
+    reasoning_fields=("reasoning_content", "reasoning"),
+    legacy_call=LEGACY_CALL,
+    server_tools=EXECUTED_TOOLS,
+)

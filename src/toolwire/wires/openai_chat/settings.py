@@ -1,0 +1,111 @@
+"""Tool definitions and settings of OpenAI Chat Completions."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Choice, Setting, Tool
+from toolwire.conversation.parts import Source
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, write_user
+from toolwire.wires.engine.specs import Block, blocks, keys, require_object, require_string
+from toolwire.wires.families.chat import settings as chat_settings
+from toolwire.wires.families.chat.settings import FORMAT, STOP, usage_setting
+from toolwire.wires.openai_chat.blocks import NAME
+
+_FUNCTION_KEYS = keys("name", "description", "parameters", "strict")
+TOOLS = blocks(
+    Block(
+        "function", part=Tool, keys=keys("type", "function"), inner=(("function", _FUNCTION_KEYS),)
+    ),
+    Block(
+        "custom",
+        part=Tool,
+        keys=keys("type", "custom"),
+        inner=(("custom", keys("name", "description")),),
+    ),
+)
+LEGACY_FUNCTION = Block("functions", part=Tool, keys=_FUNCTION_KEYS)
+
+
+def read_tool(tool: JSON, path: JsonPath) -> Tool:
+    """Read a tool definition of `tools` or of the legacy field `functions`."""
+    if path[0] == "functions" and isinstance(tool, dict):
+        return chat_settings.describe_tool(tool, "function", Source(tool, path, LEGACY_FUNCTION))
+    return chat_settings.read_tool(NAME, tool, path, TOOLS)
+
+
+def write_tool(tool: Tool, context: EncodeContext) -> JSON:
+    """Write a function or a custom tool."""
+    return chat_settings.write_tool(tool, context, schema=tool.schema, kind=tool.kind)
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, str):
+        return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
+    choice = require_object(value)
+    kind = require_string(choice["type"])
+    inner = require_object(choice[kind])
+    if kind != "allowed_tools":
+        return Choice("required", (require_string(inner["name"]),))
+    mode, tools = inner["mode"], inner["tools"]
+    if mode not in ("auto", "required") or not isinstance(tools, list):
+        return UNSET
+    names = tuple(_tool_name(require_object(tool)) for tool in tools)
+    return Choice("auto" if mode == "auto" else "required", names)
+
+
+def _tool_name(tool: Object) -> str:
+    return require_string(require_object(tool[require_string(tool["type"])])["name"])
+
+
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    tools: list[JSON] = [
+        {"type": "function", "function": {"name": context.name(name)}} for name in value.names
+    ]
+    if value.mode == "required" and len(tools) == 1:
+        return tools[0]
+    if tools and value.mode != "none":
+        return {"type": "allowed_tools", "allowed_tools": {"mode": value.mode, "tools": tools}}
+    return value.mode
+
+
+REQUEST = (
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("max_tokens",)),
+    SettingSpec("max_tokens", ("max_completion_tokens",)),
+    SettingSpec("temperature", ("temperature",)),
+    SettingSpec("top_p", ("top_p",)),
+    SettingSpec("seed", ("seed",)),
+    SettingSpec("presence_penalty", ("presence_penalty",)),
+    SettingSpec("frequency_penalty", ("frequency_penalty",)),
+    SettingSpec("candidates", ("n",)),
+    STOP,
+    SettingSpec("stream", ("stream",)),
+    SettingSpec("user", ("user",), write=write_user),
+    SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
+    SettingSpec("parallel", ("parallel_tool_calls",)),
+    FORMAT,
+    SettingSpec("effort", ("reasoning_effort",)),
+)
+RESPONSE = (
+    SettingSpec("id", ("id",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("created", ("created",)),
+    usage_setting("cached", "cache_write", "reasoning"),
+)
+FINISH_REASON_FROM_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool",
+    "function_call": "tool",
+    "content_filter": "filter",
+}
+FINISH_REASON_TO_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "tool": "tool_calls",
+    "filter": "content_filter",
+}
