@@ -30,6 +30,7 @@ class EncodeContext:
         "names",
         "notes",
         "ordinal",
+        "patching",
         "plain",
         "results",
         "reverse_map",
@@ -69,6 +70,8 @@ class EncodeContext:
         self.notes: dict[str, str] = {}
         self.called_names: dict[str, str] = {}
         self.ordinal = 0
+        self.patching = False
+        """True while a block of the target's own wire is compared before and after an edit."""
         self.setting_path: JsonPath = ()
         """Where the setting that is being written stood in the source."""
         self.seed = ""
@@ -82,6 +85,12 @@ class EncodeContext:
     def name(self, name: str) -> str:
         """A tool's name as this wire takes it."""
         return self.names.get(name, name) if self.names else name
+
+    def result_name(self, result: Result) -> str:
+        """The tool name to write on a result: the name of its call, as far as that is known."""
+        called = self.called_names.get(result.call_id)
+        name = result.name or called if self.patching else called or result.name
+        return self.name(name or "")
 
     def call_id(self, call: Call) -> str:
         """The id to send for a call, remembered for the way home."""

@@ -139,12 +139,10 @@ def _lower_messages(
             losses=losses,
             following=following,
         )
-        if (
-            following
-            and lowered.role == "user"
-            and not any(isinstance(part, Result) for part in lowered.parts)
-        ):
-            lowered = replace(lowered, parts=(*following, *lowered.parts))
+        others = [part for part in lowered.parts if not isinstance(part, Result)]
+        if following and others and lowered.role in ("user", "tool"):
+            results = [part for part in lowered.parts if isinstance(part, Result)]
+            lowered = replace(lowered, parts=(*results, *following, *others))
             following = []
         changed = changed or lowered is not message
         if lowered.parts or not message.parts or kind == "response":
@@ -297,6 +295,7 @@ def _lower_result(
             losses.append(
                 Loss(part.path, "a result holds text only here; the media follow in a user message")
             )
+            output.append(Text(describe(part), source=Source(path=part.path)))
             following.append(Text(f"From tool call {result.call_id}:", source=Source()))
             following += lower_part(part, capabilities, "user", kind="request", losses=losses)
         elif isinstance(part, Text | Media):

@@ -204,20 +204,26 @@ def list_at(wire: str, body: JSON, path: JsonPath) -> list[JSON]:
 
 
 def patch_block(part: Part, context: EncodeContext, now: JSON) -> JSON | UnsetType:
-    """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the
-    edit changed its type."""
-    spec, was = part.spec, part.original
-    if was is None:
+    """A block of the target's own wire with just the edit of a part applied.
+
+    UNSET if the edit changed the type of the block.
+    """
+    spec, original = part.spec, part.original
+    if original is None:
         return now
     if (
         not isinstance(spec, Block)
         or spec.write is None
         or spec.part is not type(part)
-        or type(was) is not type(part)
+        or type(original) is not type(part)
     ):
         return UNSET
-    new = spec.write(part, context)
-    return patch(now, spec.write(was, context), new) if isinstance(now, dict) else new
+    context.patching = True
+    try:
+        new = spec.write(part, context)
+        return patch(now, spec.write(original, context), new) if isinstance(now, dict) else new
+    finally:
+        context.patching = False
 
 
 def patch_parts(

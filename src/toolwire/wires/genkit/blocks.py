@@ -167,8 +167,7 @@ def _read_response(block: Object, path: JsonPath, spec: Block) -> Part:
 
 def _write_response(result: Result, context: EncodeContext) -> JSON:
     """A result under the name of its tool, with a `ref` only if the call has one."""
-    name = context.called_names.get(result.call_id) or result.name or ""
-    response: Object = {"name": context.name(name)}
+    response: Object = {"name": context.result_name(result)}
     ref = context.result_id(result)
     if not context.hides_id(ref):
         response["ref"] = ref

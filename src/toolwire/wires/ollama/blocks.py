@@ -128,8 +128,7 @@ def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
 
 def write_result(result: Result, context: EncodeContext) -> JSON:
     """Write the message of a result: the name of its tool, and the id only if its call has one."""
-    name = context.called_names.get(result.call_id) or result.name or ""
-    out: Object = {"role": "tool", "content": "", "tool_name": context.name(name)}
+    out: Object = {"role": "tool", "content": "", "tool_name": context.result_name(result)}
     call_id = context.result_id(result)
     if not context.hides_id(call_id):
         out["tool_call_id"] = call_id

@@ -253,7 +253,7 @@ class ContentParts:
     def write_result(self, result: Result, context: EncodeContext) -> JSON:
         """Write a result under its function's name, with an id only if its call has one."""
         call_id, output = result.call_id, result.output
-        name = context.name(context.called_names.get(call_id) or result.name or "")
+        name = context.result_name(result)
         if (
             context.plain
             and isinstance(output, str)
