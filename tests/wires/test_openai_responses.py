@@ -580,9 +580,10 @@ def test_parts_added_to_a_message_of_this_wire_are_lowered_like_any_other() -> N
     audio = Media("audio", "audio/wav", "AAAA")
     parts = (*user.parts, Reasoning("hm"), image, audio)
     written = encode(replace(conversation, messages=(replace(user, parts=parts),)), NAME)
-    content = items_of(written.body)[1]["content"]
+    content = items_of(written.body)[0]["content"]
     assert isinstance(content, list)
     assert [block["type"] for block in content if isinstance(block, dict)] == [
+        "input_text",
         "input_image",
         "input_text",
     ]

@@ -233,7 +233,7 @@ class Conversation(Struct, frozen=True, eq=False):
         edits: list[tuple[Part, Part]] = [(part, new)]
         if isinstance(part, Call) and isinstance(new, Call):
             result = self.pair_of(part).result
-            if result is not None and (part.id, part.name) != (new.id, new.name):
+            if result is not None and _tie(part) != _tie(new):
                 edits.append((result, _follow_call(result, part, new)))
         return self._with_edits(edits)
 
@@ -324,6 +324,11 @@ def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
                 signature=new.signature or old.signature,
             )
     return part
+
+
+def _tie(call: Call) -> tuple[str, str, bool]:
+    """What ties a result to a call. Broken arguments may make it a call of another type."""
+    return call.id, call.name, call.args.broken
 
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
