@@ -205,7 +205,7 @@ def write_assistant(message: Message, context: EncodeContext) -> Object:
                 text.add_blank(part, part.text)
         elif isinstance(part, Reasoning) and part.text and context.kind == "response":
             if text.started:
-                context.report_loss(part, "reasoning is placed before all other content")
+                context.report_loss(part, "reasoning stands before all other content here")
             if "reasoning_content" in out:
                 context.report_loss(
                     part, "a message has one reasoning text here; several are joined"
