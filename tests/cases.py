@@ -34,6 +34,8 @@ Truth: TypeAlias = "tuple[str | None, str | None, str | None]"
 
 _wanted = os.environ.get("TOOLWIRE_WIRES")
 WIRES = [name for name in wires() if not _wanted or name in _wanted.split(",")]
+COMPLETE = not _wanted
+"""Whether a run is about all wires."""
 MODELS = [
     name
     for name in (
@@ -50,6 +52,16 @@ MODELS = [
     if name in WIRES
 ]
 """The wires that models speak; the others are spoken by frameworks and tool servers."""
+
+
+def child_environment(hash_seed: str) -> dict[str, str]:
+    """The environment of a process that imports test modules and the same toolwire as this one."""
+    path = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONHASHSEED": hash_seed,
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+    }
 
 
 class Case(Struct, frozen=True, eq=False):

@@ -3,13 +3,11 @@ seed."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from hashlib import blake2b
-from pathlib import Path
 
-from cases import CASES, WIRES
+from cases import CASES, WIRES, child_environment
 
 from toolwire import WireError, decode, encode
 
@@ -31,11 +29,10 @@ def fingerprints() -> list[str]:
 
 def test_another_process_with_another_hash_seed_gives_the_same_bytes() -> None:
     """Two seeds that order small sets differently, side by side."""
-    tests = str(Path(__file__).parents[1])
     runs = [
         subprocess.Popen(
             [sys.executable, __file__],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": tests},
+            env=child_environment(seed),
             stdout=subprocess.PIPE,
             text=True,
         )

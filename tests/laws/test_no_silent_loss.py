@@ -10,8 +10,8 @@ from itertools import groupby
 
 import pytest
 from cases import ALL, CASES, MODELS, WIRES, Case, broken_by
-from each import each
 from msgspec import Struct
+from rows import rows
 
 from toolwire import (
     Call,
@@ -266,7 +266,7 @@ PAIRS += [
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@each("target", WIRES)
+@rows("target", WIRES)
 def test_what_is_not_reported_lost_is_still_there(wire: str, target: str) -> None:
     assert (
         broken_by(

@@ -6,9 +6,9 @@ from itertools import groupby
 
 import pytest
 from cases import ALL, CASES, Case, changed
-from each import together
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from toolwire import Conversation, decode
 from toolwire.conversation.json import JSON, JsonPath, get
@@ -21,7 +21,7 @@ def read(body: JSON, case: Case) -> Conversation:
     return decode(body, case.wire, case.kind)
 
 
-@together(TOLD)
+@rows("case", TOLD)
 def test_pairs_equal_the_truth(case: Case) -> None:
     found = [
         (pair.call and pointer(pair.call.path), pair.result and pointer(pair.result.path), pair.how)
@@ -30,12 +30,12 @@ def test_pairs_equal_the_truth(case: Case) -> None:
     assert sorted(found, key=repr) == sorted(case.pairs or (), key=repr)
 
 
-@together([case for case in CASES if case.pairs is None])
+@rows("case", [case for case in CASES if case.pairs is None])
 def test_a_case_without_a_truth_has_nothing_to_pair(case: Case) -> None:
     assert read(case.body, case).pairs() == []
 
 
-@together(ALL)
+@rows("case", ALL)
 def test_pairs_hold_every_call_and_every_result_once_and_joined_ones_share_their_id(
     case: Case,
 ) -> None:

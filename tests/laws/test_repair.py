@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from breaks import BREAKS, MOVES, SHAPES, Broken, broken
 from cases import ALL, CASES, DEEP, RECORDED, WIRES, Case, recorded
-from each import each
+from rows import rows
 
 from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump
@@ -162,7 +162,7 @@ def holds(body: JSON, wire: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(("wire", "target"), TARGETS if DEEP else PLAIN, ids=lambda one: str(one))
-@each("name", MOVES)
+@rows("name", MOVES)
 def test_what_is_broken_in_one_way_is_named_and_mended(wire: str, target: str, name: str) -> None:
     for story in HAND_MADE if DEEP else ("parallel",):
         body = made(story, wire)
@@ -177,7 +177,7 @@ def test_what_is_broken_in_one_way_is_named_and_mended(wire: str, target: str, n
 
 
 @pytest.mark.parametrize("wire", [wire for wire, _ in PLAIN])
-@each("name", MOVES)
+@rows("name", MOVES)
 def test_the_cases_broken_in_one_way_are_mended(wire: str, name: str) -> None:
     for case in clean(wire):
         bad = broken(name, case.body, wire)
@@ -186,7 +186,7 @@ def test_the_cases_broken_in_one_way_are_mended(wire: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("wire", [wire for wire, _ in PLAIN])
-@each("k, first", enumerate(MOVES))
+@rows("k, first", enumerate(MOVES))
 def test_what_is_broken_in_two_ways_is_mended(wire: str, k: int, first: str) -> None:
     """All pairs of breaks when there is time; drawn ones are in the law beside this one."""
     for n, story in enumerate(HAND_MADE if DEEP else ("parallel",)):

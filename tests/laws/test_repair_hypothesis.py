@@ -9,18 +9,16 @@ another process gives the same bytes.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import breaks_inside  # noqa: F401  # puts its breaks on the list
 import pytest
 import repair_child
 from breaks import BLIND, BREAKS, NAMES, SHAPES, broken
-from cases import DEEP, WIRES, leaves
+from cases import DEEP, WIRES, child_environment, leaves
 from histories import Asked, Round, Story, body_of, stories
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -315,7 +313,7 @@ def test_another_process_with_another_hash_seed_repairs_to_the_same_bytes(
     batch: list[tuple[str, str, JSON]],
 ) -> None:
     lines = "\n".join(json.dumps(one) for one in batch)
-    env = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parents[1])}
+    env = child_environment("7")
     run = subprocess.run(
         [sys.executable, repair_child.__file__],
         input=lines,

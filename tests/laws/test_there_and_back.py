@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from cases import ALL, MODELS, Case, broken_by
-from each import each
+from rows import rows
 
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
 from toolwire.conversation.ids import is_minted
@@ -111,7 +111,7 @@ def trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mapping[str
 
 
 @pytest.mark.parametrize("wire", MODELS)
-@each("over", MODELS)
+@rows("over", MODELS)
 def test_ids_names_arguments_and_results_come_home(wire: str, over: str) -> None:
     if wire != over:
         assert (

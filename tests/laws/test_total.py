@@ -10,10 +10,10 @@ from copy import deepcopy
 
 import pytest
 from cases import CASES, KINDS, NOISE, WIRES, Case, changed, nodes, same
-from each import together
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from rows import rows
 
 from toolwire import Conversation, LocalError, RemoteError, decode, encode
 from toolwire.conversation.json import JSON, get
@@ -64,7 +64,7 @@ def home_again(body: JSON, conversation: Conversation, wire: str, kind: Kind) ->
     assert same(encode(rebuilt, wire, kind).body, body)
 
 
-@together(CASES)
+@rows("case", CASES)
 @given(data=st.data())
 def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_local_error(
     case: Case, data: st.DataObject
@@ -83,7 +83,7 @@ def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_loca
     assert same(body, before), "encode changed its input"
 
 
-@together(CASES)
+@rows("case", CASES)
 @given(data=st.data())
 def test_what_is_broken_and_yet_read_goes_back_to_its_own_wire_to_the_letter(
     case: Case, data: st.DataObject
@@ -101,12 +101,12 @@ def test_a_body_of_another_wire_or_kind_raises_remote_error_or_is_read(wire: str
             tried(case.body, wire, kind)
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_every_case_goes_to_every_wire_or_is_refused_by_local_error(case: Case) -> None:
     to_every_wire(case, case.kind)
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_a_request_asked_for_as_a_response_and_the_reverse_is_written_or_refused_by_local_error(
     case: Case,
 ) -> None:
