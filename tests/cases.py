@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import pytest
 from msgspec import Struct
 
 from toolwire import wires
@@ -25,6 +26,10 @@ from toolwire.wires import wire as named_wire
 
 HERE = Path(__file__).parent / "cases"
 RECORDED = Path(__file__).parents[2] / "shared" / "data" / "recorded"
+HAS_RECORDINGS = RECORDED.is_dir()
+needs_recordings = pytest.mark.skipif(
+    not HAS_RECORDINGS, reason="recorded traffic (../shared/data/recorded) is absent"
+)
 KINDS: tuple[Kind, ...] = ("request", "response")
 DEEP = os.environ.get("TOOLWIRE_DEEP") == "1"
 EVERY = 1 if DEEP else 2
@@ -72,6 +77,7 @@ class Case(Struct, frozen=True, eq=False):
     kind: Kind
     body: JSON
     pairs: tuple[Truth, ...] | None = None
+    recorded: bool = False
 
     def __str__(self) -> str:
         return f"{self.wire}-{self.kind}-{self.name}"
@@ -112,7 +118,9 @@ def recorded(wire: str) -> tuple[Case, ...]:
                 for i, line in enumerate(file.read_text().splitlines())
                 if i % EVERY == 0
             ]
-            found += (Case(f"recorded-{i}", wire, kind, row["body"]) for i, row in rows)
+            found += (
+                Case(f"recorded-{i}", wire, kind, row["body"], recorded=True) for i, row in rows
+            )
     return tuple(found)
 
 
