@@ -17,8 +17,9 @@ import pytest
 from breaks import BREAKS, MOVES, SHAPES, HistoryEditor, break_history
 from cases import ALL, CASES, COMPLETE, DEEP, RECORDED, WIRES, Case, needs_recordings
 from rows import rows
+from stories import STORIES, hand_made
 
-from toolwire import Conversation, decode, translate
+from toolwire import Conversation, decode
 from toolwire.conversation.json import JSON, dump
 from toolwire.lint import check, repair
 from toolwire.profiles.table import PROFILES, profile
@@ -44,80 +45,6 @@ PROVIDERS = {
 
 
 # --- broken histories -----------------------------------------------------------------------------
-
-
-def _call(call_id: str, name: str, arguments: str = "{}") -> JSON:
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _result(call_id: str, text: str) -> JSON:
-    return {"role": "tool", "tool_call_id": call_id, "content": text}
-
-
-def _message(role: str, text: str) -> JSON:
-    return {"role": role, "content": text}
-
-
-TOOLS: list[JSON] = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": name,
-            "parameters": {"type": "object", "properties": {}},
-        },
-    }
-    for name in ("f", "g")
-]
-HAND_MADE: dict[str, list[JSON]] = {
-    "one-call": [
-        _message("user", "hi"),
-        {
-            "role": "assistant",
-            "content": "let me see",
-            "tool_calls": [_call("aaaaaaaa1", "f", '{"x": 1}')],
-        },
-        _result("aaaaaaaa1", "one"),
-        _message("assistant", "it is one"),
-        _message("user", "thanks"),
-    ],
-    "parallel": [
-        _message("user", "hi"),
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                _call("aaaaaaaa1", "f", '{"x": 1}'),
-                _call("aaaaaaaa2", "g", '{"x": 2}'),
-                _call("aaaaaaaa3", "f", '{"x": 3}'),
-            ],
-        },
-        _result("aaaaaaaa1", "one"),
-        _result("aaaaaaaa2", "two"),
-        _result("aaaaaaaa3", "three"),
-        _message("assistant", "done"),
-        _message("user", "and?"),
-    ],
-    "turns": [
-        _message("user", "hi"),
-        {"role": "assistant", "content": None, "tool_calls": [_call("aaaaaaaa1", "f", '{"x": 1}')]},
-        _result("aaaaaaaa1", "one"),
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [_call("aaaaaaaa2", "g"), _call("aaaaaaaa3", "g", '{"x": 3}')],
-        },
-        _result("aaaaaaaa2", "two"),
-        _result("aaaaaaaa3", "three"),
-    ],
-}
-
-
-@cache
-def hand_made(name: str, wire: str) -> JSON:
-    """A history made by hand, as a body of a wire."""
-    body: JSON = {"model": "m", "messages": [*HAND_MADE[name]], "tools": [*TOOLS]}
-    return body if wire == "openai-chat" else translate(body, "openai-chat", wire).body
 
 
 @cache
@@ -178,7 +105,7 @@ def assert_repaired(body: JSON, wire: str, target: str, name: str) -> None:
         (wire, target, name, story)
         for wire, target in (TARGETS if DEEP else PLAIN)
         for name in sorted(BREAKS)
-        for story in (HAND_MADE if DEEP else ("parallel",))
+        for story in (STORIES if DEEP else ("parallel",))
     ],
     group=lambda wire, target, name, story: target,
 )
@@ -219,7 +146,7 @@ def test_a_clean_body_is_returned_byte_for_byte(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("wire", "target"), PLAIN, ids=str)
-@pytest.mark.parametrize("story", HAND_MADE)
+@pytest.mark.parametrize("story", STORIES)
 def test_a_history_made_for_a_wire_has_no_error_there(wire: str, target: str, story: str) -> None:
     assert errors(hand_made(story, wire), wire, target) == []
 
