@@ -292,8 +292,8 @@ def results_are_in_reverse_order(history: HistoryEditor, n: int) -> bool:
     ]
     blocks = [deepcopy(_value_at(history.body, result.path)) for result in together]
     for result, block in zip(together, reversed(blocks), strict=True):
-        blocks = _value_at(history.body, result.path[:-1])
-        blocks[result.path[-1]] = block  # type: ignore[index]
+        siblings = _value_at(history.body, result.path[:-1])
+        siblings[result.path[-1]] = block  # type: ignore[index]
     return len(together) > 1
 
 

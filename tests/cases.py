@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -282,15 +282,3 @@ def differences(left: JSON, right: JSON, at: JsonPath = ()) -> Iterator[JsonPath
             yield from differences(a, b, (*at, i))
     elif not same(left, right):
         yield at
-
-
-def broken_by(cases: Iterable[Case], law: Callable[[Case], None]) -> dict[str, str]:
-    """The cases that break a law, and how: many cases in one test, because a test of its own for
-    each costs more than the law."""
-    out: dict[str, str] = {}
-    for case in cases:
-        try:
-            law(case)
-        except AssertionError as error:
-            out[str(case)] = str(error)[:2000]
-    return out

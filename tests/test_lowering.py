@@ -70,7 +70,7 @@ def short(part: Part) -> str:
             return f"call {part.id}"
         case Result():
             output = part.output
-            inner = output if isinstance(output, str) else [short(p) for p in output]  # type: ignore[union-attr]
+            inner = [short(p) for p in output] if isinstance(output, tuple) else output
             return f"result {inner}"
         case Media():
             return f"{part.kind} {part.name or ''}".strip()
@@ -204,7 +204,7 @@ def test_a_text_document_becomes_text() -> None:
 
 
 def test_a_file_name_is_kept_for_the_kinds_that_have_one() -> None:
-    image, file = (at(Media(kind, data="aGk=", name="n"), *PLACE) for kind in ("image", "file"))  # type: ignore[arg-type]
+    image, file = (at(Media(kind, data="aGk=", name="n"), *PLACE) for kind in ("image", "file"))
     found = lowered(conversation(said("user", image, file)), media_names=frozenset({"file"}))
     assert parts(found) == [("user", ["image", "file n"])]
     assert pointers(found) == ["/messages/0/content/0"]

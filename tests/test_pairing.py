@@ -33,7 +33,7 @@ def joined(
     *messages: Message, ordered: bool = False
 ) -> list[tuple[str | None, str | None, str | None]]:
     return [
-        (pair.call and pair.call.id, pair.result and pair.result.text, pair.how)
+        (pair.call.id if pair.call else None, pair.result.text if pair.result else None, pair.how)
         for pair in pairs(messages, ordered=ordered)
     ]
 

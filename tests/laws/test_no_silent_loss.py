@@ -7,7 +7,10 @@ from base64 import b64decode
 from collections.abc import Iterator
 from itertools import groupby
 
-from cases import ALL, CASES, MODELS, WIRES, Case
+import pytest
+from cases import ALL, CASES, MODELS, WIRES, Case, changed
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Struct
 from rows import gap, rows
 
@@ -23,6 +26,7 @@ from toolwire import (
     Message,
     Opaque,
     Reasoning,
+    RemoteError,
     Result,
     Text,
     Tool,
@@ -30,7 +34,7 @@ from toolwire import (
     decode,
     encode,
 )
-from toolwire.conversation.json import JSON, JsonPath, parse, text_of
+from toolwire.conversation.json import JSON, JsonPath, get, parse, text_of
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Output, Part, describe
 from toolwire.wires.engine.media import mime_of
@@ -322,6 +326,38 @@ def kept(case: Case, target: str) -> None:
     assert () in paths(source) or [loss for loss in encoded.losses if not loss.path] == []
     if not encoded.losses:
         assert agrees(tuple(merged(before)), tuple(merged(after)))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@given(data=st.data())
+def test_an_unknown_field_is_reported_or_still_there(wire: str, data: st.DataObject) -> None:
+    """Also a field that is false, zero or an empty text. The fields that a reader knows to be unknown
+    are not asked: they are what is tested."""
+    case = data.draw(st.sampled_from([case for case in CASES if case.wire == wire]))
+    source = decode(case.body, wire, case.kind)
+    objects = [
+        path for path in sorted({(), *paths(source)}, key=str) if _is_object(case.body, path)
+    ]
+    if not objects:
+        return
+    values: tuple[JSON, ...] = ("x", 1, True) if wire in TRUTHY else ("x", 0, False, "")
+    value = data.draw(st.sampled_from(values))
+    field = (*data.draw(st.sampled_from(objects)), "x_unknown")
+    body = changed(case.body, field, value)
+    target = data.draw(st.sampled_from([name for name in MODELS if name != wire]))
+    try:
+        encoded = encode(decode(body, wire, case.kind), target, case.kind)
+    except (LocalError, RemoteError):
+        return
+    assert lost(field, encoded) or b"x_unknown" in encoded.json()
+
+
+TRUTHY = {"adk": "an event may have fields that are false, zero or empty by default"}
+"""Wires on which only an unknown field that says something is reported."""
+
+
+def _is_object(body: JSON, path: JsonPath) -> bool:
+    return isinstance(get(body, path), dict)
 
 
 def test_some_translations_lose_nothing_at_all() -> None:
