@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 TIMEOUT = 600
 """Seconds after which a mutant counts as killed: the tests hang."""
 
-IDENTITY = "tests/test_identity.py tests/test_names.py tests/laws/test_paired.py tests/laws/test_there_and_back.py"
+IDENTITY = "tests/test_ids.py tests/test_identity.py tests/test_names.py tests/laws/test_paired.py tests/laws/test_there_and_back.py"
 PAIRING = "tests/test_pairing.py tests/test_identity.py tests/laws/test_paired.py"
 STREAMS = "tests/streams/test_irregular.py tests/streams/test_restream.py tests/laws/test_streams.py tests/streams/test_approvals.py"
 LOWERING = "tests/test_lowering.py"

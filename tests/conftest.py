@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import rows
-from cases import DEEP
+from cases import DEEP, HAS_RECORDINGS
 from hypothesis import HealthCheck, settings
 from pytest import Config, Function, Item, Metafunc, Session, TerminalReporter, TestReport, hookimpl
 
@@ -110,6 +110,11 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     terminalreporter.write_line(
         f"hypothesis: {EXAMPLES} examples per law and wire; repeat with --hypothesis-seed={seed}"
     )
+    if not HAS_RECORDINGS:
+        terminalreporter.write_line(
+            "not run: laws on recorded traffic, which is absent (../shared/data/recorded);"
+            " the cases in tests/cases were used"
+        )
     for folder in collect_ignore:
         terminalreporter.write_line(
             f"not run: tests/{folder}, which needs {LARGE[folder]} (make deep)"
