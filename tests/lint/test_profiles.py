@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import RECORDED, needs_recordings
 from msgspec.structs import fields
 from rows import rows
 
@@ -19,7 +20,6 @@ from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES, Profile, profile
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-RECORDED = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "recorded"
 ROWS = sorted(PROFILES)
 CHECKS_PAIRS = (
     "requires_ids",
@@ -170,6 +170,7 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
 # --- recorded traffic: what was accepted is not refused by a row ----------------------------------
 
 
+@needs_recordings
 @pytest.mark.parametrize(
     "path", sorted(RECORDED.glob("*.request.jsonl")), ids=lambda path: path.name
 )

@@ -126,6 +126,7 @@ def test_a_regular_stream_has_no_finding_about_streams(stream: cases.Streamed) -
     assert bool(about_streams(stream.events, stream.wire)) is (str(stream) in ODD)
 
 
+@cases.needs_recordings
 @pytest.mark.parametrize("wire", cases.streaming())
 def test_a_recorded_stream_has_no_error_about_streams(wire: str) -> None:
     errors = [
