@@ -104,7 +104,6 @@ MUTANTS = [
         IDENTITY,
     ),
     Mutant(IDS, "ordinal += 1", "ordinal += not part.id", IDENTITY),
-    Mutant(IDS, "taken.add(new)\n                    made", "made", IDENTITY),
     Mutant(
         IDS,
         'result, call_id=mint(f"{seed} result", n, result.name or "")',
@@ -129,7 +128,6 @@ MUTANTS = [
         "name = was.name",
         "tests/wires/test_responses_kinds.py tests/laws/test_lossless.py " + IDENTITY,
     ),
-    Mutant(IDS, "salt += 1", "salt += 2", IDENTITY),
     Mutant(IDS, "number = int(digest(text, salt), 16)", "number = int(digest(text), 16)", IDENTITY),
     Mutant(IDS, 'return tail.rjust(rule.longest, "0")', "return tail", IDENTITY),
     Mutant(

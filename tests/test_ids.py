@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from toolwire import Call, Message
-from toolwire.conversation.ids import IdRule, assign_ids, fit, fit_names, is_minted, mint
+from msgspec.structs import replace
+
+from toolwire import Call, Message, Result
+from toolwire.conversation.ids import IdMap, IdRule, assign_ids, fit, fit_names, is_minted, mint
 
 NINE = IdRule("a-zA-Z0-9", 9, exact=True)
 WORD = IdRule("a-zA-Z0-9_", 16)
@@ -64,3 +66,20 @@ def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
     assert [part.id for part in with_id.parts if isinstance(part, Call)][1] == [
         part.id for part in without.parts if isinstance(part, Call)
     ][1]
+
+
+def test_a_map_that_is_followed_by_another_leads_to_the_first_ids_names_and_forms() -> None:
+    first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": "custom", "=x": "error"})
+    whole = IdMap({"y": "x"}, {"g": "f_1"}).before(first)
+    assert whole.ids == {"x": "original", "y": "original"}
+    assert whole.names == {"f_1": "f.1", "g": "f.1"}
+    assert whole.forms == {"x": "custom", "=x": "error", "y": "custom", "=y": "error"}
+
+
+def test_two_results_without_an_id_and_a_call_get_different_ids() -> None:
+    strays = [
+        replace(Call("c", "f", {}).result(text), call_id="", origin="minted") for text in "ab"
+    ]
+    (message,) = assign_ids((Message("tool", tuple(strays)),), seed="s", ordered=False)
+    ids = [part.call_id for part in message.parts if isinstance(part, Result)]
+    assert all(ids) and len(set(ids)) == 2
