@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run tour test check fix deep bench docs clean
+.PHONY: help run tour test check fix deep mutants bench docs clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ fix: .venv/tests ## put the code in order: format, and mend what the linter can
 
 deep: .venv/deep tests/node/node_modules ## the laws with large budgets, and every fault that a machine can have (an hour)
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+mutants: .venv/tests ## change one line of the library at a time: some test has to notice each (ten minutes)
+	@$(BIN)/python scripts/mutants.py
 
 bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
 	@$(BIN)/python -m bench

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import pytest
 from msgspec import Struct
 
 from toolwire import wires
@@ -25,6 +26,10 @@ from toolwire.wires import wire as named_wire
 
 HERE = Path(__file__).parent / "cases"
 RECORDED = Path(__file__).parents[2] / "shared" / "data" / "recorded"
+HAS_RECORDINGS = RECORDED.is_dir()
+needs_recordings = pytest.mark.skipif(
+    not HAS_RECORDINGS, reason="recorded traffic (../shared/data/recorded) is absent"
+)
 KINDS: tuple[Kind, ...] = ("request", "response")
 DEEP = os.environ.get("TOOLWIRE_DEEP") == "1"
 EVERY = 1 if DEEP else 2
@@ -34,6 +39,8 @@ Truth: TypeAlias = "tuple[str | None, str | None, str | None]"
 
 _wanted = os.environ.get("TOOLWIRE_WIRES")
 WIRES = [name for name in wires() if not _wanted or name in _wanted.split(",")]
+COMPLETE = not _wanted
+"""Whether a run is about all wires."""
 MODELS = [
     name
     for name in (
@@ -52,6 +59,16 @@ MODELS = [
 """The wires that models speak; the others are spoken by frameworks and tool servers."""
 
 
+def child_environment(hash_seed: str) -> dict[str, str]:
+    """The environment of a process that imports test modules and the same toolwire as this one."""
+    path = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONHASHSEED": hash_seed,
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+    }
+
+
 class Case(Struct, frozen=True, eq=False):
     """A body of a wire, and the truth about its pairs."""
 
@@ -60,6 +77,7 @@ class Case(Struct, frozen=True, eq=False):
     kind: Kind
     body: JSON
     pairs: tuple[Truth, ...] | None = None
+    recorded: bool = False
 
     def __str__(self) -> str:
         return f"{self.wire}-{self.kind}-{self.name}"
@@ -100,7 +118,9 @@ def recorded(wire: str) -> tuple[Case, ...]:
                 for i, line in enumerate(file.read_text().splitlines())
                 if i % EVERY == 0
             ]
-            found += (Case(f"recorded-{i}", wire, kind, row["body"]) for i, row in rows)
+            found += (
+                Case(f"recorded-{i}", wire, kind, row["body"], recorded=True) for i, row in rows
+            )
     return tuple(found)
 
 
@@ -262,15 +282,3 @@ def differences(left: JSON, right: JSON, at: JsonPath = ()) -> Iterator[JsonPath
             yield from differences(a, b, (*at, i))
     elif not same(left, right):
         yield at
-
-
-def broken_by(cases: Iterable[Case], law: Callable[[Case], None]) -> dict[str, str]:
-    """The cases that break a law, and how: many cases in one test, because a test of its own for
-    each costs more than the law."""
-    out: dict[str, str] = {}
-    for case in cases:
-        try:
-            law(case)
-        except AssertionError as error:
-            out[str(case)] = str(error)[:2000]
-    return out

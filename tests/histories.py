@@ -1,12 +1,13 @@
-"""Valid histories, drawn by hypothesis: as a story first, then as a body of any of the wires that
-the laws of repair try.
+"""Valid histories, drawn by hypothesis: first as a story, then as a body of any wire that a model
+speaks.
 
-Every call has a number of its own in its arguments, and its result says the same number: so whoever
-joins a call with the result of another is caught, whatever became of the ids.
+Every call has a number of its own in its arguments, and its result contains the same number. So a
+result that was paired with another call is noticed, whatever became of the ids.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from hypothesis import strategies as st
@@ -30,12 +31,12 @@ MAKERS: dict[str, Callable[[str, int, str, int], str]] = {
     "vllm": lambda salt, n, name, k: f"chatcmpl-tool-{salt}{n:024d}",
     "llama.cpp": lambda salt, n, name, k: f"{n + 1:09d}",
 }
-"""Ids as their makers make them: from some letters, the number of the call, its tool and its place
-in the turn."""
+"""Ids as servers make them: from a salt, the number of the call, its tool and its index in the
+turn."""
 
 
-class Asked(Struct, frozen=True):
-    """A call, and what came of it."""
+class DrawnCall(Struct, frozen=True):
+    """A call and its result."""
 
     number: int
     name: str
@@ -43,44 +44,43 @@ class Asked(Struct, frozen=True):
     error: bool = False
 
     @property
-    def told(self) -> str:
-        """What its result says."""
+    def output(self) -> str:
+        """The text of its result."""
         return f"r{self.number}"
 
 
 class Round(Struct, frozen=True):
-    """What an assistant says and calls in one go, and the order in which the results came."""
+    """The text and calls of one assistant message, and the order of their results."""
 
     text: str
-    thought: str
-    calls: tuple[Asked, ...]
+    reasoning: str
+    calls: tuple[DrawnCall, ...]
     order: tuple[int, ...]
 
 
 class Story(Struct, frozen=True):
-    """Turns, each a user's words and the rounds that follow; the last may be open: nobody has
-    spoken after the results."""
+    """Turns, each a user message and the rounds that follow it. If the story is open, it ends with
+    results."""
 
     turns: tuple[tuple[Round, ...], ...]
     open: bool
     ids: bool
-    """Whether calls have ids, where that is free."""
+    """Whether calls have ids, where the wire leaves the choice."""
 
     @property
-    def telling(self) -> bool:
-        """Whether an id tells its call from all others: ids that start anew in each turn do so only
-        until something is lost."""
-        return self.ids and len({one.id for one in self.calls}) == len(self.calls)
+    def unique_ids(self) -> bool:
+        """True if no two calls share an id, as they do where ids restart in each turn."""
+        return self.ids and len({call.id for call in self.calls}) == len(self.calls)
 
     @property
-    def calls(self) -> list[Asked]:
+    def calls(self) -> list[DrawnCall]:
         """All calls."""
-        return [one for turn in self.turns for rnd in turn for one in rnd.calls]
+        return [call for turn in self.turns for rnd in turn for call in rnd.calls]
 
 
 @st.composite
 def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
-    """A story whose ids the target takes."""
+    """A story with ids that the target accepts."""
     row = profile(target or wire)
     rule = row.accepted_ids or row.id_rule
     salt = draw(_LETTERS)
@@ -101,14 +101,17 @@ def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
     for _ in range(draw(st.integers(1, 3))):
         rounds: list[Round] = []
         for _ in range(draw(st.integers(0 if turns else 1, 2))):
-            calls: list[Asked] = []
+            calls: list[DrawnCall] = []
             for k in range(draw(st.integers(1, 3))):
                 name = draw(st.sampled_from(("search", "read", "search")))
                 calls.append(
-                    Asked(number, name, maker(salt, number, name, k), draw(st.integers(0, 5)) == 0)
+                    DrawnCall(
+                        number, name, maker(salt, number, name, k), draw(st.integers(0, 5)) == 0
+                    )
                 )
                 number += 1
-            order = draw(st.permutations(range(len(calls)))) if ids else range(len(calls))
+            free_order = ids and not row.results_follow_call_order
+            order = draw(st.permutations(range(len(calls)))) if free_order else range(len(calls))
             rounds.append(
                 Round(
                     draw(st.sampled_from(("", "let me see"))),
@@ -129,8 +132,8 @@ def _schema() -> JSON:
     return {"type": "object", "properties": {"x": {"type": "integer"}}}
 
 
-def _said(story: Story, wire: str) -> list[tuple[str, Round | str]]:
-    """The messages in order: what the user says, the rounds, what the assistant says in the end."""
+def _messages(story: Story) -> list[tuple[str, Round | str]]:
+    """The messages in order: the texts of the user and the assistant, and the rounds."""
     out: list[tuple[str, Round | str]] = []
     for n, turn in enumerate(story.turns):
         out.append(("user", f"question {n}"))
@@ -142,24 +145,28 @@ def _said(story: Story, wire: str) -> list[tuple[str, Round | str]]:
     return out
 
 
-def _chat(story: Story, rests: bool = False) -> Object:
+def _chat(story: Story) -> Object:
     messages: list[JSON] = []
-    for kind, said in _said(story, "openai-chat"):
-        if isinstance(said, str):
-            messages.append({"role": kind, "content": said})
+    for role, content in _messages(story):
+        if isinstance(content, str):
+            messages.append({"role": role, "content": content})
             continue
         calls: list[JSON] = [
             {
-                "id": one.id,
+                "id": call.id,
                 "type": "function",
-                "function": {"name": one.name, "arguments": f'{{"x": {one.number}}}'},
+                "function": {"name": call.name, "arguments": f'{{"x": {call.number}}}'},
             }
-            for one in said.calls
+            for call in content.calls
         ]
-        messages.append({"role": "assistant", "content": said.text, "tool_calls": calls})
-        for k in said.order:
+        messages.append({"role": "assistant", "content": content.text, "tool_calls": calls})
+        for k in content.order:
             messages.append(
-                {"role": "tool", "tool_call_id": said.calls[k].id, "content": said.calls[k].told}
+                {
+                    "role": "tool",
+                    "tool_call_id": content.calls[k].id,
+                    "content": content.calls[k].output,
+                }
             )
     tools: list[JSON] = [
         {
@@ -176,44 +183,64 @@ def _mistral(story: Story) -> Object:
     for message in body["messages"]:  # type: ignore[union-attr]
         if isinstance(message, dict) and message["role"] == "tool":
             message["name"] = next(
-                one.name for one in story.calls if one.id == message["tool_call_id"]
+                call.name for call in story.calls if call.id == message["tool_call_id"]
             )
+    return body
+
+
+def _ollama(story: Story) -> Object:
+    """Arguments are objects, and a result names its tool."""
+    body = _chat(story)
+    names: dict[str, str] = {}
+    for message in body["messages"]:  # type: ignore[union-attr]
+        assert isinstance(message, dict)
+        calls = message.get("tool_calls", [])
+        assert isinstance(calls, list)
+        for call in calls:
+            function = call["function"]  # type: ignore[index,call-overload]
+            assert isinstance(call, dict) and isinstance(function, dict)
+            function["arguments"] = json.loads(str(function["arguments"]))
+            names[str(call["id"])] = str(function["name"])
+        if message["role"] == "tool":
+            message["tool_name"] = names[str(message["tool_call_id"])]
     return body
 
 
 def _responses(story: Story) -> Object:
     items: list[JSON] = []
-    for kind, said in _said(story, "openai-responses"):
-        if isinstance(said, str):
-            items.append({"role": kind, "content": said})
+    for role, content in _messages(story):
+        if isinstance(content, str):
+            items.append({"role": role, "content": content})
             continue
-        if said.thought:
+        if content.reasoning:
             items.append(
                 {
                     "type": "reasoning",
-                    "id": f"rs_{said.calls[0].number:04d}",
+                    "id": f"rs_{content.calls[0].number:04d}",
                     "summary": [],
                     "encrypted_content": "c2VhbA==",
                 }
             )
-        if said.text:
-            items.append({"role": "assistant", "content": said.text})
-        for one in said.calls:
+        if content.text:
+            items.append({"role": "assistant", "content": content.text})
+        for call in content.calls:
             item: Object = {
                 "type": "function_call",
-                "call_id": one.id,
-                "name": one.name,
-                "arguments": f'{{"x": {one.number}}}',
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": f'{{"x": {call.number}}}',
             }
             items.append(
-                {**item, "id": f"fc_{one.number:04d}"} if said.thought and not said.text else item
+                {**item, "id": f"fc_{call.number:04d}"}
+                if content.reasoning and not content.text
+                else item
             )
-        for k in said.order:
+        for k in content.order:
             items.append(
                 {
                     "type": "function_call_output",
-                    "call_id": said.calls[k].id,
-                    "output": said.calls[k].told,
+                    "call_id": content.calls[k].id,
+                    "output": content.calls[k].output,
                 }
             )
     tools: list[JSON] = [
@@ -225,32 +252,34 @@ def _responses(story: Story) -> Object:
 
 def _anthropic(story: Story) -> Object:
     messages: list[JSON] = []
-    for kind, said in _said(story, "anthropic"):
-        if isinstance(said, str):
-            if kind == "user" and messages and messages[-1]["role"] == "user":  # type: ignore[call-overload,index]
-                messages[-1]["content"].append({"type": "text", "text": said})  # type: ignore[call-overload,index,union-attr]
+    for role, content in _messages(story):
+        if isinstance(content, str):
+            if role == "user" and messages and messages[-1]["role"] == "user":  # type: ignore[call-overload,index]
+                messages[-1]["content"].append({"type": "text", "text": content})  # type: ignore[call-overload,index,union-attr]
             else:
-                messages.append({"role": kind, "content": said})
+                messages.append({"role": role, "content": content})
             continue
         blocks: list[JSON] = []
-        if said.thought:
-            blocks.append({"type": "thinking", "thinking": said.thought, "signature": "c2VhbA=="})
-        if said.text:
-            blocks.append({"type": "text", "text": said.text})
+        if content.reasoning:
+            blocks.append(
+                {"type": "thinking", "thinking": content.reasoning, "signature": "c2VhbA=="}
+            )
+        if content.text:
+            blocks.append({"type": "text", "text": content.text})
         blocks += [
-            {"type": "tool_use", "id": one.id, "name": one.name, "input": {"x": one.number}}
-            for one in said.calls
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": {"x": call.number}}
+            for call in content.calls
         ]
         messages.append({"role": "assistant", "content": blocks})
-        told = [said.calls[k] for k in said.order]
+        results_in_order = [content.calls[k] for k in content.order]
         results: list[JSON] = [
             {
                 "type": "tool_result",
-                "tool_use_id": one.id,
-                "content": one.told,
-                **({"is_error": True} if one.error else {}),
+                "tool_use_id": call.id,
+                "content": call.output,
+                **({"is_error": True} if call.error else {}),
             }
-            for one in told
+            for call in results_in_order
         ]
         messages.append({"role": "user", "content": results})
     tools: list[JSON] = [
@@ -262,36 +291,36 @@ def _anthropic(story: Story) -> Object:
 
 def _bedrock(story: Story) -> Object:
     messages: list[JSON] = []
-    for kind, said in _said(story, "bedrock"):
-        if isinstance(said, str):
-            messages.append({"role": kind, "content": [{"text": said}]})
+    for role, content in _messages(story):
+        if isinstance(content, str):
+            messages.append({"role": role, "content": [{"text": content}]})
             continue
         blocks: list[JSON] = []
-        if said.thought:
+        if content.reasoning:
             blocks.append(
                 {
                     "reasoningContent": {
-                        "reasoningText": {"text": said.thought, "signature": "c2VhbA=="}
+                        "reasoningText": {"text": content.reasoning, "signature": "c2VhbA=="}
                     }
                 }
             )
-        if said.text:
-            blocks.append({"text": said.text})
+        if content.text:
+            blocks.append({"text": content.text})
         blocks += [
-            {"toolUse": {"toolUseId": one.id, "name": one.name, "input": {"x": one.number}}}
-            for one in said.calls
+            {"toolUse": {"toolUseId": call.id, "name": call.name, "input": {"x": call.number}}}
+            for call in content.calls
         ]
         messages.append({"role": "assistant", "content": blocks})
-        told = [said.calls[k] for k in said.order]
+        results_in_order = [content.calls[k] for k in content.order]
         results: list[JSON] = [
             {
                 "toolResult": {
-                    "toolUseId": one.id,
-                    "content": [{"text": one.told}],
-                    **({"status": "error"} if one.error else {}),
+                    "toolUseId": call.id,
+                    "content": [{"text": call.output}],
+                    **({"status": "error"} if call.error else {}),
                 }
             }
-            for one in told
+            for call in results_in_order
         ]
         messages.append({"role": "user", "content": results})
     tools: list[JSON] = [
@@ -303,53 +332,56 @@ def _bedrock(story: Story) -> Object:
 
 def _gemini(story: Story) -> Object:
     contents: list[JSON] = []
-    for kind, said in _said(story, "gemini"):
-        if isinstance(said, str):
+    for role, content in _messages(story):
+        if isinstance(content, str):
             contents.append(
-                {"role": "model" if kind == "assistant" else "user", "parts": [{"text": said}]}
+                {"role": "model" if role == "assistant" else "user", "parts": [{"text": content}]}
             )
             continue
-        parts: list[JSON] = [{"text": said.text}] if said.text else []
-        for n, one in enumerate(said.calls):
-            call: Object = {
-                **({"id": one.id} if story.ids else {}),
-                "name": one.name,
-                "args": {"x": one.number},
+        parts: list[JSON] = [{"text": content.text}] if content.text else []
+        for n, call in enumerate(content.calls):
+            function_call: Object = {
+                **({"id": call.id} if story.ids else {}),
+                "name": call.name,
+                "args": {"x": call.number},
             }
             parts.append(
                 {
-                    "functionCall": call,
-                    **({"thoughtSignature": "c2VhbA=="} if said.thought and n == 0 else {}),
+                    "functionCall": function_call,
+                    **({"thoughtSignature": "c2VhbA=="} if content.reasoning and n == 0 else {}),
                 }
             )
         contents.append({"role": "model", "parts": parts})
-        told = [said.calls[k] for k in said.order]
+        results_in_order = [content.calls[k] for k in content.order]
         contents.append(
             {
                 "role": "user",
                 "parts": [
                     {
                         "functionResponse": {
-                            **({"id": one.id} if story.ids else {}),
-                            "name": one.name,
-                            "response": {"error" if one.error else "output": one.told},
+                            **({"id": call.id} if story.ids else {}),
+                            "name": call.name,
+                            "response": {"error" if call.error else "output": call.output},
                         }
                     }
-                    for one in told
+                    for call in results_in_order
                 ],
             }
         )
-    offers: list[JSON] = [
+    definitions: list[JSON] = [
         {"name": name, "description": name, "parametersJsonSchema": _schema()}
         for name in ("search", "read")
     ]
-    return {"contents": contents, "tools": [{"functionDeclarations": offers}]}
+    return {"contents": contents, "tools": [{"functionDeclarations": definitions}]}
 
 
 BODIES: dict[str, Callable[[Story], Object]] = {
     "openai-chat": _chat,
     "mistral": _mistral,
     "openai-responses": _responses,
+    "azure-foundry": _responses,
+    "cohere": _chat,
+    "ollama": _ollama,
     "anthropic": _anthropic,
     "bedrock": _bedrock,
     "gemini": _gemini,

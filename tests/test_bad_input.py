@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pytest
 from anthropic.types import Message as AnthropicMessage
 from cases import CASES, KINDS, WIRES, Case, load
-from each import each, together
 from google.genai.types import GenerateContentResponse
 from openai.types.chat import ChatCompletion
+from rows import rows
 
 from toolwire import LocalError, RemoteError, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
@@ -57,8 +57,8 @@ NOT_JSON = {
 }
 
 
-@each("text", NOT_JSON.values())
-@each("wire, kind", DOORS)
+@rows("text", NOT_JSON.values())
+@rows("wire, kind", DOORS)
 def test_what_is_not_json_is_refused_in_plain_words(text: bytes, wire: str, kind: Kind) -> None:
     error = refused(text, wire, kind)
     assert error.pointer == ""
@@ -112,7 +112,7 @@ def put_text(value: JSON, text: str) -> JSON:
     return [put_text(item, text) for item in value] if isinstance(value, list) else value
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_a_lone_surrogate_that_was_read_can_be_written_anywhere_as_json(case: Case) -> None:
     conversation = decode(put_text(case.body, "\ud83d"), case.wire, case.kind)
     for wire in WIRES:
@@ -122,15 +122,15 @@ def test_a_lone_surrogate_that_was_read_can_be_written_anywhere_as_json(case: Ca
             assert error.why
 
 
-@each("wire, kind", DOORS)
-@each("body", [float("nan"), float("inf"), float("-inf")])
+@rows("wire, kind", DOORS)
+@rows("body", [float("nan"), float("inf"), float("-inf")])
 def test_nan_and_infinity_in_a_dict_are_refused_where_they_stand(
     body: float, wire: str, kind: Kind
 ) -> None:
     assert refused({"x": [1, {"y": body}]}, wire, kind).pointer == "/x/1/y"
 
 
-@each("wire, kind", DOORS)
+@rows("wire, kind", DOORS)
 def test_what_json_cannot_hold_is_refused_where_it_stands(wire: str, kind: Kind) -> None:
     @dataclass
     class Thing:
@@ -141,8 +141,8 @@ def test_what_json_cannot_hold_is_refused_where_it_stands(wire: str, kind: Kind)
     assert refused({"messages": [{1: "x"}]}, wire, kind).pointer == "/messages/0"
 
 
-@each("wire, kind", DOORS)
-@each("text", [b"null", b"true", b"7", b'"text"', b"[]", b"[null]", b"{}"])
+@rows("wire, kind", DOORS)
+@rows("text", [b"null", b"true", b"7", b'"text"', b"[]", b"[null]", b"{}"])
 def test_another_json_value_is_refused_or_read(text: bytes, wire: str, kind: Kind) -> None:
     survives(text, wire, kind)
 
@@ -303,7 +303,7 @@ def test_sdk_objects_inside_a_history_are_read() -> None:
     assert history["messages"][1] is message
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_tuples_and_mappings_are_read_as_lists_and_dicts(case: Case) -> None:
     def frozen(value: JSON) -> object:
         if isinstance(value, dict):

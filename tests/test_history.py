@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from cases import CASES, DEEP, WIRES, Case, recorded, same
-from each import each, together
+from rows import rows
 
 from toolwire import Call, Conversation, LocalError, decode
 from toolwire.conversation.json import JSON, Object, get
@@ -32,7 +32,7 @@ AMBIGUOUS = {
 }
 """Cases with a result that may be of any of the calls that wait."""
 
-EVERY = together([*HISTORIES, *KEPT])
+EVERY = rows("case", [*HISTORIES, *KEPT])
 USER: JSON = {"role": "user", "content": "hi"}
 
 
@@ -80,7 +80,7 @@ def faults(body: JSON, wire: str) -> Counter[str]:
 # --- pending --------------------------------------------------------------------------------------
 
 
-@each("case", [case for case in HISTORIES if case.pairs is not None])
+@rows("case", [case for case in HISTORIES if case.pairs is not None])
 def test_what_is_pending_has_no_result_in_truth_and_stands_in_the_last_turn(case: Case) -> None:
     read = decode(case.body, case.wire)
     client = {pointer(call.path): call for call in read.calls() if call.executor == "client"}
@@ -124,7 +124,7 @@ def test_the_calls_of_an_answer_are_pending() -> None:
 # --- abandon and resume ---------------------------------------------------------------------------
 
 
-@each("case", WAITING)
+@rows("case", WAITING)
 def test_after_abandoning_nothing_waits_or_it_is_said_why(case: Case) -> None:
     done = abandon(case.body, case.wire)
     left = pending(done.body, case.wire)
@@ -134,7 +134,7 @@ def test_after_abandoning_nothing_waits_or_it_is_said_why(case: Case) -> None:
     assert faults(done.body, case.wire) - faults(case.body, case.wire) == Counter()
 
 
-@each("case", [one for one in WAITING if one.wire not in MADE_TO_HOLD_ONE_CALL])
+@rows("case", [one for one in WAITING if one.wire not in MADE_TO_HOLD_ONE_CALL])
 def test_every_result_that_is_given_finds_its_call(case: Case) -> None:
     waits = pending(case.body, case.wire)
     if len({call.id for call in waits}) < len(waits):

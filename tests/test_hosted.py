@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from cases import CASES, WIRES, Case, load, same
-from each import each
+from rows import rows
 
 from toolwire import Call, Conversation, Encoded, LocalError, Result, Text, decode, encode
 from toolwire.wires import wire
@@ -36,7 +36,7 @@ POLICIES: list[ServerToolPolicy] = ["text", "call", "drop"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@each("case", CASES_WITH)
+@rows("case", CASES_WITH)
 def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_providers_call(
     case: Case, policy: ServerToolPolicy
 ) -> None:
@@ -53,7 +53,7 @@ def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@each("case", CASES_WITH)
+@rows("case", CASES_WITH)
 def test_the_own_wire_keeps_them_whatever_the_policy(case: Case, policy: ServerToolPolicy) -> None:
     assert same(made(case, case.wire, policy)[1].body, case.body)
 

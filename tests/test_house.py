@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from each import each
 from msgspec import Struct
+from rows import rows
 
 import toolwire
 
@@ -112,7 +112,7 @@ def wire_of(name: str) -> str | None:
     return steps[1] if steps[0] == "wires" and len(steps) > 1 and steps[1] in WIRES else None
 
 
-@each("path", MODULES, ids=name_of)
+@rows("path", MODULES, ids=name_of)
 def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(path: Path) -> None:
     name = name_of(path)
     mine = layer(name)
@@ -123,7 +123,7 @@ def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(pat
     assert up == []
 
 
-@each("path", [p for p in MODULES if (layer(name_of(p)) or 0) <= LAYER["lint"]], ids=name_of)
+@rows("path", [p for p in MODULES if (layer(name_of(p)) or 0) <= LAYER["lint"]], ids=name_of)
 def test_a_private_module_is_imported_only_by_its_own_folder(path: Path) -> None:
     foreign = []
     for _, target in imports(path):
@@ -169,7 +169,7 @@ def test_no_two_modules_import_each_other() -> None:
     assert cycles == []
 
 
-@each("path", MODULES, ids=name_of)
+@rows("path", MODULES, ids=name_of)
 def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
     body = tree(path).body
     here = {id(node) for node in body}
@@ -180,7 +180,7 @@ def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
     assert not lazy or top(name_of(path)) == "cli", f"imported inside a function: {lazy}"
 
 
-@each("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)
+@rows("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)
 def test_wires_do_not_import_each_other(path: Path) -> None:
     mine = wire_of(name_of(path))
     found = {
@@ -191,7 +191,7 @@ def test_wires_do_not_import_each_other(path: Path) -> None:
     assert found == set()
 
 
-@each("path", [p for p in MODULES if (layer(name_of(p)) or 0) < LAYER["io"]], ids=name_of)
+@rows("path", [p for p in MODULES if (layer(name_of(p)) or 0) < LAYER["io"]], ids=name_of)
 def test_nothing_below_io_touches_sockets_clocks_threads_or_randomness(path: Path) -> None:
     assert [target for _, target in imports(path) if top(target) in ONLY_IN_IO] == []
     text = path.read_text()
@@ -203,7 +203,7 @@ def shared(name: str) -> bool:
     return wire_of(name) is None and not name.startswith(tuple(SPEAKS_OF_VENDORS))
 
 
-@each(
+@rows(
     "path",
     [p for p in MODULES if shared(name_of(p)) and (layer(name_of(p)) or 0) <= LAYER["lint"]],
     ids=name_of,
@@ -213,7 +213,7 @@ def test_shared_code_names_no_vendor(path: Path) -> None:
     assert [f"{n}: {line.strip()}" for n, line in enumerate(lines, 1) if VENDORS.search(line)] == []
 
 
-@each("path", MODULES, ids=name_of)
+@rows("path", MODULES, ids=name_of)
 def test_a_module_opens_with_a_docstring(path: Path) -> None:
     assert ast.get_docstring(tree(path))
 
@@ -304,7 +304,7 @@ def test_every_folder_of_cases_belongs_to_a_wire() -> None:
     assert found - {wire.replace("_", "-") for wire in WIRES} == set()
 
 
-@each(
+@rows(
     "folder",
     sorted((TESTS / "cases").glob("*/*/")),
     ids=lambda path: f"{path.parent.name}-{path.name}",

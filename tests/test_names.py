@@ -4,14 +4,13 @@ and always mapped back."""
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from each import each
+from cases import child_environment
 from msgspec.structs import replace
+from rows import rows
 
 from toolwire import Choice, Conversation, Encoded, decode, encode, translate
 from toolwire.conversation.json import JSON
@@ -190,8 +189,8 @@ def test_a_tool_id_goes_out_and_comes_back_as_the_very_same_request(target: str)
     assert translate(there.json(), target, "oxp", ids=there.ids).body == request
 
 
-@each("name", NAMES)
-@each("source", TARGETS)
+@rows("name", NAMES)
+@rows("source", TARGETS)
 def test_a_name_without_a_kit_gets_one_and_loses_it_on_the_way_home(source: str, name: str) -> None:
     only = replace(conversation(), settings={}, tools=())
     first = only.messages[0]
@@ -214,7 +213,7 @@ def fingerprint() -> str:
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
 def test_names_are_the_same_in_another_process_with_another_hash_seed(seed: str) -> None:
-    env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
+    env = child_environment(seed)
     done = subprocess.run(
         [sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120
     )

@@ -6,7 +6,6 @@ import json
 
 import pytest
 from cases import CASES, WIRES, Case, load
-from each import together
 from google.adk.events import Event
 from google.genai import types as genai
 from mcp_types import CallToolResult, TextContent
@@ -18,6 +17,7 @@ from mistralai.client.models import (
     UserMessage,
 )
 from msgspec.structs import replace
+from rows import rows
 
 from toolwire import (
     Call,
@@ -110,7 +110,7 @@ def test_an_untouched_conversation_is_its_source_to_the_byte() -> None:
     assert made.losses == []
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_a_setting_can_be_changed_and_nothing_else_is(case: Case) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     if "model" not in conversation.settings:
@@ -165,7 +165,7 @@ def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None
     assert result.error or any("error flag" in loss.reason for loss in made.losses)
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(case: Case) -> None:
     """Several wires share the chat shape: without a mark of their own, their bodies are chat
     bodies, and said to be."""

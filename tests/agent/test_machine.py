@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import permutations, product
 
 import pytest
-from each import each
+from rows import rows
 
 from toolwire.agent.machine import (
     MOVES,
@@ -131,7 +131,7 @@ EVENTS: dict[Move, tuple[Callable[[Machine], list[Command]], bool, bool]] = {
 """How each move is made, whether it takes a call that runs, and whether it is the last turn."""
 
 
-@each("phase, move", product(Phase, NAMES))
+@rows("phase, move", product(Phase, NAMES))
 def test_every_move_leads_where_the_table_says_or_is_refused(phase: Phase, move: Move) -> None:
     make, runs, last = EVENTS[move]
     if (phase, move) in MOVES:
@@ -143,7 +143,7 @@ def test_every_move_leads_where_the_table_says_or_is_refused(phase: Phase, move:
         after(phase, move)
 
 
-@each("phase, event", product(Phase, SINGLE))
+@rows("phase, event", product(Phase, SINGLE))
 def test_an_event_that_cannot_be_changes_nothing(phase: Phase, event: Event) -> None:
     made = REACHED[phase]()
     before = made.now.to_json()

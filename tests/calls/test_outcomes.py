@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 import pytest
-from each import each
+from rows import rows
 from runnables import ask, runnable
 
 from toolwire.conversation.json import JSON
@@ -130,8 +130,8 @@ def tool_that(act: Callable[[], object], kind: str) -> Runnable:
 
 
 @pytest.mark.parametrize("kind", ["async", "thread", "plain", "awaitable"])
-@each("call_id", ["c1", None])
-@each("name", ENDS)
+@rows("call_id", ["c1", None])
+@rows("name", ENDS)
 def test_every_end_of_a_body_is_an_answer(name: str, kind: str, call_id: str | None) -> None:
     act, message, more, word = ENDS[name]
 

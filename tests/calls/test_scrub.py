@@ -10,9 +10,9 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
-from each import each
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from toolwire.io.scrub import MASK, Scrubber, ScrubFilter, hiding, scrubber
 from toolwire.tools.ledger import Failure
@@ -56,8 +56,8 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 }
 
 
-@each("value", VALUES)
-@each("form", WRITTEN)
+@rows("value", VALUES)
+@rows("form", WRITTEN)
 def test_a_value_is_found_however_it_was_written(form: str, value: str) -> None:
     text = WRITTEN[form](value)
     scrubbed = Scrubber([value])(f"before {text} after")

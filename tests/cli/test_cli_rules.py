@@ -8,14 +8,14 @@ import re
 import pytest
 from cli.shell import ROOT, at_terminal
 from click.testing import CliRunner, Result
-from each import each
+from rows import rows
 
 from toolwire.cli import verbs
 from toolwire.cli._rule_page import SHOWN, laid_out, page
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
 
-RULES = each("rule", all_rules(), ids=lambda rule: rule.name)
+RULES = rows("rule", all_rules(), ids=lambda rule: rule.name)
 
 
 def rules(*arguments: str) -> Result:

@@ -3,13 +3,11 @@ seed."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from hashlib import blake2b
-from pathlib import Path
 
-from cases import CASES, WIRES
+from cases import CASES, WIRES, child_environment
 
 from toolwire import WireError, decode, encode
 
@@ -22,20 +20,19 @@ def fingerprints() -> list[str]:
         for target in WIRES:
             try:
                 made = encode(conversation, target, case.kind)
-                said = repr((made.json(), [str(loss) for loss in made.losses], made.ids.to_dict()))
+                text = repr((made.json(), [str(loss) for loss in made.losses], made.ids.to_dict()))
             except WireError as error:
-                said = str(error)
-            lines.append(f"{case} {target} {blake2b(said.encode(), digest_size=8).hexdigest()}")
+                text = str(error)
+            lines.append(f"{case} {target} {blake2b(text.encode(), digest_size=8).hexdigest()}")
     return lines
 
 
 def test_another_process_with_another_hash_seed_gives_the_same_bytes() -> None:
-    """Two seeds that order small sets differently, side by side."""
-    tests = str(Path(__file__).parents[1])
+    """The two seeds order small sets differently."""
     runs = [
         subprocess.Popen(
             [sys.executable, __file__],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": tests},
+            env=child_environment(seed),
             stdout=subprocess.PIPE,
             text=True,
         )

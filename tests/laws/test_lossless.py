@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator
 
 from cases import ALL, CASES, Case, differences, leaves, same
-from each import together
 from msgspec.structs import replace
+from rows import rows
 
 from toolwire import (
     Call,
@@ -30,18 +30,18 @@ def read(case: Case) -> Conversation:
     return decode(case.body, case.wire, case.kind)
 
 
-@together(ALL)
+@rows("case", ALL)
 def test_a_body_comes_back_as_the_same_json(case: Case) -> None:
     assert same(encode(read(case), case.wire, case.kind).body, case.body)
 
 
-@together(CASES)
+@rows("case", CASES)
 def test_bytes_come_back_as_the_same_bytes(case: Case) -> None:
     text = json.dumps(case.body, indent=3).encode()
     assert encode(decode(text, case.wire, case.kind), case.wire, case.kind).json() == text
 
 
-@together(ALL)
+@rows("case", ALL)
 def test_a_conversation_put_together_anew_is_written_as_it_came(case: Case) -> None:
     conversation = read(case)
     messages = (*conversation.messages,)  # another tuple
@@ -82,7 +82,7 @@ EDITS = [
 ]
 
 
-@together(EDITS)
+@rows("case, n", EDITS)
 def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int) -> None:
     conversation = read(case)
     part = list(conversation.parts())[n]
@@ -179,7 +179,7 @@ def test_there_are_results_that_lean_on_their_calls() -> None:
     assert LEANING
 
 
-@together(LEANING)
+@rows("case, n", LEANING)
 def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_id(
     case: Case, n: int
 ) -> None:
@@ -195,7 +195,7 @@ def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_i
     )
 
 
-@together([case for case in CASES if case.kind == "request"])
+@rows("case", [case for case in CASES if case.kind == "request"])
 def test_a_message_added_at_the_end_leaves_every_node_as_it_was(case: Case) -> None:
     conversation = read(case)
     more = replace(

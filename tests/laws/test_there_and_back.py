@@ -1,14 +1,12 @@
 """Law 5, There and back: A→B→A with the id map restores ids, names, kinds, arguments and results of
-the client's calls."""
+the calls of the client."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
-import pytest
-from cases import ALL, MODELS, Case, broken_by
-from each import each
+from cases import ALL, MODELS, Case
+from rows import rows
 
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
 from toolwire.conversation.ids import is_minted
@@ -17,13 +15,13 @@ from toolwire.conversation.parts import describe
 from toolwire.profiles.table import profile
 
 PLAIN = {
-    "function-legacy": "a form without ids that nobody makes any more",
+    "function-legacy": "an old form without ids",
     "mcp-approval": "it names its server, which no other wire knows",
     "computer-use": (
         "where a picture stands apart from its result there is nothing left that it could hold"
     ),
 }
-"""Kinds of calls that may come home as a function's, and why."""
+"""Families of calls that may come back as functions, and why."""
 
 
 def kind(part: Call | Result) -> str:
@@ -31,8 +29,8 @@ def kind(part: Call | Result) -> str:
 
 
 def arguments(call: Call) -> str:
-    """What a call says, whatever the spelling of its JSON. What is no object may come home under
-    `_raw`, as it was reported."""
+    """The arguments of a call in a canonical form. What is no object may come back under `_raw`, as
+    it was reported."""
     given = call.input
     if isinstance(given, dict) and list(given) == ["_raw"]:
         return str(given["_raw"])
@@ -46,8 +44,9 @@ def _sorted(value: JSON) -> JSON:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def words(result: Result, but: frozenset[str]) -> list[str]:
-    """A result's text without the lines that stand for media: wires differ in where those go."""
+def lines(result: Result, but: frozenset[str]) -> list[str]:
+    """The lines of a result without those that stand for media, which wires put at different
+    places."""
     output = result.output
     text = result.text if isinstance(output, str | tuple) else text_of(_sorted(output))
     return [line for line in text.splitlines() if line and line not in but]
@@ -66,35 +65,35 @@ def labels(conversation: Conversation) -> frozenset[str]:
     )
 
 
-def calls(conversation: Conversation, home: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+def calls(conversation: Conversation, id_map: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
     return [
-        (home.get(c.id, c.id), c.name, kind(c), arguments(c))
+        (id_map.get(c.id, c.id), c.name, kind(c), arguments(c))
         for c in conversation.calls()
         if c.executor == "client"
     ]
 
 
 def results(
-    conversation: Conversation, home: Mapping[str, str], but: frozenset[str]
+    conversation: Conversation, id_map: Mapping[str, str], but: frozenset[str]
 ) -> list[tuple[str, str, list[str], bool]]:
     """Id, kind, words and error flag of each result; those of one turn in the order of
     their ids.
     """
     every = conversation.results()
     found = [
-        (home.get(r.call_id, r.call_id), kind(r), words(r, but), r.error)
+        (id_map.get(r.call_id, r.call_id), kind(r), lines(r, but), r.error)
         for r in every
         if r.executor == "client"
     ]
     return sorted(found, key=lambda item: item[0])
 
 
-def trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mapping[str, str]]:
-    """The conversation as it is, as it is after it went over another wire and home, and the ids
-    that could not stay.
+def round_trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mapping[str, str]]:
+    """A conversation, the same after a round trip over another wire, and the ids that had to
+    change.
 
-    Those are ids nobody ever sent, which depend on what else is in the body, and ids that come
-    twice where each may come once: the map of the way home tells what they were.
+    Those are minted ids, which depend on what else is in the body, and repeated ids where the wire
+    wants unique ones. The id map of the way back has their originals.
     """
     start = decode(case.body, case.wire, case.kind)
     there = encode(start, over, case.kind)
@@ -103,26 +102,21 @@ def trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mapping[str
     )
     used = [call.id for call in start.calls()]
     twice = profile(case.wire).ids_unique_in_request and len(set(used)) < len(used)
-    came = {
+    renamed = {
         new: there.ids.ids.get(old, old) for new, old in back.ids.ids.items() if new not in used
     }
-    moved = {new: old for new, old in came.items() if twice or is_minted(new) or is_minted(old)}
+    moved = {new: old for new, old in renamed.items() if twice or is_minted(new) or is_minted(old)}
     return start, decode(back.json(), case.wire, case.kind), moved
 
 
-@pytest.mark.parametrize("wire", MODELS)
-@each("over", MODELS)
-def test_ids_names_arguments_and_results_come_home(wire: str, over: str) -> None:
-    if wire != over:
-        assert (
-            broken_by((case for case in ALL if case.wire == wire), partial(home_again, over=over))
-            == {}
-        )
-
-
-def home_again(case: Case, over: str) -> None:
-    start, home, moved = trip(case, over)
-    before, after = calls(start, {}), calls(home, moved)
+@rows(
+    "case, over",
+    [(case, over) for case in ALL if case.wire in MODELS for over in MODELS if over != case.wire],
+    group=lambda case, over: f"{case.wire}-over-{over}",
+)
+def test_ids_names_arguments_and_results_are_restored(case: Case, over: str) -> None:
+    start, back, moved = round_trip(case, over)
+    before, after = calls(start, {}), calls(back, moved)
     if case.kind == "response":  # some wires have one candidate only
         ids = {call[0] for call in after}
         first = start.messages[0].parts if start.messages else ()
@@ -131,20 +125,19 @@ def home_again(case: Case, over: str) -> None:
         } <= ids
         before = [call for call in before if call[0] in ids]
     assert after == before
-    but = labels(start) | labels(home)
+    but = labels(start) | labels(back)
     known = {
         pair.result.call_id
         for pair in start.pairs()
         if pair.result and (pair.call or pair.result.origin != "minted")
     }
-    # A result that has neither an id nor a call cannot be told from another's where order decides:
-    # that is reported.
-    assert [r for r in results(home, moved, but) if r[0] in known] == [
+    # A result without an id and a call is ambiguous where order decides: that is reported.
+    assert [r for r in results(back, moved, but) if r[0] in known] == [
         r for r in results(start, {}, but) if r[0] in known
     ]
 
 
-def test_what_is_kept_of_a_result_is_found_under_an_id_that_had_to_change() -> None:
+def test_the_form_of_a_result_is_restored_under_an_id_that_had_to_change() -> None:
     turns: list[JSON] = []
     for n in (1, 2):  # ids that restart each turn, towards a wire on which each may come once
         turns.append(

@@ -1,29 +1,29 @@
 """Law 1, Total, and law 12: decode raises RemoteError and nothing else; encode, LocalError and
 nothing else.
 
-Garbage is made from the cases by changing a node or two: random trees find less.
+Garbage is a case with one or two changed nodes: random trees find less.
 """
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 
 import pytest
 from cases import CASES, KINDS, NOISE, WIRES, Case, changed, nodes, same
-from each import together
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from rows import gap, rows
 
 from toolwire import Conversation, LocalError, RemoteError, decode, encode
-from toolwire.conversation.json import JSON, get
+from toolwire.conversation.json import JSON, get, text_of
 from toolwire.conversation.model import Kind
 
 
 @st.composite
 def mutations(draw: st.DrawFn, body: JSON) -> JSON:
-    """The body with one node, sometimes two, changed: for noise, or for another node of the same
-    body."""
+    """The body with one or two nodes replaced by noise or by other nodes of the body."""
     for _ in range(draw(st.sampled_from((1, 1, 1, 2)))):
         paths = list(nodes(body))
         at = draw(st.sampled_from(paths))
@@ -35,9 +35,8 @@ def mutations(draw: st.DrawFn, body: JSON) -> JSON:
     return body
 
 
-def tried(body: JSON, wire: str, kind: Kind) -> Conversation | None:
-    """What a body decodes to; None if it is refused, which must be by a RemoteError that says
-    where."""
+def try_decode(body: JSON, wire: str, kind: Kind) -> Conversation | None:
+    """Decode a body. Returns None if it is refused, which must be by a RemoteError with a reason."""
     before = deepcopy(body)
     try:
         found = decode(body, wire, kind)
@@ -54,9 +53,9 @@ def tried(body: JSON, wire: str, kind: Kind) -> Conversation | None:
     return found
 
 
-def home_again(body: JSON, conversation: Conversation, wire: str, kind: Kind) -> None:
-    """The conversation goes back to its own wire to the letter, also when the writer has to write
-    it anew."""
+def assert_lossless(body: JSON, conversation: Conversation, wire: str, kind: Kind) -> None:
+    """Assert that a conversation is written back verbatim, also when the writer has to rebuild
+    it."""
     assert same(encode(conversation, wire, kind).body, body)
     rebuilt = replace(
         conversation, messages=(*conversation.messages,), settings=dict(conversation.settings)
@@ -64,14 +63,34 @@ def home_again(body: JSON, conversation: Conversation, wire: str, kind: Kind) ->
     assert same(encode(rebuilt, wire, kind).body, body)
 
 
-@together(CASES)
+GAPS: dict[tuple[str, Kind, str], str] = {
+    ("meai", "response", "[]"): "an empty list of updates is rebuilt as one empty message"
+}
+"""Bodies that are known not to be written back verbatim. This table may only get shorter."""
+
+
+@rows("wire, kind, text", GAPS)
+def test_a_known_gap_is_still_open(wire: str, kind: Kind, text: str) -> None:
+    if wire not in WIRES:
+        pytest.skip("not a wire of this run")
+    body = json.loads(text)
+    with gap(GAPS[wire, kind, text]):
+        assert_lossless(body, decode(body, wire, kind), wire, kind)
+
+
+def cases_of(wire: str) -> st.SearchStrategy[Case]:
+    return st.sampled_from([case for case in CASES if case.wire == wire])
+
+
+@pytest.mark.parametrize("wire", WIRES)
 @given(data=st.data())
-def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_local_error(
-    case: Case, data: st.DataObject
+def test_for_any_garbage_decode_raises_only_remote_error_and_encode_only_local_error(
+    wire: str, data: st.DataObject
 ) -> None:
+    case = data.draw(cases_of(wire))
     body = data.draw(mutations(case.body))
     target = data.draw(st.sampled_from(WIRES))
-    conversation = tried(body, case.wire, case.kind)
+    conversation = try_decode(body, case.wire, case.kind)
     if conversation is None:
         return
     before = deepcopy(body)
@@ -83,37 +102,34 @@ def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_loca
     assert same(body, before), "encode changed its input"
 
 
-@together(CASES)
-@given(data=st.data())
-def test_what_is_broken_and_yet_read_goes_back_to_its_own_wire_to_the_letter(
-    case: Case, data: st.DataObject
-) -> None:
-    body = data.draw(mutations(case.body))
-    conversation = tried(body, case.wire, case.kind)
-    if conversation is not None:
-        home_again(body, conversation, case.wire, case.kind)
-
-
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_body_of_another_wire_or_kind_raises_remote_error_or_is_read(wire: str) -> None:
-    for case in CASES:
+@given(data=st.data())
+def test_garbage_that_can_be_read_is_written_back_verbatim(wire: str, data: st.DataObject) -> None:
+    case = data.draw(cases_of(wire))
+    body = data.draw(mutations(case.body))
+    conversation = try_decode(body, case.wire, case.kind)
+    if conversation is not None and (case.wire, case.kind, text_of(body)) not in GAPS:
+        assert_lossless(body, conversation, case.wire, case.kind)
+
+
+@rows("case", CASES)
+def test_a_body_of_another_wire_or_kind_raises_remote_error_or_is_read(case: Case) -> None:
+    for wire in WIRES:
         for kind in KINDS:
-            tried(case.body, wire, kind)
+            try_decode(case.body, wire, kind)
 
 
-@together(CASES)
-def test_every_case_goes_to_every_wire_or_is_refused_by_local_error(case: Case) -> None:
-    to_every_wire(case, case.kind)
+@rows("case", CASES)
+def test_a_case_is_written_to_every_wire_or_refused_by_local_error(case: Case) -> None:
+    encode_to_every_wire(case, case.kind)
 
 
-@together(CASES)
-def test_a_request_asked_for_as_a_response_and_the_reverse_is_written_or_refused_by_local_error(
-    case: Case,
-) -> None:
-    to_every_wire(case, "request" if case.kind == "response" else "response")
+@rows("case", CASES)
+def test_a_case_written_as_the_other_kind_is_written_or_refused_by_local_error(case: Case) -> None:
+    encode_to_every_wire(case, "request" if case.kind == "response" else "response")
 
 
-def to_every_wire(case: Case, kind: Kind) -> None:
+def encode_to_every_wire(case: Case, kind: Kind) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     before = deepcopy(case.body)
     for wire in WIRES:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 
 import pytest
-from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields
+from rows import rows
 
 from toolwire.conversation.json import JSON, dump
 from toolwire.errors import LocalError, RemoteError
@@ -442,7 +442,7 @@ def says(words: str) -> str:
     return text
 
 
-@each("text, suspects", REFUSALS)
+@rows("text, suspects", REFUSALS)
 def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspects: str) -> None:
     assert (
         list(dict.fromkeys(name for sign in signs(text) for name in sign.suspects))
@@ -450,7 +450,7 @@ def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspec
     )
 
 
-@each("text", TEXTS)
+@rows("text", TEXTS)
 def test_a_refusal_in_capitals_or_cut_out_of_json_is_still_understood(text: str) -> None:
     names = [one.name for one in explain(text)]
     assert names == [one.name for one in explain(text.upper())]

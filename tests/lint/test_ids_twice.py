@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from cases import ALL, Case
-from each import together
+from cases import ALL, Case, needs_recordings
 from lint_turns import MINE, Turn, history, ids, joined, mended, names
+from rows import rows
 
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
@@ -284,12 +284,13 @@ def test_a_call_that_an_unclear_result_may_answer_is_in_doubt() -> None:
     assert counts == [2, 1, 0]
 
 
-@together([case for case in ALL if case.name.startswith("recorded")])
+@needs_recordings
+@rows("case", [case for case in ALL if case.recorded])
 def test_what_providers_took_and_gave_has_no_fault_in_its_ids(case: Case) -> None:
     assert [str(one) for one in check(case.body, case.wire, case.kind) if one.code in MINE] == []
 
 
-@together([case for case in ALL if case.kind == "request"])
+@rows("case", [case for case in ALL if case.kind == "request"])
 def test_a_repair_never_parts_a_pair(case: Case) -> None:
     before, after = (
         [

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from each import each
+from cases import RECORDED, needs_recordings
 from msgspec.structs import fields
+from rows import rows
 
 import toolwire
 from toolwire.codec import decode, encode, resolve
@@ -19,7 +20,6 @@ from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES, Profile, profile
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-RECORDED = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "recorded"
 ROWS = sorted(PROFILES)
 CHECKS_PAIRS = (
     "requires_ids",
@@ -29,7 +29,7 @@ CHECKS_PAIRS = (
 )
 
 
-@each("name", ROWS)
+@rows("name", ROWS)
 def test_a_row_has_a_date_a_source_and_a_wire_that_exists(name: str) -> None:
     row = PROFILES[name]
     assert row.name == name
@@ -57,7 +57,7 @@ def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
         profile("nobody")
 
 
-@each("name", ROWS)
+@rows("name", ROWS)
 def test_what_is_written_is_taken(name: str) -> None:
     row = PROFILES[name]
     for one in ("call_1", "functions.f:0", "a" * 200, "x|y\nz"):
@@ -66,7 +66,7 @@ def test_what_is_written_is_taken(name: str) -> None:
         assert (row.accepted_names or row.name_rule).fits(fit(one, row.name_rule))
 
 
-@each("name", ROWS)
+@rows("name", ROWS)
 def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
     row = PROFILES[name]
     for one in ("functions.read:12", "read:0", "read_3"):
@@ -76,7 +76,7 @@ def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
     re.compile(row.reasoning_models)
 
 
-@each("name", ROWS)
+@rows("name", ROWS)
 def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
     row = PROFILES[name]
     assert row.has_id_field or not row.requires_ids
@@ -170,6 +170,7 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
 # --- recorded traffic: what was accepted is not refused by a row ----------------------------------
 
 
+@needs_recordings
 @pytest.mark.parametrize(
     "path", sorted(RECORDED.glob("*.request.jsonl")), ids=lambda path: path.name
 )

@@ -11,15 +11,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from each import Test, each
 from msgspec import UNSET
+from rows import rows
 
 from toolwire import lint
 from toolwire.conversation.json import dump, get
@@ -124,14 +123,14 @@ GOOD = [(rule, example) for rule in all_rules() for example in rule.good]
 BODIES = [(rule, example) for rule, example in (*BAD, *GOOD) if example.kind != "stream"]
 """The examples that can be repaired: a stream is over when it is looked at."""
 
-RULES = each("rule", all_rules(), ids=lambda rule: rule.name)
+RULES = rows("rule", all_rules(), ids=lambda rule: rule.name)
 
 
-def of_examples(found: list[tuple[Rule, Example]]) -> Callable[[Test], Test]:
-    return each(
+def of_examples(found: list[tuple[Rule, Example]]) -> pytest.MarkDecorator:
+    return rows(
         "rule, example",
         found,
-        ids=lambda one: f"{one[0].name}-{[*one[0].bad, *one[0].good].index(one[1])}",
+        ids=lambda rule, example: f"{rule.name}-{[*rule.bad, *rule.good].index(example)}",
     )
 
 

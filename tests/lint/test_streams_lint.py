@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import cases
 import pytest
-from each import each
+from rows import rows
 
 from toolwire import LocalError, RemoteError
 from toolwire.conversation.json import JSON, Object
@@ -121,11 +121,12 @@ def test_a_body_that_is_an_iterator_is_refused_unless_it_is_a_stream() -> None:
         check(one_by_one(CUT), "openai-chat")
 
 
-@each("stream", STREAMS)
+@rows("stream", STREAMS)
 def test_a_regular_stream_has_no_finding_about_streams(stream: cases.Streamed) -> None:
     assert bool(about_streams(stream.events, stream.wire)) is (str(stream) in ODD)
 
 
+@cases.needs_recordings
 @pytest.mark.parametrize("wire", cases.streaming())
 def test_a_recorded_stream_has_no_error_about_streams(wire: str) -> None:
     errors = [

@@ -4,8 +4,8 @@ understands."""
 from __future__ import annotations
 
 import pytest
-from each import each
 from mock.asking import PATHS, Answer, ask, send
+from rows import rows
 
 from toolwire import explain
 from toolwire.codec import resolve
@@ -40,8 +40,7 @@ GOOD = [
 ]
 
 
-def named(one: tuple[Rule, Example]) -> str:
-    rule, example = one
+def example_id(rule: Rule, example: Example) -> str:
     return f"{rule.name}-{example.target}-{[*rule.bad, *rule.good].index(example)}"
 
 
@@ -56,7 +55,7 @@ def body_of(example: Example) -> Object:
     return {**example.body, "max_tokens": 4096} if "max_tokens" in example.body else example.body
 
 
-@each("rule, example", BAD, ids=named)
+@rows("rule, example", BAD, ids=example_id)
 def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
     rule: Rule, example: Example
 ) -> None:
@@ -70,14 +69,14 @@ def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
     assert rule.name in [one.name for one in said]
 
 
-@each("rule, example", GOOD, ids=named)
+@rows("rule, example", GOOD, ids=example_id)
 def test_what_is_fine_is_not_refused_by_that_rule(rule: Rule, example: Example) -> None:
     mock, answer = asked(example)
     assert mock.seen[-1].rule != rule.name
     assert answer.status == 200 or mock.seen[-1].rule
 
 
-@each("rule, example", BAD, ids=named)
+@rows("rule, example", BAD, ids=example_id)
 def test_a_mock_that_is_not_strict_takes_any_history_that_is_of_its_wire(
     rule: Rule, example: Example
 ) -> None:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable
 
 from cases import DEEP, streaming
-from each import each
 from msgspec import Struct
+from rows import rows
 
 from toolwire import Call, Conversation, Text, decode
 from toolwire.conversation.ids import is_minted
@@ -1271,7 +1271,7 @@ def test_the_rows_are_many_and_have_names_of_their_own() -> None:
     assert len({row.name for row in CORPUS}) == len(CORPUS) > 150
 
 
-@each("row", CORPUS)
+@rows("row", CORPUS)
 def test_the_folded_body_has_the_calls(row: Row) -> None:
     body = fold(framed(row), SOURCE)
     conversation = decode(body, SOURCE, "response")
@@ -1294,7 +1294,7 @@ def test_the_folded_body_has_the_calls(row: Row) -> None:
         assert (usage.input, usage.output) == row.usage  # type: ignore[union-attr]
 
 
-@each("row", CORPUS)
+@rows("row", CORPUS)
 def test_bytes_in_any_pieces_and_any_style_fold_alike(row: Row) -> None:
     whole = framed(row)
     body = fold(whole, SOURCE)
@@ -1327,7 +1327,7 @@ def heard(row: Row, target: str) -> None:
         assert "overloaded" in out.decode(errors="replace") or not row.done
 
 
-@each("row", CORPUS)
+@rows("row", CORPUS)
 def test_every_other_wire_is_told_the_calls(row: Row) -> None:
     failed: dict[str, str] = {}
     for target in TARGETS:
@@ -1338,7 +1338,7 @@ def test_every_other_wire_is_told_the_calls(row: Row) -> None:
     assert failed == {}
 
 
-@each("row", CORPUS)
+@rows("row", CORPUS)
 def test_cut_anywhere_another_wire_is_told_the_same(row: Row) -> None:
     whole = framed(row)
     for target in TARGETS if DEEP else ("anthropic",):
@@ -1348,12 +1348,12 @@ def test_cut_anywhere_another_wire_is_told_the_same(row: Row) -> None:
         )
 
 
-@each("row", CORPUS)
+@rows("row", CORPUS)
 def test_to_its_own_wire_the_chunks_stay_as_they_are(row: Row) -> None:
     assert list(restream(framed(row), SOURCE, SOURCE, framed=False)) == list(row.chunks)
 
 
-@each("row", CORPUS)
+@rows("row", CORPUS)
 def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None:
     calls: dict[int, tuple[Call, list[str], int]] = {}
     ends: dict[int, PartEnd] = {}
@@ -1463,8 +1463,8 @@ def test_a_call_that_is_never_named_is_not_lost() -> None:
         assert b"needle" in out or stream.losses, target
 
 
-@each("target", TARGETS)
-@each("name", ["id-too-late", "id-much-too-late", "id-a-number"])
+@rows("target", TARGETS)
+@rows("name", ["id-too-late", "id-much-too-late", "id-a-number"])
 def test_an_id_that_came_too_late_is_the_home_of_the_one_that_was_made(
     name: str, target: str
 ) -> None:

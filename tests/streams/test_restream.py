@@ -11,9 +11,9 @@ from urllib.request import urlopen
 import pytest
 from anthropic.types import RawMessageStreamEvent
 from cases import WIRES, streaming
-from each import each
 from openai.types.chat import ChatCompletionChunk
 from pydantic import TypeAdapter
+from rows import rows
 from streams.loopback import serve
 
 import toolwire
@@ -557,7 +557,7 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("source", STREAMING)
-@each("garbage", GARBAGE, ids=lambda given: repr(given[:20]))
+@rows("garbage", GARBAGE, ids=lambda given: repr(given[:20]))
 def test_garbage_is_told_as_an_error_and_raises_nothing(garbage: bytes, source: str) -> None:
     for target in {"anthropic", "openai-chat"} - {source}:
         assert b"".join(restream([garbage[:3], garbage[3:]], source, target)), target

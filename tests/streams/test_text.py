@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 from cases import Streamed, load_streams
-from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import OpenAI
+from rows import rows
 from streams.loopback import serve
 
 from toolwire import Call, Conversation, Media, Opaque, Part, Reasoning, Text, decode, translate
@@ -221,7 +221,7 @@ def cut_streams() -> Iterator[tuple[str, list[JSON]]]:
             yield f"{case.name}-{n}", case.events[:n]
 
 
-@each("name, events", cut_streams(), ids=lambda one: one[0])
+@rows("name, events", cut_streams(), ids=lambda name, events: name)
 def test_wherever_a_stream_ends_its_events_say_what_its_body_says(
     name: str, events: list[Chunk]
 ) -> None:
@@ -325,7 +325,7 @@ def test_line_breaks_beside_calls_are_not_words() -> None:
 # --- what is cut off ------------------------------------------------------------------------------
 
 
-@each("cut", range(1, len(TAGGED)))
+@rows("cut", range(1, len(TAGGED)))
 def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
     events = stream("Look. ", TAGGED[:cut], finish=None)
     body = fold(events, "text")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from cases import CASES
-from each import each
+from rows import rows
 from wires.test_openai_responses import entries, hold, holds
 
 from toolwire import Call, Result, decode, detect, encode, translate
@@ -27,7 +27,7 @@ def answer(*items: JSON) -> dict[str, JSON]:
     }
 
 
-@each("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
+@rows("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
 def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, object]) -> None:
     holds(entry, NAME)
 

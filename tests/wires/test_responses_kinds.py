@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 from cases import MODELS, load
-from each import each
 from judges import complaints
 from msgspec.structs import replace
+from rows import rows
 
 from toolwire import Call, Conversation, Result, decode, encode, translate
 from toolwire.conversation.json import JSON, Object
@@ -224,9 +224,9 @@ def test_a_result_that_names_its_tool_gets_the_new_name_of_its_call(result: JSON
     assert [pair.how for pair in decode(written.body, NAME).pairs()] == ["name"]
 
 
-@each("over", OVER)
-@each("result", [*LEANING, {"role": "tool", "content": "a"}])
-@each("changes", [{"name": "g"}, {"id": "c9"}, {"name": "g", "id": "c9"}])
+@rows("over", OVER)
+@rows("result", [*LEANING, {"role": "tool", "content": "a"}])
+@rows("changes", [{"name": "g"}, {"id": "c9"}, {"name": "g", "id": "c9"}])
 def test_a_result_that_leans_on_an_edited_call_finds_it_on_every_other_wire(
     over: str, result: JSON, changes: dict[str, object]
 ) -> None:

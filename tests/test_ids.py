@@ -1,0 +1,85 @@
+"""Ids and names: rules, fitting and minting, one property at a time."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolwire import Call, Message, Result
+from toolwire.conversation.ids import IdMap, IdRule, assign_ids, fit, fit_names, is_minted, mint
+
+NINE = IdRule("a-zA-Z0-9", 9, exact=True)
+WORD = IdRule("a-zA-Z0-9_", 16)
+
+
+def test_an_exact_rule_takes_no_shorter_id() -> None:
+    assert NINE.fits("abcdefghi")
+    assert not NINE.fits("abc")
+    assert not NINE.fits("abcdefghij")
+
+
+def test_an_exact_rule_gets_ids_of_just_that_length() -> None:
+    assert {len(fit(f"call_{n}", NINE)) for n in range(500)} == {9}
+
+
+def test_a_name_with_a_line_break_is_not_taken_for_two_names() -> None:
+    names = ["a\nb", "c", "d", "e", "f", "g"]
+    sent = fit_names(names, WORD, {})
+    assert set(sent) == {"a\nb"}
+    assert WORD.fits(sent["a\nb"])
+
+
+def test_of_many_names_without_a_pattern_only_the_long_ones_change() -> None:
+    names = ["a" * 20, "b", "c", "d", "e", "f"]
+    assert set(fit_names(names, IdRule(longest=10), {})) == {"a" * 20}
+
+
+def test_a_fitted_id_is_never_longer_than_the_rule_and_keeps_its_beginning() -> None:
+    made = fit("get.weather.in.a.city.of.europe", WORD)
+    assert len(made) <= 16 and made.startswith("get_")
+
+
+def test_a_fitted_id_avoids_those_that_are_taken() -> None:
+    first = fit("a.b", WORD)
+    assert fit("a.b", WORD, {first}) != first
+
+
+def test_a_first_character_that_is_not_allowed_is_replaced() -> None:
+    rule = IdRule("a-zA-Z0-9_", 32, first="[a-zA-Z]")
+    assert rule.fits(fit("9.lives", rule))
+
+
+def test_minted_ids_depend_on_seed_position_and_name_and_on_nothing_else() -> None:
+    assert mint("s", 1, "f") == mint("s", 1, "f")
+    assert len({mint("s", 1, "f"), mint("t", 1, "f"), mint("s", 2, "f"), mint("s", 1, "g")}) == 4
+    assert is_minted(mint("s", 1, "f")) and not is_minted("tw-1")
+
+
+def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
+    """So that an id that is filled in later does not change those of the calls after it."""
+    second = Call("", "f", {})
+    (with_id,) = assign_ids(
+        (Message("assistant", (Call("c1", "f", {}), second)),), seed="s", ordered=False
+    )
+    (without,) = assign_ids(
+        (Message("assistant", (Call("", "f", {}), second)),), seed="s", ordered=False
+    )
+    assert [part.id for part in with_id.parts if isinstance(part, Call)][1] == [
+        part.id for part in without.parts if isinstance(part, Call)
+    ][1]
+
+
+def test_a_map_that_is_followed_by_another_leads_to_the_first_ids_names_and_forms() -> None:
+    first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": "custom", "=x": "error"})
+    whole = IdMap({"y": "x"}, {"g": "f_1"}).before(first)
+    assert whole.ids == {"x": "original", "y": "original"}
+    assert whole.names == {"f_1": "f.1", "g": "f.1"}
+    assert whole.forms == {"x": "custom", "=x": "error", "y": "custom", "=y": "error"}
+
+
+def test_two_results_without_an_id_and_a_call_get_different_ids() -> None:
+    strays = [
+        replace(Call("c", "f", {}).result(text), call_id="", origin="minted") for text in "ab"
+    ]
+    (message,) = assign_ids((Message("tool", tuple(strays)),), seed="s", ordered=False)
+    ids = [part.call_id for part in message.parts if isinstance(part, Result)]
+    assert all(ids) and len(set(ids)) == 2
