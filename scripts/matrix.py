@@ -17,7 +17,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from cases import Case, load  # noqa: E402
 from judges import complaints  # noqa: E402
-from laws.test_there_and_back import home_again as comes_home  # noqa: E402
+from laws.test_there_and_back import (  # noqa: E402
+    test_ids_names_arguments_and_results_are_restored as check_round_trip,
+)
 
 from toolwire import Call, Result, WireError, decode, translate  # noqa: E402
 
@@ -57,7 +59,7 @@ LEFT = """
 def home(case: Case, over: str) -> bool:
     """Whether a body comes back from another wire with all that the law asks for."""
     try:
-        comes_home(case, over)
+        check_round_trip(case, over)
     except (AssertionError, WireError):
         return False
     return True

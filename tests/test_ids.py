@@ -70,7 +70,7 @@ def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
 
 def test_a_map_that_is_followed_by_another_leads_to_the_first_ids_names_and_forms() -> None:
     first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": "custom", "=x": "error"})
-    whole = IdMap({"y": "x"}, {"g": "f_1"}).before(first)
+    whole = first.after_repair(IdMap({"y": "x"}, {"g": "f_1"}))
     assert whole.ids == {"x": "original", "y": "original"}
     assert whole.names == {"f_1": "f.1", "g": "f.1"}
     assert whole.forms == {"x": "custom", "=x": "error", "y": "custom", "=y": "error"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from breaks import BREAKS, broken
+from breaks import BREAKS, break_history
 from cases import CASES, WIRES, recorded
 
 import toolwire
@@ -148,7 +148,7 @@ def test_a_bad_example_is_never_ruled_out(rule: Rule) -> None:
 def test_a_broken_history_is_never_ruled_out(break_name: str) -> None:
     for wire in ("openai-chat", "anthropic", "gemini", "openai-responses"):
         for case in (case for case in REQUESTS if case.wire == wire and case.pairs):
-            body = broken(break_name, case.body, wire)
+            body = break_history(break_name, case.body, wire)
             if body is None:
                 continue
             conversation = decode(body, wire)

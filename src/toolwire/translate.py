@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolwire.codec import Encoded, IdMapInput, decode, encode, encode_observed, resolve
 from toolwire.conversation.json import Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
-from toolwire.conversation.observations import observe
+from toolwire.conversation.observations import Observation, observe
 from toolwire.errors import LocalError
 from toolwire.lint.repair_loop import (
     RepairedConversation,
@@ -88,14 +88,37 @@ def translate_conversation(
                 policy=server_tools,
                 observations=observations,
             )
+            if not observations.holds(Observation.OTHER_WIRE):
+                return _repair_written(encoded, target)
             encoded.well_formed = checked is None
             encoded.findings = [] if checked is None else _errors(checked)
             return encoded
         repaired = checked
+        if not observations.holds(Observation.OTHER_WIRE):
+            encoded = encode(repaired.conversation, target, ids=ids, server_tools=server_tools)
+            encoded.changes = repaired.changes
+            encoded.ids = encoded.ids.after(repaired.ids)
+            return _repair_written(encoded, target)
     encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
     encoded.changes = repaired.changes
     encoded.findings = _errors(repaired)
     encoded.ids = encoded.ids.after(repaired.ids)
+    return encoded
+
+
+def _repair_written(encoded: Encoded, target: str) -> Encoded:
+    """Repair the body of a conversation that mixes messages of the target's wire with others.
+
+    Messages of the target's own wire are written verbatim, so rules about the JSON of that wire
+    have to see the body.
+    """
+    target_wire, profile = resolve(target)
+    done = repair_on_own_wire(decode(encoded.body, target_wire.name), profile, unsafe=False)
+    if done.changes:
+        body, ids = done.conversation.source.body, encoded.ids.after_repair(done.ids)
+        changes = [*encoded.changes, *done.changes]
+        encoded = Encoded(body, encoded.losses, ids, changes=changes)
+    encoded.findings = _errors(done)
     return encoded
 
 

@@ -247,13 +247,10 @@ def with_messages(conversation: Conversation, messages: Iterable[Message]) -> Co
     A body whose parts keep their places counts as unchanged when it is written, also if they stand
     in fewer messages now. So its settings, which are compared too, are made another object.
     """
-    settings = conversation.source.settings
-    assert isinstance(settings, dict)
-    return replace(
-        conversation,
-        messages=tuple(messages),
-        source=replace(conversation.source, settings=dict(settings)),
-    )
+    source = conversation.source
+    if source.settings is not None:
+        source = replace(source, settings=dict(source.settings))
+    return replace(conversation, messages=tuple(messages), source=source)
 
 
 def merge_same_roles(facts: Facts, messages: Iterable[Message]) -> Conversation:
