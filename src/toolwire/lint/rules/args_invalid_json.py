@@ -36,10 +36,10 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return fix_arguments(facts, "invalid", "stored the text in an object", unsafe=unsafe)
 
 
-_TRUNCATED = '{"path": "/et'
+_TRUNCATED_JSON = '{"path": "/et'
 _USE: JSON = {
     "role": "assistant",
-    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TRUNCATED}],
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TRUNCATED_JSON}],
 }
 _RESULT: JSON = {
     "role": "user",
@@ -57,7 +57,7 @@ RULE = Rule(
     bad=(
         chat_example(
             USER,
-            assistant(tool_call("c1", arguments=_TRUNCATED)),
+            assistant(tool_call("c1", arguments=_TRUNCATED_JSON)),
             tool_message("c1"),
             target="minimax",
         ),
@@ -76,10 +76,14 @@ RULE = Rule(
             tool_message("c1"),
             target="minimax",
         ),
-        chat_example(USER, assistant(tool_call("c1", arguments=_TRUNCATED)), tool_message("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=_TRUNCATED_JSON)), tool_message("c1")
+        ),
         chat_example(
             USER,
-            assistant({"id": "c1", "type": "custom", "custom": {"name": "f", "input": _TRUNCATED}}),
+            assistant(
+                {"id": "c1", "type": "custom", "custom": {"name": "f", "input": _TRUNCATED_JSON}}
+            ),
             tool_message("c1"),
             target="xai",
         ),

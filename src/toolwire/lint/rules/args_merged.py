@@ -69,11 +69,11 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-_MERGED = '{"a":1}{"a":2}'
-_MERGED_CALL = tool_call("c1", arguments=_MERGED)
+_MERGED_ARGUMENTS = '{"a":1}{"a":2}'
+_MERGED_CALL = tool_call("c1", arguments=_MERGED_ARGUMENTS)
 _USE: JSON = {
     "role": "assistant",
-    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _MERGED}],
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _MERGED_ARGUMENTS}],
 }
 _RESULT: JSON = {
     "role": "user",

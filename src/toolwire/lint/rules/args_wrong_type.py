@@ -84,7 +84,7 @@ RULE = Rule(
         Example(
             "mistral",
             "mistral",
-            {
+            body={
                 "messages": [
                     USER,
                     assistant(tool_call("abcdefghi", arguments={"a": 1})),

@@ -40,7 +40,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             continue
         call_ids = [part.id for part in callers[id(result)].parts if isinstance(part, Call)]
         if call_ids:
-            position = f"stands with the results for {', '.join(call_ids)}"
+            position = f"is next to the results for {', '.join(call_ids)}"
         else:
             position = "follows an assistant message without calls"
         yield (

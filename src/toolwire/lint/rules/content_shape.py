@@ -36,8 +36,8 @@ from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import MARK, remove_parts, replace_parts
 
-BLANK = f"{MARK} a message without words"
-FAILED = f"{MARK} the tool failed and said nothing"
+_BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
+_EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"
 
 
 class _Fault(Struct, frozen=True):
@@ -170,7 +170,7 @@ def _fix_parts(facts: Facts, faults: list[_Fault]) -> Fixed:
     """Write marked texts into error results and blank messages."""
     changes = tuple((fault.path, fault.change) for fault in faults)
     results: dict[int, Part] = {
-        id(fault.error_result): replace(fault.error_result, output=FAILED)
+        id(fault.error_result): replace(fault.error_result, output=_EMPTY_ERROR_TEXT)
         for fault in faults
         if fault.error_result is not None
     }
@@ -182,7 +182,7 @@ def _fix_parts(facts: Facts, faults: list[_Fault]) -> Fixed:
     for original, message in zip(facts.messages, conversation.messages, strict=True):
         if id(original) in blank:
             source = replace(message.source, raw=UNSET)
-            message = replace(message, parts=(Text(BLANK),), source=source)
+            message = replace(message, parts=(Text(_BLANK_MESSAGE_TEXT),), source=source)
         messages.append(message)
     return Fixed(replace(conversation, messages=tuple(messages)), changes)
 
@@ -220,7 +220,7 @@ RULE = Rule(
         Example(
             "bedrock",
             "bedrock",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {"role": "assistant", "content": [{"text": ""}]},

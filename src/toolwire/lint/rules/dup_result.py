@@ -35,7 +35,7 @@ from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.transforms import MARK, remove_parts
 
-_ABORTED = re.compile(
+_ABORT_NOTICE = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
     r"(aborted|interrupted|cancell?ed|skipped|rejected|timed out|not executed)\b|\W*no"
     r" (result|output|response)\b",
@@ -61,7 +61,7 @@ def _is_abort_notice(result: Result) -> bool:
     text = result.text
     if text.startswith(MARK):
         return True
-    return len(text) <= _LONGEST_ABORT_NOTICE and _ABORTED.match(text) is not None
+    return len(text) <= _LONGEST_ABORT_NOTICE and _ABORT_NOTICE.match(text) is not None
 
 
 def _duplicates(facts: Facts) -> list[_Duplicates]:
@@ -108,17 +108,21 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    removed: set[int] = set()
+    parts_to_remove: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
     for duplicates in _duplicates(facts):
         if duplicates.fix != "safe" and not unsafe:
             continue
         for result in duplicates.surplus:
-            removed.add(id(result))
+            parts_to_remove.add(id(result))
             what = "a copy" if duplicates.fix == "safe" else f"its text was: {shorten(result.text)}"
             call_id = shorten(duplicates.call.id)
             changes.append((result.path, f"removed a surplus result for {call_id}; {what}"))
-    return Fixed(remove_parts(facts.conversation, removed), tuple(changes)) if removed else None
+    return (
+        Fixed(remove_parts(facts.conversation, parts_to_remove), tuple(changes))
+        if parts_to_remove
+        else None
+    )
 
 
 def _blocks(*texts: str) -> Example:
@@ -183,7 +187,7 @@ RULE = Rule(
         Example(
             "bedrock",
             "bedrock",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {
@@ -207,7 +211,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
                     {"type": "function_call_output", "call_id": "c1", "output": "1"},

@@ -50,7 +50,10 @@ RULE = Rule(
     bad=(
         chat_example(
             USER,
-            assistant(tool_call("c1", "f", '{"a":1}'), tool_call("c2", "f", '{"a": 1}')),
+            assistant(
+                tool_call("c1", "f", arguments='{"a":1}'),
+                tool_call("c2", "f", arguments='{"a": 1}'),
+            ),
             tool_message("c1"),
             tool_message("c2"),
         ),
@@ -58,7 +61,9 @@ RULE = Rule(
     good=(
         chat_example(
             USER,
-            assistant(tool_call("c1", "f", '{"a":1}'), tool_call("c2", "f", '{"a":2}')),
+            assistant(
+                tool_call("c1", "f", arguments='{"a":1}'), tool_call("c2", "f", arguments='{"a":2}')
+            ),
             tool_message("c1"),
             tool_message("c2"),
         ),
