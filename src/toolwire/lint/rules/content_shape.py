@@ -111,7 +111,7 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
 
 
 def _blank_text(message: Message) -> Iterator[_Fault]:
-    """Check for blank texts beside other parts, and for a message with nothing else."""
+    """Check for blank texts beside other parts, and for a message without any content."""
     texts = [part for part in message.parts if part.__class__ is Text and not part.text.strip()]
     if texts and len(texts) < len(message.parts):
         for text in texts:
@@ -121,7 +121,7 @@ def _blank_text(message: Message) -> Iterator[_Fault]:
     elif texts or not message.parts:
         yield _Fault(
             message.path,
-            f"the {message.role} message contains no text and no other content",
+            f"the {message.role} message is blank",
             change="replaced the blank content with a marked text",
             fix="unsafe",
             blank_message=message,
