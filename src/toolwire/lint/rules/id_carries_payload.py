@@ -35,7 +35,7 @@ from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body
 
 
-class _HiddenSignature(Struct, frozen=True, eq=False):
+class _SignatureInId(Struct, frozen=True, eq=False):
     """A call whose signature is part of its id."""
 
     call: Call
@@ -43,7 +43,7 @@ class _HiddenSignature(Struct, frozen=True, eq=False):
     signature: str
 
 
-def _hidden_signatures(facts: Facts) -> list[_HiddenSignature]:
+def _signatures_in_ids(facts: Facts) -> list[_SignatureInId]:
     """Return the calls that need a signature and carry it in their id."""
     if (
         facts.profile.reasoning_to_return != "signature"
@@ -52,7 +52,7 @@ def _hidden_signatures(facts: Facts) -> list[_HiddenSignature]:
     ):
         return []
     return [
-        _HiddenSignature(call, *halves)
+        _SignatureInId(call, *halves)
         for call in facts.calls
         if call.signature is None
         and "_t" in call.id
@@ -61,7 +61,7 @@ def _hidden_signatures(facts: Facts) -> list[_HiddenSignature]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    signatures = _hidden_signatures(facts)
+    signatures = _signatures_in_ids(facts)
     for entry in signatures:
         call = entry.call
         message = (
@@ -75,7 +75,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    signatures = _hidden_signatures(facts)
+    signatures = _signatures_in_ids(facts)
     if not signatures:
         return reduce_ids(facts, without_payload)
     ids_in_use = used_ids(facts)
