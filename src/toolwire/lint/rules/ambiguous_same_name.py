@@ -1,11 +1,11 @@
 """Results without ids could belong to several calls.
 
-Two calls of one tool are open, and their results have no ids: nothing says which is whose. Where a
-wire promises that results stand in the order of their calls and there are as many of them, they are
-joined by that order and this is not found.
+Two calls to one tool are open, and their results have no ids, so the history does not show which
+result belongs to which call. The rule does not apply where the wire guarantees that results follow
+the order of their calls and there are as many results as calls: then they are paired by order.
 
-There is no fix. Guessing by order swaps answers without anybody noticing: the temperature of one
-city for that of another. Give the results the ids of their calls where they are made.
+There is no fix. Pairing by guesswork can swap results silently, for example the temperatures of two
+cities. Write the call id into each result where the result is created.
 """
 
 from __future__ import annotations
@@ -21,23 +21,20 @@ from toolwire.lint.rule import Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if (
-        not (facts.profile.rejects_missing_results or facts.profile.rejects_orphan_results)
-        or not facts.unpaired_results
-    ):
+    profile = facts.profile
+    if not (profile.rejects_missing_results or profile.rejects_orphan_results):
         return
-    for one in facts.ambiguous_groups:
-        if len(one.calls) > 1:
-            calls = " or ".join(f"{each.id} of {each.name}" for each in one.calls)
-            for result in one.results:
-                yield (
-                    result.path,
-                    f"a result without an id could belong to {calls}; only who made it knows",
-                    None,
-                )
+    if not facts.unpaired_results:
+        return
+    for group in facts.ambiguous_groups:
+        if len(group.calls) > 1:
+            calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
+            message = f"the result has no id and could belong to the call {calls}"
+            for result in group.results:
+                yield result.path, f"{message}; write the id of its call into it", None
 
 
-_BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+_CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 RULE = Rule(
     "TW033",
     "ambiguous-same-name",
@@ -54,7 +51,7 @@ RULE = Rule(
         ),
         chat_example(
             USER,
-            assistant(_BARE, _BARE),
+            assistant(_CALL_WITHOUT_ID, _CALL_WITHOUT_ID),
             {"role": "tool", "content": "1"},
             {"role": "tool", "content": "2"},
         ),

@@ -1,10 +1,11 @@
-"""The arguments of a call are JSON text in JSON text.
+"""The arguments of a call are JSON text that was encoded twice.
 
-A client encoded arguments that were text already: what parses is a text and not an object. Servers
-that look into arguments, and templates that go through them, want an object: "Can only get item
-pairs from a mapping."
+A client encoded arguments that were already JSON text, so parsing them yields a string instead of
+an object. Servers that parse the arguments, and chat templates that iterate over them, require an
+object: "Can only get item pairs from a mapping."
 
-The fix takes off one layer, or two; the object inside is what the model wrote.
+The fix removes one or two layers of encoding. The result is the object that the model wrote, so
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -27,29 +28,29 @@ from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return report_faults(facts, "double", "are JSON text in JSON text")
+    return report_faults(facts, "double", "are JSON text that was encoded twice")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return fix_arguments(
-        facts, "double", "the arguments are the object that was inside", unsafe=unsafe
+        facts, "double", "replaced the nested JSON text with the object it contains", unsafe=unsafe
     )
 
 
-_TWICE = '"{\\"a\\":1}"'
-_THRICE = '"\\"{\\\\\\"a\\\\\\":1}\\""'
+_ENCODED_TWICE = '"{\\"a\\":1}"'
+_ENCODED_THREE_TIMES = '"\\"{\\\\\\"a\\\\\\":1}\\""'
 _USE: JSON = {
     "role": "assistant",
-    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TWICE}],
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _ENCODED_TWICE}],
 }
-_TOLD: JSON = {
+_RESULT: JSON = {
     "role": "user",
     "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
 }
 RULE = Rule(
     "TW055",
     "args-double-encoded",
-    title="the arguments of a call are JSON text in JSON text",
+    title="the arguments of a call are JSON text that was encoded twice",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -58,12 +59,18 @@ RULE = Rule(
     applies=lambda profile: profile.arguments_format != "text",
     bad=(
         chat_example(
-            USER, assistant(tool_call("c1", arguments=_TWICE)), tool_message("c1"), target="minimax"
+            USER,
+            assistant(tool_call("c1", arguments=_ENCODED_TWICE)),
+            tool_message("c1"),
+            target="minimax",
         ),
         chat_example(
-            USER, assistant(tool_call("c1", arguments=_THRICE)), tool_message("c1"), target="xai"
+            USER,
+            assistant(tool_call("c1", arguments=_ENCODED_THREE_TIMES)),
+            tool_message("c1"),
+            target="xai",
         ),
-        blocks_example(USER, _USE, _TOLD),
+        blocks_example(USER, _USE, _RESULT),
     ),
     good=(
         chat_example(
@@ -78,6 +85,8 @@ RULE = Rule(
             tool_message("c1"),
             target="minimax",
         ),
-        chat_example(USER, assistant(tool_call("c1", arguments=_TWICE)), tool_message("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=_ENCODED_TWICE)), tool_message("c1")
+        ),
     ),
 )

@@ -1,10 +1,10 @@
-"""The arguments of a call are an empty text.
+"""The arguments of a call are an empty string.
 
-Models give nothing at all for a tool without parameters, and streams that are put together give an
-empty text. It is no JSON: "The arguments to a tool_call … are not a valid JSON string", "EOF while
-parsing a value".
+Models emit no arguments at all for a tool without parameters, and clients that accumulate a stream
+then store an empty string. An empty string is not JSON: "The arguments to a tool_call … are not a
+valid JSON string", "EOF while parsing a value".
 
-The fix writes an empty object, which says the same.
+The fix replaces it with an empty object, which means the same.
 """
 
 from __future__ import annotations
@@ -26,25 +26,27 @@ from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return report_faults(facts, "empty", "are an empty text")
+    return report_faults(facts, "empty", "are an empty string")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return fix_arguments(facts, "empty", "the arguments are an empty object", unsafe=unsafe)
+    return fix_arguments(
+        facts, "empty", "replaced the empty string with an empty object", unsafe=unsafe
+    )
 
 
 _USE: JSON = {
     "role": "assistant",
     "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": ""}],
 }
-_TOLD: JSON = {
+_RESULT: JSON = {
     "role": "user",
     "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
 }
 RULE = Rule(
     "TW054",
     "args-empty-string",
-    title="the arguments of a call are an empty text",
+    title="the arguments of a call are an empty string",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -57,7 +59,7 @@ RULE = Rule(
         chat_example(
             USER, assistant(tool_call("c1", arguments=" ")), tool_message("c1"), target="minimax"
         ),
-        blocks_example(USER, _USE, _TOLD),
+        blocks_example(USER, _USE, _RESULT),
     ),
     good=(
         chat_example(

@@ -1,12 +1,13 @@
-"""The arguments of a call are not JSON.
+"""The arguments of a call are not valid JSON.
 
-A model was cut off in the middle of them, or wrote them badly, and the client kept what came. Some
-servers parse the arguments of the whole history and refuse it at every turn: "invalid function
-arguments json string", "not a valid JSON string"; where the wire wants an object there is none.
+The model was cut off while it wrote the arguments, or wrote malformed JSON, and the client stored
+the text unchanged. Some servers parse the arguments of the whole history and refuse every later
+request: "invalid function arguments json string", "not a valid JSON string". On wires whose
+arguments are an object, the text is not an object.
 
-The fix keeps the call and its result, and puts the text as it came into an object, under `_raw`.
-That is unsafe: the model sees arguments that it did not quite write. Nothing is guessed or
-completed.
+The fix keeps the call and its result, and stores the original text in an object under `_raw`. It is
+unsafe because the model then sees arguments that it did not write in this form. The fix never
+completes or guesses arguments.
 """
 
 from __future__ import annotations
@@ -28,26 +29,26 @@ from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return report_faults(facts, "invalid", "are not JSON")
+    return report_faults(facts, "invalid", "are not valid JSON")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return fix_arguments(facts, "invalid", "the arguments are an object", unsafe=unsafe)
+    return fix_arguments(facts, "invalid", "stored the text in an object", unsafe=unsafe)
 
 
-_CUT = '{"path": "/et'
+_TRUNCATED_JSON = '{"path": "/et'
 _USE: JSON = {
     "role": "assistant",
-    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _CUT}],
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TRUNCATED_JSON}],
 }
-_TOLD: JSON = {
+_RESULT: JSON = {
     "role": "user",
     "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
 }
 RULE = Rule(
     "TW053",
     "args-invalid-json",
-    title="the arguments of a call are not JSON",
+    title="the arguments of a call are not valid JSON",
     cost="lossy",
     check=_check,
     fix=_fix,
@@ -55,7 +56,10 @@ RULE = Rule(
     applies=lambda profile: profile.arguments_format == "json",
     bad=(
         chat_example(
-            USER, assistant(tool_call("c1", arguments=_CUT)), tool_message("c1"), target="minimax"
+            USER,
+            assistant(tool_call("c1", arguments=_TRUNCATED_JSON)),
+            tool_message("c1"),
+            target="minimax",
         ),
         chat_example(
             USER,
@@ -63,7 +67,7 @@ RULE = Rule(
             tool_message("c1"),
             target="xai",
         ),
-        blocks_example(USER, _USE, _TOLD),
+        blocks_example(USER, _USE, _RESULT),
     ),
     good=(
         chat_example(
@@ -72,10 +76,14 @@ RULE = Rule(
             tool_message("c1"),
             target="minimax",
         ),
-        chat_example(USER, assistant(tool_call("c1", arguments=_CUT)), tool_message("c1")),
+        chat_example(
+            USER, assistant(tool_call("c1", arguments=_TRUNCATED_JSON)), tool_message("c1")
+        ),
         chat_example(
             USER,
-            assistant({"id": "c1", "type": "custom", "custom": {"name": "f", "input": _CUT}}),
+            assistant(
+                {"id": "c1", "type": "custom", "custom": {"name": "f", "input": _TRUNCATED_JSON}}
+            ),
             tool_message("c1"),
             target="xai",
         ),

@@ -1,13 +1,13 @@
-"""The arguments of several calls stand one after the other in one.
+"""One call contains the arguments of several calls, concatenated.
 
-Streams send parallel calls in pieces, told apart by an index; where it is missing or always nought,
-a client appends the arguments of all to the first: `{"a":1}{"a":2}`. That is no JSON, and is
-refused where arguments are parsed.
+Streams send parallel calls in pieces and mark each piece with the index of its call. If the index
+is missing or always zero, a client appends the arguments of all calls to the first one:
+`{"a":1}{"a":2}`. That is not valid JSON and is refused where arguments are parsed.
 
-If the calls that lost their arguments are still there (of the same tool, directly after it, with
-nothing in them, as many as are wanted), the unsafe fix gives each its own, in their order.
-Otherwise nobody can say which calls were made: ask for the turn again, or write the calls as they
-were.
+The unsafe fix gives each call its own arguments, in order. It applies only if the calls that lost
+their arguments are still in the history: directly after the first call, to the same tool, with
+empty arguments, and exactly as many as there are surplus argument objects. Otherwise the original
+calls are unknown and there is no fix: request the turn again or restore the calls by hand.
 """
 
 from __future__ import annotations
@@ -29,82 +29,75 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
-def _robbed(facts: Facts, fault: ArgumentFault) -> list[Call]:
-    """The calls after it whose arguments it has; none if that is not certain."""
-    found: list[Call] = []
+def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
+    """Return the calls that lost their arguments to the faulty call; empty if that is uncertain."""
     message = facts.messages[facts.message_index(fault.call)]
     calls = [part for part in message.parts if isinstance(part, Call) and part.executor == "client"]
-    after = next((n for n, one in enumerate(calls, 1) if one is fault.call), len(calls))
-    for one in calls[after:]:
-        if one.name != fault.call.name or one.input not in ({}, None) or one.args.broken:
+    start = next((n for n, call in enumerate(calls, 1) if call is fault.call), len(calls))
+    empty_calls: list[Call] = []
+    for call in calls[start:]:
+        if call.name != fault.call.name or call.input not in ({}, None) or call.args.broken:
             break
-        found.append(one)
-    return found if len(found) == len(fault.pieces) - 1 else []
+        empty_calls.append(call)
+    return empty_calls if len(empty_calls) == len(fault.pieces) - 1 else []
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for fault in argument_faults(facts, "merged"):
-        many = f"{fault.who} has the arguments of {len(fault.pieces)} calls"
-        if _robbed(facts, fault):
-            yield fault.path, f"{many}; the calls after it have none", "unsafe"
+        message = f"{fault.who} contains the arguments of {len(fault.pieces)} calls"
+        if _calls_without_arguments(facts, fault):
+            yield fault.path, f"{message}; the calls after it have no arguments", "unsafe"
         else:
-            yield (
-                fault.path,
-                (
-                    f"{many}, and the others are not there: ask for this turn again, or write the"
-                    " calls as they were"
-                ),
-                None,
-            )
+            advice = "request this turn again or restore the calls by hand"
+            yield fault.path, f"{message}, and the other calls are missing: {advice}", None
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    if not unsafe or not facts.own_wire:
+        return None
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault in argument_faults(facts, "merged") if unsafe and facts.own_wire else ():
-        robbed = _robbed(facts, fault)
-        if robbed:
-            inside = fault.path[len(fault.call.path) :]
-            for one, piece in zip((fault.call, *robbed), fault.pieces, strict=True):
-                body = put(body, (*one.path, *inside), fault.written(piece))
-                changes.append(
-                    (
-                        (*one.path, *inside),
-                        f"the call {one.id} of {one.name} has arguments of its own",
-                    )
-                )
+    for fault in argument_faults(facts, "merged"):
+        empty_calls = _calls_without_arguments(facts, fault)
+        if not empty_calls:
+            continue
+        field = fault.path[len(fault.call.path) :]
+        for call, arguments in zip((fault.call, *empty_calls), fault.pieces, strict=True):
+            path = (*call.path, *field)
+            body = put(body, path, fault.written(arguments))
+            changes.append((path, f"gave the call {call.id} ({call.name}) its own arguments"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-_BOTH = '{"a":1}{"a":2}'
-_ONE = tool_call("c1", arguments=_BOTH)
+_MERGED_ARGUMENTS = '{"a":1}{"a":2}'
+_MERGED_CALL = tool_call("c1", arguments=_MERGED_ARGUMENTS)
 _USE: JSON = {
     "role": "assistant",
-    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _BOTH}],
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _MERGED_ARGUMENTS}],
 }
-_TOLD: JSON = {
+_RESULT: JSON = {
     "role": "user",
     "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
 }
 RULE = Rule(
     "TW057",
     "args-merged",
-    title="the arguments of several calls stand in one",
+    title="one call contains the arguments of several calls",
     cost="refuse",
     check=_check,
     fix=_fix,
     order=13,
     applies=lambda profile: profile.arguments_format == "json",
     bad=(
-        chat_example(USER, assistant(_ONE), tool_message("c1"), target="minimax"),
+        chat_example(USER, assistant(_MERGED_CALL), tool_message("c1"), target="minimax"),
         chat_example(
             USER,
-            assistant(_ONE, tool_call("c2", arguments="")),
+            assistant(_MERGED_CALL, tool_call("c2", arguments="")),
             tool_message("c1"),
             tool_message("c2"),
             target="minimax",
         ),
-        blocks_example(USER, _USE, _TOLD),
+        blocks_example(USER, _USE, _RESULT),
     ),
     good=(
         chat_example(
@@ -113,6 +106,6 @@ RULE = Rule(
             tool_message("c1"),
             target="minimax",
         ),
-        chat_example(USER, assistant(_ONE), tool_message("c1")),
+        chat_example(USER, assistant(_MERGED_CALL), tool_message("c1")),
     ),
 )

@@ -1,11 +1,12 @@
-"""The arguments of a call are an object where the wire has text, or text where it has an object.
+"""The arguments of a call are an object where the wire uses text, or text where it uses an object.
 
-The chat shape and items send arguments as JSON text, most others as an object, and clients that
-serve both mix them up. The server refuses the type ("expected a string, but got an object instead",
-"Input should be a valid dictionary"), and a template that goes through the arguments fails.
+The chat and item wires send arguments as JSON text, most other wires send an object, and clients
+that support both confuse them. The server refuses the type ("expected a string, but got an object
+instead", "Input should be a valid dictionary"), and a chat template that iterates over the
+arguments fails.
 
-The fix encodes or parses: the same arguments, in the form of the wire. A list or a number is no
-object in any form; the unsafe fix keeps it under `_raw`.
+The fix encodes or parses the arguments, so they keep their content and get the type that the wire
+uses. A list or a number is not an object in either form; the unsafe fix stores it under `_raw`.
 """
 
 from __future__ import annotations
@@ -28,40 +29,40 @@ from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return report_faults(facts, "type", "are of another type than the wire has")
+    return report_faults(facts, "type", "do not have the JSON type that the wire uses")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return fix_arguments(
-        facts, "type", "the arguments are in the form that the wire has", unsafe=unsafe
+        facts, "type", "converted the arguments to the type that the wire uses", unsafe=unsafe
     )
 
 
-def _use(given: JSON) -> Example:
-    use: JSON = {
+def _blocks(arguments: JSON) -> Example:
+    call: JSON = {
         "role": "assistant",
-        "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": given}],
+        "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": arguments}],
     }
-    tool_message: JSON = {
+    result: JSON = {
         "role": "user",
         "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
     }
-    return blocks_example(USER, use, tool_message)
+    return blocks_example(USER, call, result)
 
 
-def _parts(key: str, answer: str, args: JSON) -> Example:
-    said: list[JSON] = [
+def _contents(call_key: str, result_key: str, *, arguments: JSON) -> Example:
+    messages: list[JSON] = [
         {"role": "user", "parts": [{"text": "hi"}]},
-        {"role": "model", "parts": [{key: {"name": "f", "args": args}}]},
-        {"role": "user", "parts": [{answer: {"name": "f", "response": {"a": 1}}}]},
+        {"role": "model", "parts": [{call_key: {"name": "f", "args": arguments}}]},
+        {"role": "user", "parts": [{result_key: {"name": "f", "response": {"a": 1}}}]},
     ]
-    return Example("gemini", "gemini", {"contents": said})
+    return Example("gemini", "gemini", body={"contents": messages})
 
 
 RULE = Rule(
     "TW056",
     "args-wrong-type",
-    title="arguments are text where the wire has an object, or the reverse",
+    title="arguments are text where the wire uses an object, or the reverse",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -71,19 +72,19 @@ RULE = Rule(
         chat_example(USER, assistant(tool_call("c1", arguments={"a": 1})), tool_message("c1")),
         chat_example(USER, assistant(tool_call("c1", arguments=None)), tool_message("c1")),
         items_example(function_call(arguments={"a": 1}), function_call_output()),
-        _use('{"a":1}'),
-        _use([1]),
-        _parts("functionCall", "functionResponse", '{"a":1}'),
-        _parts("function_call", "function_response", '{"a":1}'),
+        _blocks('{"a":1}'),
+        _blocks([1]),
+        _contents("functionCall", "functionResponse", arguments='{"a":1}'),
+        _contents("function_call", "function_response", arguments='{"a":1}'),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1", arguments='{"a":1}')), tool_message("c1")),
-        _use({"a": 1}),
-        _parts("functionCall", "functionResponse", None),
+        _blocks({"a": 1}),
+        _contents("functionCall", "functionResponse", arguments=None),
         Example(
             "mistral",
             "mistral",
-            {
+            body={
                 "messages": [
                     USER,
                     assistant(tool_call("abcdefghi", arguments={"a": 1})),

@@ -1,12 +1,13 @@
-"""A call was taken out of a history, and its result was left.
+"""A call was removed from the history, but its result was kept.
 
-Filters do it: one that drops calls with broken arguments, one that keeps each id once, one that
-trusts a list kept elsewhere. The trace is a result among the answers to a message of the assistant
-that calls other tools, or that has an empty list of calls or says nothing. Providers refuse it like
-any result without a call, and the fault lies in the filter: calls and results go together.
+Filters cause this: one that drops calls with invalid arguments, one that keeps each id once, or one
+that trusts a separate list of calls. The remaining trace is a result next to the results of an
+assistant message that calls other tools, or after an assistant message that has an empty list of
+calls or no content. Providers refuse it like any result without a call. Correct the filter: a call
+and its result must be removed together.
 
-The call and its arguments are lost. The fix, which is not safe, tells the result as marked words of
-the user, after the whole run of calls and results, so that the pairs beside it stay whole.
+The call and its arguments cannot be recovered. The unsafe fix rewrites the result as marked text of
+the user, after the whole run of calls and results, so that the other pairs stay together.
 """
 
 from __future__ import annotations
@@ -33,41 +34,40 @@ from toolwire.lint.transforms import results_as_text
 def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
-    found = orphans_of_removed_calls(facts)
+    callers = orphans_of_removed_calls(facts)
     for result in facts.orphans:
-        if id(result) in found:
-            beside = [part.id for part in found[id(result)].parts if isinstance(part, Call)]
-            trace = (
-                f"stands with the answers to {', '.join(beside)}"
-                if beside
-                else "follows an assistant that calls nothing"
-            )
-            yield (
-                result.path,
-                (
-                    f"the result for {result.call_id} {trace}, but its own call is gone: something"
-                    " dropped it and kept the result"
-                ),
-                "unsafe",
-            )
+        if id(result) not in callers:
+            continue
+        call_ids = [part.id for part in callers[id(result)].parts if isinstance(part, Call)]
+        if call_ids:
+            position = f"is next to the results for {', '.join(call_ids)}"
+        else:
+            position = "follows an assistant message without calls"
+        yield (
+            result.path,
+            f"the result for {result.call_id} {position}, but its call was removed",
+            "unsafe",
+        )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    found = orphans_of_removed_calls(facts)
-    left = [result for result in facts.orphans if id(result) in found]
-    if not unsafe or not left:
+    if not unsafe:
+        return None
+    callers = orphans_of_removed_calls(facts)
+    results = [result for result in facts.orphans if id(result) in callers]
+    if not results:
         return None
     changes = tuple(
-        (result.path, f"the result for {result.call_id} is told in words: its call was dropped")
-        for result in left
+        (result.path, f"rewrote the result for {result.call_id} as text: its call was removed")
+        for result in results
     )
-    return Fixed(results_as_text(facts, left), changes)
+    return Fixed(results_as_text(facts, results), changes)
 
 
 RULE = Rule(
     "TW038",
     "call-dropped-keep-result",
-    title="a call was taken out of a history, and its result was left",
+    title="a call was removed from the history, but its result was kept",
     cost="lossy",
     check=_check,
     fix=_fix,

@@ -1,12 +1,12 @@
-"""One batch of calls is written as several messages of the assistant.
+"""One batch of parallel calls is split into several assistant messages.
 
-A program that stores each call as it comes makes a message of each. The results of the first then
-do not follow it: another message of the assistant does. Providers say that results are missing, or
-that a call is ("Missing corresponding tool call for tool response message"); where each message is
-a step of its own, all but the first lack their signature.
+A program that stores each call as it arrives writes one message per call. The results of the first
+message then do not follow it directly, because another assistant message does. Providers report
+missing results or a missing call ("Missing corresponding tool call for tool response message").
+Where each message is a separate step, all messages but the first lack their signature.
 
-The fix makes one message of them, with the calls in their order. Calls that were answered one by
-one are left alone: they may have been made one by one.
+The fix merges the messages into one and keeps the order of the calls; nothing is lost. Calls that
+each have their result before the next call are left alone: they may have been made one by one.
 """
 
 from __future__ import annotations
@@ -40,31 +40,32 @@ from toolwire.lint.transforms import batch_path, describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
+    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
         yield (
-            batch_path(block),
+            batch_path(batch),
             (
-                f"the calls {describe_calls(block)} stand in {len(block.caller_indexes)} messages; their results"
-                " cannot follow each"
+                f"the parallel calls {describe_calls(batch)} are split into"
+                f" {len(batch.caller_indexes)} assistant messages; expected one message before"
+                " their results"
             ),
             "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks_example = facts.misplaced.get(NAME, [])
+    batches = facts.misplaced.get(NAME, [])
     changes = tuple(
-        (batch_path(block), f"the calls {describe_calls(block)} stand in one message")
-        for block in blocks_example
+        (batch_path(batch), f"merged the calls {describe_calls(batch)} into one message")
+        for batch in batches
     )
-    return Fixed(place_results(facts, blocks_example), changes)
+    return Fixed(place_results(facts, batches), changes)
 
 
 NAME = "calls-split"
 RULE = Rule(
     "TW029",
     NAME,
-    title="one batch of calls is written as several messages",
+    title="one batch of calls is split into several assistant messages",
     cost="lossless",
     check=_check,
     fix=_fix,

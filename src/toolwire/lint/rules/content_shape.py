@@ -1,15 +1,15 @@
-"""The content of a message has a shape that the target does not take, although it means nothing
-else than one it takes.
+"""The content of a message has a shape that the target refuses, although an accepted shape exists.
 
-Servers of one shape differ in what may stand beside a call: some want plain text and no list of
-blocks ("content must be a string"), some no null ("'NoneType' object is not iterable"). Servers of
-blocks refuse texts without words ("text content blocks must be non-empty", "the text field is
-blank"), and errors that say nothing.
+Chat servers differ in the content that they accept beside calls: some accept only plain text, not a
+list of blocks ("content must be a string"), and some refuse null ("'NoneType' object is not
+iterable"). Block servers refuse blank text ("text content blocks must be non-empty", "the text
+field is blank") and error results without content.
 
-The fix says the same in the shape that is taken: texts in a list become one text, null becomes an
-empty one, a blank text beside something else goes. An error without a word gets one, marked as made
-here. A message that is nothing but blank cannot be sent as it is; a marked word in it is somebody's
-who did not say it, so that fix is unsafe. A list that holds pictures stays.
+The fix writes the same content in an accepted shape: it joins a list of texts into one text,
+replaces null with an empty string, and removes blank text beside other content. An error result
+without content gets a marked text. A message that contains only blank text cannot be sent; the
+unsafe fix replaces its content with a marked text, which then appears under a role that did not
+write it. A list that contains images stays as it is.
 """
 
 from __future__ import annotations
@@ -36,157 +36,166 @@ from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import MARK, remove_parts, replace_parts
 
-BLANK = f"{MARK} a message without words"
-FAILED = f"{MARK} the tool failed and said nothing"
+_BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
+_EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"
 
 
 class _Fault(Struct, frozen=True):
-    """One odd shape, and what to do: a place and what stands there now, a place to empty, or a part
-    or message to say anew."""
+    """A refused shape and its fix.
+
+    The fix sets `value` at `path`, removes `blank_text`, or rewrites `error_result` or
+    `blank_message`.
+    """
 
     path: JsonPath
-    why: str
-    done: str = ""
+    message: str
+    change: str = ""
     fix: Fix | None = "safe"
-    puts: JSON = None
-    goes: bool = False
-    part: Part | None = None
-    blank: Part | None = None
-    message: Message | None = None
+    value: JSON = None
+    blank_text: Part | None = None
+    error_result: Result | None = None
+    blank_message: Message | None = None
 
 
-def _found(facts: Facts) -> Iterator[_Fault]:
+def _faults(facts: Facts) -> Iterator[_Fault]:
     profile = facts.profile
     if profile.assistant_content and facts.calls and facts.own_wire:
-        for n in dict.fromkeys(facts.message_index(one) for one in facts.calls):
-            yield from _beside(facts, facts.messages[n])
+        for index in dict.fromkeys(facts.message_index(call) for call in facts.calls):
+            yield from _content_beside_calls(facts, facts.messages[index])
     if profile.rejects_blank_text:
         last = len(facts.messages) - 1
-        for n, message in enumerate(facts.messages):
-            if message.role in ("user", "assistant") and not (
-                n == last and message.role == "assistant"
-            ):
-                yield from _blank(message)
+        for index, message in enumerate(facts.messages):
+            is_last_reply = index == last and message.role == "assistant"
+            if message.role in ("user", "assistant") and not is_last_reply:
+                yield from _blank_text(message)
         for result in facts.results:
-            if result.error and result.executor == "client" and not _says(result):
+            if result.error and result.executor == "client" and not _has_content(result):
                 yield _Fault(
                     result.path,
-                    f"the result of {result.call_id} is an error that says nothing",
-                    "the error got a word",
-                    part=result,
+                    f"the result for {result.call_id} is an error without content",
+                    change="added a marked text to the error result",
+                    error_result=result,
                 )
 
 
-def _beside(facts: Facts, message: Message) -> Iterator[_Fault]:
-    """What stands beside calls, in messages that have a field for it."""
+def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
+    """Check the `content` field of a message with calls, if it has that field."""
     raw = message.raw
     if not isinstance(raw, dict) or "content" not in raw:
         return
-    at, content = (*message.path, "content"), raw["content"]
-    who = facts.profile.name
+    path, content = (*message.path, "content"), raw["content"]
+    target = facts.profile.name
     if isinstance(content, list) and facts.profile.assistant_content == "text":
         texts = [get(block, ("text",)) for block in content]
         if all(isinstance(text, str) for text in texts):
             yield _Fault(
-                at,
-                f"the content beside calls is a list; {who} takes plain text",
-                "the texts are one text",
-                puts="".join(map(str, texts)),
+                path,
+                f"the content beside calls is a list; {target} accepts only plain text",
+                change="joined the list of texts into one text",
+                value="".join(map(str, texts)),
             )
         else:
             yield _Fault(
-                at,
-                f"the content beside calls is a list, and not all of it is text; {who} takes plain"
-                " text",
+                path,
+                f"the content beside calls is a list that contains more than text; {target}"
+                " accepts only plain text",
                 fix=None,
             )
     elif content is None and facts.profile.assistant_content == "some":
         yield _Fault(
-            at,
-            f"the content beside calls is null; {who} wants a text",
-            "null is an empty text",
-            puts="",
+            path,
+            f"the content beside calls is null; {target} requires a string",
+            change="replaced null with an empty string",
+            value="",
         )
 
 
-def _blank(message: Message) -> Iterator[_Fault]:
-    blank = [part for part in message.parts if part.__class__ is Text and not part.text.strip()]
-    if blank and len(blank) < len(message.parts):
-        for part in blank:
+def _blank_text(message: Message) -> Iterator[_Fault]:
+    """Check for blank texts beside other parts, and for a message without any content."""
+    texts = [part for part in message.parts if part.__class__ is Text and not part.text.strip()]
+    if texts and len(texts) < len(message.parts):
+        for text in texts:
             yield _Fault(
-                part.path,
-                "a text has no words",
-                "the text without words is taken out",
-                goes=True,
-                blank=part,
+                text.path, "the text is blank", change="removed the blank text", blank_text=text
             )
-    elif blank or not message.parts:
+    elif texts or not message.parts:
         yield _Fault(
             message.path,
-            f"a message of the {message.role} has no words",
-            "a marked word stands in the message",
-            "unsafe",
-            message=message,
+            f"the {message.role} message is blank",
+            change="replaced the blank content with a marked text",
+            fix="unsafe",
+            blank_message=message,
         )
 
 
-def _says(result: Result) -> bool:
+def _has_content(result: Result) -> bool:
     if isinstance(result.output, tuple):
         return any(not isinstance(part, Text) or part.text.strip() for part in result.output)
     return not isinstance(result.output, str) or bool(result.output.strip())
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return ((fault.path, fault.why, fault.fix) for fault in _found(facts))
+    return ((fault.path, fault.message, fault.fix) for fault in _faults(facts))
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    faults = [fault for fault in _found(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
-    tool_message = tuple((fault.path, fault.done) for fault in faults)
-    here = [fault for fault in faults if fault.part is None and fault.message is None]
-    # where things stand in the body is known only until it is written anew: the others come next
-    # time
-    if here and not facts.own_wire:
-        blank = {id(fault.blank) for fault in here}
-        return Fixed(
-            remove_parts(facts.conversation, blank), tuple((one.path, one.done) for one in here)
-        )
-    if here:
-        body = facts.body
-        for fault in here:
-            body = body if fault.goes else put(body, fault.path, fault.puts)
-        return FixedBody(
-            remove_paths(body, [fault.path for fault in here if fault.goes]),
-            tuple((one.path, one.done) for one in here),
-        )
-    parts: dict[int, Part] = {}
+    faults = [fault for fault in _faults(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
+    if not faults:
+        return None
+    # Paths are valid only until the body is written again, so faults that need a rewritten part or
+    # message wait for the next round.
+    path_faults = [
+        fault for fault in faults if fault.error_result is None and fault.blank_message is None
+    ]
+    if path_faults:
+        return _fix_paths(facts, path_faults)
+    return _fix_parts(facts, faults)
+
+
+def _fix_paths(facts: Facts, faults: list[_Fault]) -> Fixed | FixedBody:
+    """Remove blank texts and set values at paths."""
+    changes = tuple((fault.path, fault.change) for fault in faults)
+    if not facts.own_wire:
+        blank_texts = {id(fault.blank_text) for fault in faults}
+        return Fixed(remove_parts(facts.conversation, blank_texts), changes)
+    body = facts.body
     for fault in faults:
-        if isinstance(fault.part, Result):
-            parts[id(fault.part)] = replace(fault.part, output=FAILED)
-    conversation = replace_parts(facts.conversation, parts)
-    anew = {id(fault.message) for fault in faults if fault.message is not None}
-    messages = tuple(
-        replace(now, parts=(Text(BLANK),), source=replace(now.source, raw=UNSET))
-        if id(was) in anew
-        else now
-        for was, now in zip(facts.messages, conversation.messages, strict=True)
-    )
-    return (
-        Fixed(replace(conversation, messages=messages) if anew else conversation, tool_message)
-        if tool_message
-        else None
-    )
+        if fault.blank_text is None:
+            body = put(body, fault.path, fault.value)
+    paths = [fault.path for fault in faults if fault.blank_text is not None]
+    return FixedBody(remove_paths(body, paths), changes)
+
+
+def _fix_parts(facts: Facts, faults: list[_Fault]) -> Fixed:
+    """Write marked texts into error results and blank messages."""
+    changes = tuple((fault.path, fault.change) for fault in faults)
+    results: dict[int, Part] = {
+        id(fault.error_result): replace(fault.error_result, output=_EMPTY_ERROR_TEXT)
+        for fault in faults
+        if fault.error_result is not None
+    }
+    conversation = replace_parts(facts.conversation, results)
+    blank = {id(fault.blank_message) for fault in faults if fault.blank_message is not None}
+    if not blank:
+        return Fixed(conversation, changes)
+    messages: list[Message] = []
+    for original, message in zip(facts.messages, conversation.messages, strict=True):
+        if id(original) in blank:
+            source = replace(message.source, raw=UNSET)
+            message = replace(message, parts=(Text(_BLANK_MESSAGE_TEXT),), source=source)
+        messages.append(message)
+    return Fixed(replace(conversation, messages=tuple(messages)), changes)
 
 
 _TEXTS: JSON = [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]
 _USE: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
-_EMPTY: JSON = {"type": "text", "text": " "}
-_ERROR: JSON = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": ""}
-_ANSWER: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
+_BLANK_BLOCK: JSON = {"type": "text", "text": " "}
+_EMPTY_ERROR: JSON = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": ""}
+_EMPTY_RESULT: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
 RULE = Rule(
     "TW063",
     "content-shape",
-    title="a message has a shape that the target does not take",
+    title="the content of a message has a shape that the target refuses",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -199,17 +208,19 @@ RULE = Rule(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1"), target="cerebras"),
         blocks_example(
             USER,
-            {"role": "assistant", "content": [_EMPTY, _USE]},
-            {"role": "user", "content": [_ANSWER, _EMPTY]},
+            {"role": "assistant", "content": [_BLANK_BLOCK, _USE]},
+            {"role": "user", "content": [_EMPTY_RESULT, _BLANK_BLOCK]},
         ),
         blocks_example(
-            USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ERROR]}
+            USER,
+            {"role": "assistant", "content": [_USE]},
+            {"role": "user", "content": [_EMPTY_ERROR]},
         ),
         blocks_example({"role": "user", "content": ""}),
         Example(
             "bedrock",
             "bedrock",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {"role": "assistant", "content": [{"text": ""}]},
@@ -225,7 +236,9 @@ RULE = Rule(
         ),
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
         blocks_example(
-            USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ANSWER]}
+            USER,
+            {"role": "assistant", "content": [_USE]},
+            {"role": "user", "content": [_EMPTY_RESULT]},
         ),
         blocks_example(USER, {"role": "assistant", "content": ""}),
     ),

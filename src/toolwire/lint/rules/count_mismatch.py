@@ -1,13 +1,13 @@
 """A turn has more results than calls.
 
-Where ids do not say which result is too many, the numbers do: "number of function response parts is
+Where ids do not show which result is surplus, the counts do: "number of function response parts is
 equal to number of function call parts", "exceeds the number of toolUse blocks of previous turn". A
-result was stored twice, or a call was dropped. With ids, the second result of a call and the result
-without a call are found by rules of their own.
+result was stored twice, or a call was dropped. If the results have ids, other rules report a second
+result for a call and a result without a call.
 
-Results that say the same are one: the copies go. If they differ and one call could have any of
-them, nobody can tell and there is no fix. What no call is left for is told, not safely, as marked
-words of the user.
+Results with the same text are copies: the fix keeps the first and removes the others. If several
+different results could belong to one call, the right one is unknown and there is no fix. The unsafe
+fix rewrites a result for which no call is left as marked text of the user.
 """
 
 from __future__ import annotations
@@ -35,62 +35,55 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import remove_parts, results_as_text
 
 
-def _many(facts: Facts) -> list[AmbiguousGroup]:
-    """Several results for one call."""
-    return (
-        [one for one in facts.ambiguous_groups if len(one.calls) == 1]
-        if facts.profile.rejects_orphan_results and facts.unpaired_results
-        else []
-    )
+def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
+    """Return the groups of several results that could belong to one call."""
+    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
+        return []
+    return [group for group in facts.ambiguous_groups if len(group.calls) == 1]
 
 
-def _copies(one: AmbiguousGroup) -> tuple[Result, ...]:
-    """All but the first, if they say the same."""
-    first, *rest = one.results
-    return (
-        tuple(rest) if all(result == first or result.text == first.text for result in rest) else ()
-    )
+def _copies(group: AmbiguousGroup) -> tuple[Result, ...]:
+    """Return all results but the first if they are equal, otherwise none."""
+    first, *rest = group.results
+    if all(result == first or result.text == first.text for result in rest):
+        return tuple(rest)
+    return ()
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
         return
-    for one in _many(facts):
-        call, count = one.calls[0], len(one.results)
-        same = bool(_copies(one))
-        why = (
-            "they say the same"
-            if same
-            else "they differ, and none has an id: remove those that are not its own"
-        )
-        yield (
-            one.results[1].path,
-            f"there are {count} results for the call {call.id} of {call.name}; {why}",
-            "safe" if same else None,
-        )
+    for group in _groups_for_one_call(facts):
+        call = group.calls[0]
+        message = f"the call {call.id} ({call.name}) has {len(group.results)} results"
+        path = group.results[1].path
+        if _copies(group):
+            yield path, f"{message} with the same text; expected one", "safe"
+        else:
+            advice = "remove those that do not belong to the call"
+            yield path, f"{message} that differ and have no ids: {advice}", None
     for result in surplus_orphans(facts):
-        named = f" of {result.name}" if result.name else ""
+        name = f" of {result.name}" if result.name else ""
         yield (
             result.path,
-            f"there is no call left in this turn for a result{named} without an id",
+            f"the result{name} has no id, and all calls of its turn already have a result",
             "unsafe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    copies = [result for one in _many(facts) for result in _copies(one)]
+    copies = [result for group in _groups_for_one_call(facts) for result in _copies(group)]
     if copies:
-        changes = tuple(
-            (result.path, "a result that says what another said was taken out") for result in copies
-        )
+        changes = tuple((result.path, "removed a copy of another result") for result in copies)
         return Fixed(remove_parts(facts.conversation, {id(result) for result in copies}), changes)
-    left = surplus_orphans(facts)
-    if not unsafe or not left:
+    surplus = surplus_orphans(facts)
+    if not unsafe or not surplus:
         return None
     changes = tuple(
-        (result.path, "a result that no call is left for is told in words") for result in left
+        (result.path, "rewrote the surplus result as text: no call is left for it")
+        for result in surplus
     )
-    return Fixed(results_as_text(facts, left), changes)
+    return Fixed(results_as_text(facts, surplus), changes)
 
 
 RULE = Rule(

@@ -1,19 +1,21 @@
-"""A call has two results.
+"""A call has more than one result.
 
-OpenAI says "Duplicate value for 'tool_call_id'", Anthropic "each tool_use must have a single
+OpenAI reports "Duplicate value for 'tool_call_id'", Anthropic "each tool_use must have a single
 result", Bedrock "toolResult blocks contain duplicate Ids". It happens when a call was cancelled and
-its result came after all, when a tool was run again, or when part of a history was stored twice.
+its result arrived later, when a tool ran again, or when part of a history was stored twice.
 
-Results that say the same: the fix leaves one, and nothing is lost. Results that differ: one that
-says that the call was aborted or was made up here goes first; then those that stand in another turn
-than the call, where ids that start anew may have lost their own; of what is left the last one
-stays. What is taken out is lost, so that is not safe.
+If the results are equal, the fix keeps one and nothing is lost. If they differ, the fix is unsafe,
+because the removed results are lost. It prefers results that neither report an aborted call nor
+carry the toolwire mark, then results in the turn of the call (where ids restart, a result in
+another turn may belong to a lost call), and keeps the last of those.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
 
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Fix
@@ -33,78 +35,97 @@ from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.transforms import MARK, remove_parts
 
-_ABORTED = re.compile(
+_ABORT_NOTICE = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
     r"(aborted|interrupted|cancell?ed|skipped|rejected|timed out|not executed)\b|\W*no"
     r" (result|output|response)\b",
     re.IGNORECASE,
 )
-_SHORT = 200
-"""A longer text says more than that nothing was done."""
+_LONGEST_ABORT_NOTICE = 200
+"""Characters; a longer text contains more than the notice that the call was aborted."""
 
 
-def _aborted(result: Result) -> bool:
+class _Duplicates(Struct, frozen=True, eq=False):
+    """A call with several results."""
+
+    call: Call
+    result: Result
+    """The result to keep."""
+    surplus: list[Result]
+    """The results to remove."""
+    fix: Fix
+    """Safe if all results are equal."""
+
+
+def _is_abort_notice(result: Result) -> bool:
     text = result.text
-    return text.startswith(MARK) or (len(text) <= _SHORT and _ABORTED.match(text) is not None)
+    if text.startswith(MARK):
+        return True
+    return len(text) <= _LONGEST_ABORT_NOTICE and _ABORT_NOTICE.match(text) is not None
 
 
-def _groups(facts: Facts) -> list[tuple[Call, Result, list[Result], Fix]]:
-    """Each call with several results: the one that stays, the others, and how sure it is."""
+def _duplicates(facts: Facts) -> list[_Duplicates]:
     if not facts.profile.rejects_duplicate_results or not facts.unpaired_results:
         return []
-    more = surplus_results(facts)
-    all_of: dict[int, list[Result]] = {}
+    call_of = surplus_results(facts)
+    if not call_of:
+        return []
     calls: dict[int, Call] = {}
+    results_of: dict[int, list[Result]] = {}
     for result in facts.results:
-        one = more.get(id(result))
-        if one is not None:
-            calls[id(one)] = one
-            all_of.setdefault(id(one), [facts.result_of[id(one)]]).append(result)
-    found: list[tuple[Call, Result, list[Result], Fix]] = []
-    turns = turns_by_part(facts) if all_of else {}
-    for key, results in all_of.items():
-        same = len({(result.text, result.error) for result in results}) == 1
-        stays = results[0] if same else _best(calls[key], results, turns)
-        found.append(
-            (
-                calls[key],
-                stays,
-                [result for result in results if result is not stays],
-                "safe" if same else "unsafe",
-            )
-        )
-    return found
+        call = call_of.get(id(result))
+        if call is not None:
+            calls[id(call)] = call
+            results_of.setdefault(id(call), [facts.result_of[id(call)]]).append(result)
+    turns = turns_by_part(facts)
+    duplicates: list[_Duplicates] = []
+    for key, results in results_of.items():
+        equal = len({(result.text, result.error) for result in results}) == 1
+        best = results[0] if equal else _best_result(calls[key], results, turns=turns)
+        surplus = [result for result in results if result is not best]
+        fix: Fix = "safe" if equal else "unsafe"
+        duplicates.append(_Duplicates(calls[key], best, surplus=surplus, fix=fix))
+    return duplicates
 
 
-def _best(tool_call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Result:
-    """The last one that says something, from the call's own turn if there is one."""
-    real = [result for result in results if not _aborted(result)] or results
-    own = [result for result in real if turns.get(id(result)) is turns.get(id(tool_call))]
-    return (own or real)[-1]
+def _best_result(call: Call, results: list[Result], *, turns: Mapping[int, Turn]) -> Result:
+    """Return the last result that is not an abort notice, preferably from the turn of the call."""
+    real = [result for result in results if not _is_abort_notice(result)] or results
+    same_turn = [result for result in real if turns.get(id(result)) is turns.get(id(call))]
+    return (same_turn or real)[-1]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one, stays, others, fix in _groups(facts):
-        same = "the same as" if fix == "safe" else "something else than"
-        for result in others:
-            said = (
-                f"the call {shorten(one.id)} of {one.name} has another result: this one says {same}"
-            )
-            yield result.path, f"{said} the one in message {facts.message_index(stays)}", fix
+    for duplicates in _duplicates(facts):
+        call = duplicates.call
+        relation = "equal to" if duplicates.fix == "safe" else "different from"
+        message = (
+            f"the call {shorten(call.id)} ({call.name}) has more than one result; this result is"
+            f" {relation} the one in message {facts.message_index(duplicates.result)}"
+        )
+        for result in duplicates.surplus:
+            yield result.path, message, duplicates.fix
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    gone: set[int] = set()
+    parts_to_remove: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
-    for one, _, others, fix in _groups(facts):
-        for result in others if fix == "safe" or unsafe else ():
-            gone.add(id(result))
-            why = "said the same" if fix == "safe" else f"said: {shorten(result.text)}"
-            changes.append((result.path, f"a result of {shorten(one.id)} was taken out; it {why}"))
-    return Fixed(remove_parts(facts.conversation, gone), tuple(changes)) if gone else None
+    for duplicates in _duplicates(facts):
+        if duplicates.fix != "safe" and not unsafe:
+            continue
+        for result in duplicates.surplus:
+            parts_to_remove.add(id(result))
+            what = "a copy" if duplicates.fix == "safe" else f"its text was: {shorten(result.text)}"
+            call_id = shorten(duplicates.call.id)
+            changes.append((result.path, f"removed a surplus result for {call_id}; {what}"))
+    return (
+        Fixed(remove_parts(facts.conversation, parts_to_remove), tuple(changes))
+        if parts_to_remove
+        else None
+    )
 
 
-def _uses(*texts: str) -> Example:
+def _blocks(*texts: str) -> Example:
     return blocks_example(
         USER,
         {
@@ -123,7 +144,7 @@ def _uses(*texts: str) -> Example:
 RULE = Rule(
     "TW019",
     "dup-result",
-    title="a call has two results",
+    title="a call has more than one result",
     cost="lossy",
     check=_check,
     fix=_fix,
@@ -155,18 +176,18 @@ RULE = Rule(
         chat_example(
             USER,
             assistant(tool_call("c1")),
-            tool_message("c1", "mine"),
+            tool_message("c1", "first"),
             USER,
             assistant(tool_call("c2")),
             tool_message("c2"),
-            tool_message("c1", "strange"),
+            tool_message("c1", "second"),
         ),
-        _uses("ok", "ok"),
-        _uses("1", "2", "1"),
+        _blocks("ok", "ok"),
+        _blocks("1", "2", "1"),
         Example(
             "bedrock",
             "bedrock",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {
@@ -190,7 +211,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
                     {"type": "function_call_output", "call_id": "c1", "output": "1"},
@@ -212,6 +233,6 @@ RULE = Rule(
         chat_example(
             USER, assistant(tool_call("c1")), tool_message("c1"), tool_message("c1"), target="xai"
         ),
-        _uses("ok"),
+        _blocks("ok"),
     ),
 )

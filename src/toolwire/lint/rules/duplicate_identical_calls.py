@@ -1,11 +1,11 @@
-"""A turn holds the same call twice: one tool, the same arguments, other ids.
+"""A turn contains the same call twice: the same tool and arguments under different ids.
 
-It is legal, and the tool runs as often as it is called. Often that is what was wanted; sometimes a
-model repeats itself, or a bridge told one call under two ids. A tool with a side effect then has it
+This is valid, and the tool runs once per call. Often that is intended. Sometimes the model repeats
+itself, or a bridge emits one call under two ids, and a tool with side effects then performs them
 twice.
 
-This is worth knowing and is never mended: calls are not merged, because two of them may well be
-meant.
+The finding is information only, and there is no fix: the calls are not merged, because both may be
+intended.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 
 
-def _size(tool_call: Call) -> int:
-    """How many characters its arguments have, blanks aside: those of two equal calls have
-    as many.
-    """
-    return len("".join(tool_call.args.text.split()))
+def _arguments_size(call: Call) -> int:
+    """Count the characters of the arguments without whitespace; equal calls have equal counts."""
+    return len("".join(call.args.text.split()))
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -30,30 +28,32 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     for batch in facts.batches:
         calls = batch.calls
-        if len(calls) < 2 or len({(one.name, _size(one)) for one in calls}) == len(calls):
+        if len(calls) < 2:
             continue
-        first: dict[tuple[str, str], Call] = {}
-        for one in calls:
-            before = first.setdefault((one.name, one.args.canonical), one)
-            if before is not one and before.id != one.id:
-                yield (
-                    one.path,
-                    f"{one.id} is the same call of {one.name} as {before.id}, to the last argument",
-                    None,
-                )
+        if len({(call.name, _arguments_size(call)) for call in calls}) == len(calls):
+            continue
+        first_calls: dict[tuple[str, str], Call] = {}
+        for call in calls:
+            first = first_calls.setdefault((call.name, call.args.canonical), call)
+            if first is not call and first.id != call.id:
+                message = f"the call {call.id} ({call.name}) has the same arguments as {first.id}"
+                yield call.path, message, None
 
 
 RULE = Rule(
     "TW066",
     "duplicate-identical-calls",
-    title="a turn holds the same call twice",
+    title="a turn contains the same call twice",
     cost="refuse",
     check=_check,
     severity="info",
     bad=(
         chat_example(
             USER,
-            assistant(tool_call("c1", "f", '{"a":1}'), tool_call("c2", "f", '{"a": 1}')),
+            assistant(
+                tool_call("c1", "f", arguments='{"a":1}'),
+                tool_call("c2", "f", arguments='{"a": 1}'),
+            ),
             tool_message("c1"),
             tool_message("c2"),
         ),
@@ -61,7 +61,9 @@ RULE = Rule(
     good=(
         chat_example(
             USER,
-            assistant(tool_call("c1", "f", '{"a":1}'), tool_call("c2", "f", '{"a":2}')),
+            assistant(
+                tool_call("c1", "f", arguments='{"a":1}'), tool_call("c2", "f", arguments='{"a":2}')
+            ),
             tool_message("c1"),
             tool_message("c2"),
         ),

@@ -1,17 +1,18 @@
-"""The same item stands in the history twice.
+"""Two items of the history have the same id.
 
-The server refuses an id that it meets a second time: "Duplicate item found with id fc_…". It
-happens when a client sends back both the output of a response and its own copy of it, when a stream
-is replayed, and when a reference names what is there in full.
+The server refuses an id that occurs a second time: "Duplicate item found with id fc_…". It happens
+when a client sends back both the output of a response and its own copy of it, when a stream is
+replayed, and when an item reference names an item that the history contains in full.
 
-The fix keeps one copy. Of a call the one that is answered stays; if both are, both stay and the
-second loses its item id, which is optional. An item that says something else under the same id only
-loses the id.
+The fix keeps one copy. Of several copies of a call, it keeps the one that has a result. If more
+than one has a result, all stay, and the later ones lose their item id, which is optional. An item
+with different content under the same id also stays and loses only its id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -28,55 +29,71 @@ from toolwire.lint.examples.items import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
+_Item: TypeAlias = tuple[int, str, Object]
+"""The index, the type and the JSON of an item."""
 
-class _Twin(Struct, frozen=True):
-    """An item whose id is that of another."""
 
-    n: int
+class _Duplicate(Struct, frozen=True):
+    """An item that has the id of another item."""
+
+    index: int
     item: Object
-    first: int
-    """The place of the one that stays."""
-    goes: bool
-    """Whether it goes, or only its id."""
+    original_index: int
+    """The index of the item that keeps the id."""
+    is_copy: bool
+    """True if the item can be removed; otherwise only its id is removed."""
 
 
-def _twins(facts: Facts) -> list[_Twin]:
-    named = [
-        (one, n, kind, item)
-        for n, kind, item in input_items(facts)
-        if isinstance(one := item.get("id"), str) and one
+def _duplicates(facts: Facts) -> list[_Duplicate]:
+    items = [
+        (item_id, (index, kind, item))
+        for index, kind, item in input_items(facts)
+        if isinstance(item_id := item.get("id"), str) and item_id
     ]
-    if len({one for one, _, _, _ in named}) == len(named):
+    if len({item_id for item_id, _ in items}) == len(items):
         return []
-    seen: dict[tuple[str, str], list[tuple[int, str, Object]]] = {}
-    for one, n, kind, item in named:
-        # The result of a local shell bears the id of its call.
-        seen.setdefault((one, kind if kind.endswith("_output") else ""), []).append((n, kind, item))
-    return [twin for group in seen.values() if len(group) > 1 for twin in _settled(facts, group)]
+    groups: dict[tuple[str, str], list[_Item]] = {}
+    for item_id, entry in items:
+        # The output of a local shell call has the id of its call.
+        output_kind = entry[1] if entry[1].endswith("_output") else ""
+        groups.setdefault((item_id, output_kind), []).append(entry)
+    return [
+        duplicate
+        for group in groups.values()
+        if len(group) > 1
+        for duplicate in _duplicates_in_group(facts, group)
+    ]
 
 
-def _settled(facts: Facts, group: list[tuple[int, str, Object]]) -> list[_Twin]:
-    """All of a group but the one that stays."""
-    replied = {
+def _duplicates_in_group(facts: Facts, group: list[_Item]) -> list[_Duplicate]:
+    """Return all items of a group but the one that keeps the id."""
+    indexes_with_result = {
         call.path[1]
         for call in facts.calls
         if call.path[:1] == ("input",) and id(call) in facts.result_of
     }
-    whole = [one for one in group if one[1] != "item_reference"]
-    stays = next((one for one in whole if one[0] in replied), (whole or group)[0])
-    found: list[_Twin] = []
-    for n, kind, item in group:
-        if n != stays[0]:
-            same = kind == "item_reference" or (item == stays[2] and n not in replied)
-            found.append(_Twin(n, item, stays[0], same))
-    return found
+    full_items = [entry for entry in group if entry[1] != "item_reference"]
+    original_index, _, original = next(
+        (entry for entry in full_items if entry[0] in indexes_with_result), (full_items or group)[0]
+    )
+    duplicates: list[_Duplicate] = []
+    for index, kind, item in group:
+        if index != original_index:
+            is_copy = kind == "item_reference" or (
+                item == original and index not in indexes_with_result
+            )
+            duplicates.append(
+                _Duplicate(index, item, original_index=original_index, is_copy=is_copy)
+            )
+    return duplicates
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for twin in _twins(facts):
+    for duplicate in _duplicates(facts):
+        item_id = duplicate.item.get("id")
         yield (
-            ("input", twin.n),
-            f"the id {twin.item.get('id')} is already that of item {twin.first}",
+            ("input", duplicate.index),
+            f"the item has the id {item_id}, which item {duplicate.original_index} already has",
             "safe",
         )
 
@@ -84,21 +101,22 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for twin in _twins(facts):
-        new[twin.n] = [] if twin.goes else [without_id(twin.item)]
-        what = (
-            "a copy was taken out"
-            if twin.goes
-            else "the id was taken away from the item that is not the first to bear it"
-        )
-        changes.append((("input", twin.n), f"{twin.item.get('id')}: {what}"))
+    for duplicate in _duplicates(facts):
+        item_id = duplicate.item.get("id")
+        if duplicate.is_copy:
+            new[duplicate.index] = []
+            change = f"removed a copy of the item {item_id}"
+        else:
+            new[duplicate.index] = [without_id(duplicate.item)]
+            change = f"removed the id {item_id}, which another item has"
+        changes.append((("input", duplicate.index), change))
     return FixedBody(with_items(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
     "TW044",
     "duplicate-item",
-    title="the same item stands in the history twice",
+    title="two items of the history have the same id",
     cost="lossless",
     check=_check,
     fix=_fix,

@@ -1,10 +1,10 @@
-"""An assistant's message has a list of calls with nothing in it.
+"""An assistant message has an empty list of calls.
 
-`tool_calls: []` is refused by servers that want at least one call where the field is there: "empty
-array. Expected an array with minimum length 1". SDKs of one version or another fill the field in by
-themselves when they read an answer, and the next request sends it back.
+Servers that require at least one call if the field is present refuse `tool_calls: []`: "empty
+array. Expected an array with minimum length 1". Some SDK versions add the field when they read a
+response, and the next request sends it back.
 
-The fix takes the field out. Nothing is lost: there was nothing in it.
+The fix removes the field. Nothing is lost, because the list is empty.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from toolwire.lint.rule import FixedBody, Problem, Rule
 _FIELD = "tool_calls"
 
 
-def _bare(facts: Facts) -> list[JsonPath]:
+def _paths(facts: Facts) -> list[JsonPath]:
+    """Return the path of each empty list of calls."""
     if not facts.profile.rejects_empty_tool_calls:
         return []
     return [
-        message.path
+        (*message.path, _FIELD)
         for message in facts.messages
         if message.role == "assistant"
         and isinstance(message.raw, dict)
@@ -33,22 +34,20 @@ def _bare(facts: Facts) -> list[JsonPath]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for at in _bare(facts):
-        yield (*at, _FIELD), "an assistant's message has an empty list of calls", "safe"
+    for path in _paths(facts):
+        yield path, "the list of calls is empty; expected at least one call or no field", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    paths: list[JsonPath] = [(*at, _FIELD) for at in _bare(facts)]
-    return FixedBody(
-        remove_paths(facts.body, paths),
-        tuple((at, "the empty list of calls is taken out") for at in paths),
-    )
+    paths = _paths(facts)
+    changes = tuple((path, "removed the empty list of calls") for path in paths)
+    return FixedBody(remove_paths(facts.body, paths), changes)
 
 
 RULE = Rule(
     "TW062",
     "empty-tool-calls",
-    title="a list of calls has nothing in it",
+    title="an assistant message has an empty list of calls",
     cost="lossless",
     check=_check,
     fix=_fix,

@@ -1,11 +1,11 @@
-"""A history begins with a call.
+"""The history starts with a call instead of a user message.
 
-Some providers take a call only after a user's words or a result: "Please ensure that function call
-turn comes immediately after a user turn or after a function response turn". It happens when the
-oldest messages are cut off. Cut where a user speaks: `toolwire.cut` does.
+Some providers accept a call only after a user message or a result: "Please ensure that function
+call turn comes immediately after a user turn or after a function response turn". It happens when
+the oldest messages are removed. Cut the history at a user message, as `toolwire.cut` does.
 
-The fix, which is not safe, puts a short marked message of the user before it, which says that the
-beginning is not here. The call and its result stay.
+The unsafe fix inserts a short marked user message before the call. The message states that the
+beginning of the conversation is missing. The call and its result stay.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import merge_same_roles, user_note
 
 
-def _first(facts: Facts) -> CallBatch | None:
-    """The batch of calls that nobody asked for: only the assistant spoke before it."""
+def _leading_batch(facts: Facts) -> CallBatch | None:
+    """Return the first batch of calls if only assistant messages precede it."""
     if (
         not facts.profile.call_needs_preceding_user
         or not facts.calls
@@ -28,42 +28,33 @@ def _first(facts: Facts) -> CallBatch | None:
         or facts.continues_elsewhere
     ):
         return None
-    block = facts.batches[0]
-    before = facts.messages[facts.first_index : block.caller_indexes[0]]
-    return block if all(message.role == "assistant" for message in before) else None
+    batch = facts.batches[0]
+    preceding = facts.messages[facts.first_index : batch.caller_indexes[0]]
+    return batch if all(message.role == "assistant" for message in preceding) else None
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    block = _first(facts)
-    if block is not None:
-        one = block.calls[0]
-        yield (
-            one.path,
-            (
-                f"the history begins with the call {one.id} of {one.name}; a user must have spoken"
-                " before it"
-            ),
-            "unsafe",
-        )
+    batch = _leading_batch(facts)
+    if batch is not None:
+        call = batch.calls[0]
+        message = f"no user message precedes the call {call.id} ({call.name})"
+        yield call.path, f"{message}; {facts.profile.name} requires one", "unsafe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    block = _first(facts)
-    if block is None or not unsafe:
+    if not unsafe or _leading_batch(facts) is None:
         return None
-    said = user_note("the beginning of this conversation is not here")
-    messages = (*facts.messages[: facts.first_index], said, *facts.messages[facts.first_index :])
-    change = (
-        facts.messages[facts.first_index].path,
-        "a message of the user was put before the first call",
-    )
+    start = facts.first_index
+    note = user_note("the beginning of this conversation is not here")
+    messages = (*facts.messages[:start], note, *facts.messages[start:])
+    change = (facts.messages[start].path, "inserted a user message before the first call")
     return Fixed(merge_same_roles(facts, messages), (change,))
 
 
 RULE = Rule(
     "TW025",
     "history-starts-with-call",
-    title="a history begins with a call",
+    title="the history starts with a call instead of a user message",
     cost="lossy",
     check=_check,
     fix=_fix,

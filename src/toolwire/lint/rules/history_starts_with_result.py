@@ -1,12 +1,12 @@
-"""A history begins with a result.
+"""The history starts with a result whose call was cut off.
 
-Its call was cut off: a window of the newest messages, or a summary, ended between the two. No
-provider that checks pairs takes it ("messages with role 'tool' must be a response to a preceding
-message with 'tool_calls'"), and as a window moves on it comes back every few turns. Cut where no
-pair is split: `toolwire.cut` does.
+A window of recent messages, or a summary, separated the result from its call. Providers that check
+pairs refuse it ("messages with role 'tool' must be a response to a preceding message with
+'tool_calls'"), and as the window moves, the error recurs every few turns. Cut the history where no
+pair is split, as `toolwire.cut` does.
 
-The call cannot be known. The fix, which is not safe, tells the result as marked words of the user,
-in its place.
+The call cannot be recovered. The unsafe fix rewrites the result as marked text of the user, in the
+same place.
 """
 
 from __future__ import annotations
@@ -39,27 +39,28 @@ from toolwire.lint.transforms import results_as_text
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if facts.profile.rejects_orphan_results and facts.orphans:
-        for result in leading_orphans(facts):
-            whose = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
-            yield result.path, f"the history begins with {whose}: its call was cut off", "unsafe"
+    if not facts.profile.rejects_orphan_results or not facts.orphans:
+        return
+    for result in leading_orphans(facts):
+        name = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
+        yield result.path, f"the history starts with {name}: its call was cut off", "unsafe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    left = leading_orphans(facts)
-    if not unsafe or not left:
+    results = leading_orphans(facts)
+    if not unsafe or not results:
         return None
     changes = tuple(
-        (result.path, f"the result for {result.call_id} is told in words: its call was cut off")
-        for result in left
+        (result.path, f"rewrote the result for {result.call_id} as text: its call was cut off")
+        for result in results
     )
-    return Fixed(results_as_text(facts, left), changes)
+    return Fixed(results_as_text(facts, results), changes)
 
 
 RULE = Rule(
     "TW024",
     "history-starts-with-result",
-    title="a history begins with a result",
+    title="the history starts with a result whose call was cut off",
     cost="lossy",
     check=_check,
     fix=_fix,

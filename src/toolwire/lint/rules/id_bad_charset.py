@@ -1,12 +1,13 @@
-"""An id has characters that the target does not take.
+"""An id contains characters that the target refuses.
 
-Anthropic and Bedrock take letters, digits, `_` and `-` ("String should match pattern
-'^[a-zA-Z0-9_-]+$'"), Mistral only letters and digits. Kimi's `functions.f:0`, ids with dots, blanks
-or bars, and everything that an adapter made of a name are refused, at every later turn.
+Anthropic and Bedrock accept letters, digits, `_` and `-` ("String should match pattern
+'^[a-zA-Z0-9_-]+$'"), Mistral only letters and digits. Kimi's `functions.f:0`, ids with dots, spaces
+or vertical bars, and ids that an adapter derives from tool names are refused, on every later turn
+as well.
 
-The fix replaces the odd characters and adds a hash of the whole id, for the call and its result
-alike. Replacing alone would make `a.b` and `a_b` one id. Only ids change. An id that is two in one,
-or output, is left to the rule that says so.
+The fix replaces the refused characters and appends a hash of the whole id, in the call and its
+result alike. Without the hash, `a.b` and `a_b` would become the same id. Only ids change. Other
+rules handle an id that combines two ids or that is the output of the tool.
 """
 
 from __future__ import annotations
@@ -30,46 +31,52 @@ from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
-def _amiss(facts: Facts) -> list[Call]:
-    """Those whose length is right: what is too long is mended as a whole by the rule that
-    says so.
+def _calls(facts: Facts) -> list[Call]:
+    """Return the calls with refused characters in an id of an accepted length.
+
+    The rules about lengths fix an id of a refused length as a whole.
     """
     rule = accepted_ids(facts)
     if not facts.refused_ids or not (rule.chars or rule.first):
         return []
-    return [
-        one
-        for one in unexplained_refusals(facts)
-        if (
-            len(one.id) == rule.longest
-            if rule.exact
-            else not rule.longest or len(one.id) <= rule.longest
-        )
-    ]
+    calls = unexplained_refusals(facts)
+    if rule.exact:
+        return [call for call in calls if len(call.id) == rule.longest]
+    return [call for call in calls if not rule.longest or len(call.id) <= rule.longest]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     chars = accepted_ids(facts).chars
-    for one in _amiss(facts):
-        odd = "".join(dict.fromkeys(re.findall(f"[^{chars}]", one.id))) if chars else one.id[:1]
-        said = f"the id {shorten(one.id)} of the call of {one.name}{describe_maker(one.id)} has {shorten(odd)!r}"
-        yield one.path, f"{said}; {facts.profile.name} takes only {chars}", "safe"
+    for call in _calls(facts):
+        if chars:
+            refused_chars = "".join(dict.fromkeys(re.findall(f"[^{chars}]", call.id)))
+        else:
+            refused_chars = call.id[:1]
+        message = (
+            f"the id {shorten(call.id)}{describe_maker(call.id)} of the call to {call.name}"
+            f" contains {shorten(refused_chars)!r}; {facts.profile.name} accepts only {chars}"
+        )
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fit_refused_ids(facts, _amiss(facts))
+    return fit_refused_ids(facts, _calls(facts))
 
 
-def _uses(*ids: str, target: str = "anthropic") -> Example:
+def _blocks(*ids: str, target: str = "anthropic") -> Example:
     return blocks_example(
         USER,
         {
             "role": "assistant",
-            "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ids],
+            "content": [
+                {"type": "tool_use", "id": call_id, "name": "f", "input": {}} for call_id in ids
+            ],
         },
         {
             "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in ids],
+            "content": [
+                {"type": "tool_result", "tool_use_id": call_id, "content": "1"} for call_id in ids
+            ],
         },
         target=target,
     )
@@ -78,24 +85,24 @@ def _uses(*ids: str, target: str = "anthropic") -> Example:
 RULE = Rule(
     "TW006",
     "id-bad-charset",
-    title="an id has characters that the target does not take",
+    title="an id contains characters that the target refuses",
     cost="neutral",
     check=_check,
     fix=_fix,
     order=20,
     handled_by="fit",
     bad=(
-        _uses("functions.f:0"),
-        _uses("a b", "a.b", "a_b"),
+        _blocks("functions.f:0"),
+        _blocks("a b", "a.b", "a_b"),
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, assistant(tool_call("call_abcd")), tool_message("call_abcd")]},
+            body={"messages": [USER, assistant(tool_call("call_abcd")), tool_message("call_abcd")]},
         ),
         Example(
             "bedrock",
             "bedrock",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {
@@ -118,8 +125,8 @@ RULE = Rule(
         ),
     ),
     good=(
-        _uses("toolu_01A-b"),
-        _uses("functions.f:0", target="minimax-anthropic"),
+        _blocks("toolu_01A-b"),
+        _blocks("functions.f:0", target="minimax-anthropic"),
         chat_example(USER, assistant(tool_call("functions.f:0")), tool_message("functions.f:0")),
     ),
 )

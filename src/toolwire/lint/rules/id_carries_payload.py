@@ -1,19 +1,22 @@
-"""An id has something else hidden behind it, such as a signature.
+"""An id carries other data, such as a signature, behind the actual id.
 
-Some gateways have no other place for the signature that Gemini wants back with a call, and put it
-into the id: `call_ab__thought__CiQB…`, `call_ab_ts_CiQB…`. Behind another provider the id is too
-long or has characters that are refused, and behind Gemini itself the signature is missing where it
-is looked for.
+Some gateways have no field for the signature that Gemini requires with a call, and append it to the
+id: `call_ab__thought__CiQB…`, `call_ab_ts_CiQB…`. Another provider refuses such an id because of
+its length or its characters, and Gemini does not find the signature where it expects one.
 
-The fix takes the id alone, on both sides. For a server that wants signatures back, what was hidden
-is put where it belongs; for any other it means nothing. It is found only where it does harm.
+The fix keeps only the actual id, in the call and its result alike. For a server that requires
+signatures, it moves the payload to the signature field; for any other server the payload has no
+meaning and is dropped. The rule reports only ids that are refused, that separate a call from its
+result, or that hide a required signature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import put
+from msgspec import Struct
+
+from toolwire.conversation.json import JsonPath, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import find_composites, reduce_ids
@@ -32,9 +35,16 @@ from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body
 
 
-def _sealed(facts: Facts) -> list[tuple[Call, str, str]]:
-    """Calls that should bear a signature and have it in their id: the id alone, and what was behind
-    it."""
+class _SignatureInId(Struct, frozen=True, eq=False):
+    """A call whose signature is part of its id."""
+
+    call: Call
+    plain_id: str
+    signature: str
+
+
+def _signatures_in_ids(facts: Facts) -> list[_SignatureInId]:
+    """Return the calls that need a signature and carry it in their id."""
     if (
         facts.profile.reasoning_to_return != "signature"
         or facts.conversation.wire not in SIGNATURE_PATHS
@@ -42,94 +52,96 @@ def _sealed(facts: Facts) -> list[tuple[Call, str, str]]:
     ):
         return []
     return [
-        (one, *parts)
-        for one in facts.calls
-        if one.signature is None and "_t" in one.id and (parts := split_payload(one.id)) is not None
+        _SignatureInId(call, *halves)
+        for call in facts.calls
+        if call.signature is None
+        and "_t" in call.id
+        and (halves := split_payload(call.id)) is not None
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    sealed = _sealed(facts)
-    for one, plain, load in sealed:
-        said = (
-            f"the id {shorten(one.id)} of the call of {one.name} is {shorten(plain)} with a signature"
-            f" of {len(load)} characters"
+    signatures = _signatures_in_ids(facts)
+    for entry in signatures:
+        call = entry.call
+        message = (
+            f"the id {shorten(call.id)} of the call to {call.name} is {shorten(entry.plain_id)}"
+            f" followed by a signature of {len(entry.signature)} characters;"
+            f" {facts.profile.name} expects the signature in its own field"
         )
-        yield (
-            one.path,
-            f"{said} behind it, which {facts.profile.name} looks for beside the call",
-            "safe",
-        )
-    if not sealed:
-        yield from find_composites(
-            facts, without_payload, "has something else behind it; it should be"
-        )
+        yield call.path, message, "safe"
+    if not signatures:
+        yield from find_composites(facts, without_payload, "carries a payload; the id alone is")
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    sealed = _sealed(facts)
-    if not sealed:
+    signatures = _signatures_in_ids(facts)
+    if not signatures:
         return reduce_ids(facts, without_payload)
-    taken = used_ids(facts)
-    new = {id(one): with_id(one, new_id(facts, one, plain, taken)) for one, plain, _ in sealed}
-    body = own_body(reassign_ids(facts, new))
-    for one, _, load in sealed:
-        body = put(body, (*one.path, *SIGNATURE_PATHS[facts.conversation.wire]), load)
-    changes = tuple(
-        (one.path, f"the signature in the id of the call of {one.name} stands beside it now")
-        for one, _, _ in sealed
-    )
-    return FixedBody(body, changes)
+    ids_in_use = used_ids(facts)
+    calls = {
+        id(entry.call): with_id(entry.call, new_id(facts, entry.call, entry.plain_id, ids_in_use))
+        for entry in signatures
+    }
+    body = own_body(reassign_ids(facts, calls))
+    changes: list[tuple[JsonPath, str]] = []
+    for entry in signatures:
+        call = entry.call
+        path = (*call.path, *SIGNATURE_PATHS[facts.conversation.wire])
+        body = put(body, path, entry.signature)
+        change = f"moved the signature in the id of the call to {call.name} to its own field"
+        changes.append((call.path, change))
+    return FixedBody(body, tuple(changes))
 
 
-_SIGNED = "call_9f__thought__CiQBAb" + "c3pLd9" * 12
-_SHORT = "call_9f_ts_CiQBAbc3pLd9Q0xZ"
+_LONG_ID = "call_9f__thought__CiQBAb" + "c3pLd9" * 12
+_SHORT_ID = "call_9f_ts_CiQBAbc3pLd9Q0xZ"
 RULE = Rule(
     "TW008",
     "id-carries-payload",
-    title="an id has something else hidden behind it",
+    title="an id carries other data behind the actual id",
     cost="lossless",
     check=_check,
     fix=_fix,
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        chat_example(USER, assistant(tool_call(_SIGNED)), tool_message(_SIGNED)),
-        chat_example(USER, assistant(tool_call(_SHORT)), tool_message("call_9f")),
+        chat_example(USER, assistant(tool_call(_LONG_ID)), tool_message(_LONG_ID)),
+        chat_example(USER, assistant(tool_call(_SHORT_ID)), tool_message("call_9f")),
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, assistant(tool_call(_SHORT)), tool_message(_SHORT)]},
+            body={"messages": [USER, assistant(tool_call(_SHORT_ID)), tool_message(_SHORT_ID)]},
         ),
         blocks_example(
             USER,
             {
                 "role": "assistant",
-                "content": [{"type": "tool_use", "id": _SIGNED + "/+=", "name": "f", "input": {}}],
+                "content": [{"type": "tool_use", "id": _LONG_ID + "/+=", "name": "f", "input": {}}],
             },
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": _SIGNED + "/+=", "content": "1"}
+                    {"type": "tool_result", "tool_use_id": _LONG_ID + "/+=", "content": "1"}
                 ],
             },
         ),
         Example(
             "gemini",
             "gemini",
-            {
+            body={
                 "contents": [
                     {"role": "user", "parts": [{"text": "hi"}]},
                     {
                         "role": "model",
-                        "parts": [{"functionCall": {"id": _SIGNED, "name": "f", "args": {}}}],
+                        "parts": [{"functionCall": {"id": _LONG_ID, "name": "f", "args": {}}}],
                     },
                     {
                         "role": "user",
                         "parts": [
                             {
                                 "functionResponse": {
-                                    "id": _SIGNED,
+                                    "id": _LONG_ID,
                                     "name": "f",
                                     "response": {"output": "1"},
                                 }
@@ -141,13 +153,13 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat_example(USER, assistant(tool_call(_SHORT)), tool_message(_SHORT)),
+        chat_example(USER, assistant(tool_call(_SHORT_ID)), tool_message(_SHORT_ID)),
         chat_example(
             USER,
             assistant(tool_call("lots_ts_of")),
             tool_message("lots_ts_of"),
             target="gemini-openai",
         ),
-        chat_example(USER, assistant(tool_call(_SIGNED)), tool_message(_SIGNED), target="xai"),
+        chat_example(USER, assistant(tool_call(_LONG_ID)), tool_message(_LONG_ID), target="xai"),
     ),
 )

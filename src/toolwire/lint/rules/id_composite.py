@@ -1,12 +1,12 @@
-"""An id is two ids in one: that of the call and that of the item that held it.
+"""An id combines the id of a call and the id of its item.
 
-Bridges between OpenAI's two interfaces keep both ids of a call in one text: `call_A|fc_B`, with a
-bar or a line break, or `resp_X:call_0`. Sent elsewhere it is too long or has characters that are
-refused; or one side is split and the other is not, and the result no longer finds its call.
+Bridges between OpenAI's two APIs keep both ids of a call in one string: `call_A|fc_B`, separated by
+a vertical bar or a line break, or `resp_X:call_0`. Other targets refuse such an id because of its
+length or its characters. If a client splits only one side, the result no longer matches its call.
 
-The fix leaves the half that ties a result to its call, on both sides, and keeps the other as the id
-of the item where the wire has such ids. Nothing is lost. It is found only where it does harm: many
-servers take any text for an id.
+The fix keeps the call id, in the call and its result alike, and stores the other half as the item
+id on wires that have item ids. Nothing is lost. The rule reports only ids that are refused or that
+separate a call from its result: many servers accept any string as an id.
 """
 
 from __future__ import annotations
@@ -28,21 +28,24 @@ from toolwire.lint.id_formats import call_half, split_composite
 from toolwire.lint.rule import Example, Rule
 
 
-def _with_item(was: Call, now: Call) -> Call:
-    both = split_composite(was.id)
-    item = both[1] if both is not None and not both[1].startswith("resp") else None
-    return replace(now, item=was.item or item)
+def _with_item_id(original: Call, call: Call) -> Call:
+    """Store the item half of the original id as the item id of the call."""
+    item_id = None
+    halves = split_composite(original.id)
+    if halves is not None and not halves[1].startswith("resp"):
+        item_id = halves[1]
+    return replace(call, item=original.item or item_id)
 
 
 _LONG = "call_abcdefghijklmnopqrstuvwx|fc_68ab" + "0" * 40
-_BOTH: tuple[str, ...] = ("call_A|fc_B", "call-9-0\nfc_9_0")
+_IDS: tuple[str, ...] = ("call_A|fc_B", "call-9-0\nfc_9_0")
 RULE = Rule(
     "TW007",
     "id-composite",
-    title="an id is two ids in one",
+    title="an id combines the id of a call and the id of its item",
     cost="lossless",
-    check=lambda facts: find_composites(facts, call_half, "is two ids in one; that of the call is"),
-    fix=lambda facts, unsafe: reduce_ids(facts, call_half, _with_item),
+    check=lambda facts: find_composites(facts, call_half, "combines two ids; the call id is"),
+    fix=lambda facts, unsafe: reduce_ids(facts, call_half, _with_item_id),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
@@ -52,27 +55,31 @@ RULE = Rule(
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A|fc_B")]},
+            body={
+                "messages": [USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A|fc_B")]
+            },
         ),
         blocks_example(
             USER,
             {
                 "role": "assistant",
                 "content": [
-                    {"type": "tool_use", "id": one, "name": "f", "input": {}} for one in _BOTH
+                    {"type": "tool_use", "id": call_id, "name": "f", "input": {}}
+                    for call_id in _IDS
                 ],
             },
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": one, "content": "1"} for one in _BOTH
+                    {"type": "tool_result", "tool_use_id": call_id, "content": "1"}
+                    for call_id in _IDS
                 ],
             },
         ),
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {"type": "function_call", "call_id": _LONG, "name": "f", "arguments": "{}"},
                     {"type": "function_call_output", "call_id": _LONG, "output": "1"},

@@ -1,11 +1,11 @@
-"""An id is one id several times in a row.
+"""An id is the same id repeated several times.
 
-Servers repeat the id of a call in every piece of a stream, and a client that puts the pieces
-together adds up everything that is text: `call_Xcall_Xcall_X`. The result often bears the id once,
-so that it is not found; or the id grows longer than is taken.
+Servers repeat the id of a call in every chunk of a stream, and a client that concatenates every
+string field of the chunks builds `call_Xcall_Xcall_X`. The result often has the id only once, so it
+does not match its call, or the repeated id exceeds the accepted length.
 
-The fix reduces the id to the one that was repeated, on both sides. Only ids change. It is found
-only where it does harm.
+The fix reduces the id to a single occurrence, in the call and its result alike. Only ids change.
+The rule reports only ids that are refused or that separate a call from its result.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ _LONG = "call_abcdefghijklmnopqrstuvwx" * 3
 RULE = Rule(
     "TW009",
     "id-concatenated",
-    title="an id is one id several times in a row",
+    title="an id is the same id repeated several times",
     cost="neutral",
-    check=lambda facts: find_composites(facts, repeated_unit, "is one id several times in a row:"),
+    check=lambda facts: find_composites(
+        facts, repeated_unit, "is one id repeated; the id alone is"
+    ),
     fix=lambda facts, unsafe: reduce_ids(facts, repeated_unit),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
@@ -51,7 +53,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {
                         "type": "function_call",

@@ -1,12 +1,13 @@
-"""The same call stands twice in one turn.
+"""A turn contains the same call twice under the same id.
 
-A history that was kept in two forms at once has it as a `tool_use` block and in `tool_calls`; a
-request for approval and its outcome are both stored as calls; a replayed stream is added again. The
-id, the tool and the arguments are the same. Providers refuse the second id: "`tool_use` ids must be
-unique", "Duplicate item found".
+A history that was stored in two formats contains a call both as a `tool_use` block and in
+`tool_calls`; a request for approval and its outcome are both stored as calls; or a replayed stream
+is appended again. The id, the tool and the arguments are the same. Providers refuse the second id:
+"`tool_use` ids must be unique", "Duplicate item found".
 
-The fix takes out the copy, with its result if that says the same as the first. Nothing is lost. Two
-calls of one id that differ, or whose results differ, are two calls, and another rule's.
+The fix removes the copy, together with its result if that equals the result of the first call.
+Nothing is lost. Calls that share an id but differ in arguments or results are different calls;
+`id-dup-in-turn` handles them.
 """
 
 from __future__ import annotations
@@ -31,65 +32,68 @@ from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.transforms import remove_parts
 
 
-def _again(facts: Facts) -> list[Call]:
-    return [one for group in calls_sharing_an_id(facts) for one in copies_of_calls(facts, group)]
+def _copies(facts: Facts) -> list[Call]:
+    """Return the calls that repeat an earlier call of their turn."""
+    return [call for group in calls_sharing_an_id(facts) for call in copies_of_calls(facts, group)]
 
 
-def _blocks(facts: Facts) -> list[tuple[Opaque, Call]]:
-    """Blocks of another form that hold a call which their message has in its own form too."""
-    found: list[tuple[Opaque, Call]] = []
+def _opaque_copies(facts: Facts) -> list[tuple[Opaque, Call]]:
+    """Return the opaque blocks that repeat a call of their message in another format."""
+    copies: list[tuple[Opaque, Call]] = []
     for message in facts.messages:
         if len(message.parts) > 1 and any(part.__class__ is Opaque for part in message.parts):
             calls = [part for part in message.parts if isinstance(part, Call)]
-            others = [part for part in message.parts if isinstance(part, Opaque)]
-            found += [(part, one) for part in others for one in calls if _holds(part.value, one)]
-    return found
+            blocks = [part for part in message.parts if isinstance(part, Opaque)]
+            copies += [
+                (block, call) for block in blocks for call in calls if _matches(block.value, call)
+            ]
+    return copies
 
 
-def _holds(value: JSON, one: Call) -> bool:
-    if not isinstance(value, dict) or (value.get("id"), value.get("name")) != (one.id, one.name):
+def _matches(value: JSON, call: Call) -> bool:
+    if not isinstance(value, dict) or (value.get("id"), value.get("name")) != (call.id, call.name):
         return False
-    return value.get("input") == one.input
+    return value.get("input") == call.input
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     if not ids_must_differ(facts):
         return
-    for one in _again(facts):
-        yield (
-            one.path,
-            f"the call {shorten(one.id)} of {one.name} stands here again, with the same arguments",
-            "safe",
-        )
-    for part, one in _blocks(facts):
-        yield (
-            part.path,
-            f"the call {shorten(one.id)} of {one.name} stands here again as a {part.type} block",
-            "safe",
-        )
+    for call in _copies(facts):
+        message = f"the call {shorten(call.id)} ({call.name}) is a copy of an earlier call"
+        yield call.path, f"{message} with the same id and arguments", "safe"
+    for block, call in _opaque_copies(facts):
+        message = f"this {block.type} block is a copy of the call {shorten(call.id)} ({call.name})"
+        yield block.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    gone: set[int] = set()
+    parts_to_remove: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
-    for one in _again(facts):
-        result = facts.result_of.get(id(one))
-        gone |= {id(one)} if result is None else {id(one), id(result)}
-        changes.append(
-            (one.path, f"the copy of the call {shorten(one.id)} of {one.name} was taken out")
-        )
-    for part, one in _blocks(facts):
-        gone.add(id(part))
-        changes.append(
-            (part.path, f"the copy of the call {shorten(one.id)} of {one.name} was taken out")
-        )
-    return Fixed(remove_parts(facts.conversation, gone), tuple(changes)) if gone else None
+    for call in _copies(facts):
+        parts_to_remove.add(id(call))
+        result = facts.result_of.get(id(call))
+        if result is not None:
+            parts_to_remove.add(id(result))
+        changes.append((call.path, _describe_removal(call)))
+    for block, call in _opaque_copies(facts):
+        parts_to_remove.add(id(block))
+        changes.append((block.path, _describe_removal(call)))
+    return (
+        Fixed(remove_parts(facts.conversation, parts_to_remove), tuple(changes))
+        if parts_to_remove
+        else None
+    )
+
+
+def _describe_removal(call: Call) -> str:
+    return f"removed a copy of the call {shorten(call.id)} ({call.name})"
 
 
 RULE = Rule(
     "TW017",
     "id-dup-call",
-    title="the same call stands twice in one turn",
+    title="a turn contains the same call twice under the same id",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -100,7 +104,8 @@ RULE = Rule(
         chat_example(
             USER,
             assistant(
-                tool_call("c1", "f", '{"a": 1, "b": 2}'), tool_call("c1", "f", '{"b":2,"a":1}')
+                tool_call("c1", "f", arguments='{"a": 1, "b": 2}'),
+                tool_call("c1", "f", arguments='{"b":2,"a":1}'),
             ),
             tool_message("c1"),
             tool_message("c1"),
@@ -130,7 +135,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
                     {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
@@ -148,7 +153,10 @@ RULE = Rule(
         ),
         chat_example(
             USER,
-            assistant(tool_call("c1", "f", '{"a": 1}'), tool_call("c1", "f", '{"a": 2}')),
+            assistant(
+                tool_call("c1", "f", arguments='{"a": 1}'),
+                tool_call("c1", "f", arguments='{"a": 2}'),
+            ),
             tool_message("c1"),
             tool_message("c1"),
         ),

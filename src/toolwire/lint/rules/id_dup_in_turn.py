@@ -1,14 +1,15 @@
-"""Two calls of one turn have the same id.
+"""Two different calls of one turn have the same id.
 
-Some servers give all parallel calls one id, and parsers that count anew in each message give the
-same number twice. Anthropic says "`tool_use` ids must be unique", Kimi "tool call id exec:2 is
-duplicated", Bedrock "toolUse blocks contain duplicate Ids", and OpenAI refuses the two results that
-follow: "Duplicate value for 'tool_call_id'".
+Some servers give all parallel calls one id, and parsers that restart their counter in each message
+produce the same number twice. Anthropic reports "`tool_use` ids must be unique", Kimi "tool call id
+exec:2 is duplicated", Bedrock "toolUse blocks contain duplicate Ids", and OpenAI refuses the two
+results that follow: "Duplicate value for 'tool_call_id'".
 
-The fix keeps the first and gives the later calls new ids; the first result under that id goes to
-the first call, the second to the second, and one that names its tool to the call of that tool. That
-is safe if there are as many results as calls, or none. With fewer, which call is unanswered is a
-guess. Only ids change. The same call twice is another rule's.
+The fix keeps the id of the first call and gives the later calls new ids. The results with that id
+are assigned to the calls in order; a result that names its tool is assigned to the call to that
+tool. The fix is safe if every call or no call has a result. Otherwise it is unsafe, because the
+call without a result is a guess. Only ids change. `id-dup-call` handles two copies of the same
+call.
 """
 
 from __future__ import annotations
@@ -46,56 +47,55 @@ from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[tuple[list[Call], Fix]]:
+    """Return the calls that share an id, for each turn and id, and the kind of their fix."""
     if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
     return [
-        (group, _sure(facts, group))
+        (group, _fix_kind(facts, group))
         for group in distinct_calls_sharing_an_id(facts)
-        if any(one.id != one.name for one in group)
+        if any(call.id != call.name for call in group)
     ]
 
 
-def _sure(facts: Facts, group: list[Call]) -> Fix:
-    results = [facts.result_of[id(one)] for one in group if id(one) in facts.result_of]
-    told_apart = len({one.name for one in group}) == len(group) and all(
-        result.name for result in results
-    )
-    return "safe" if len(results) in (0, len(group)) or told_apart else "unsafe"
+def _fix_kind(facts: Facts, group: list[Call]) -> Fix:
+    results = [facts.result_of[id(call)] for call in group if id(call) in facts.result_of]
+    if len(results) in (0, len(group)):
+        return "safe"
+    names_differ = len({call.name for call in group}) == len(group)
+    return "safe" if names_differ and all(result.name for result in results) else "unsafe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for group, fix in _groups(facts):
-        for one in group[1:]:
-            said = (
-                f"the call of {one.name} has the id {shorten(one.id)}{describe_maker(one.id)}, as the call of"
-                f" {group[0].name} before it"
+        for call in group[1:]:
+            message = (
+                f"the call to {call.name} has the id {shorten(call.id)}{describe_maker(call.id)},"
+                f" which the call to {group[0].name} before it already has"
             )
-            why = (
-                ""
-                if fix == "safe"
-                else (
-                    "; there are fewer results than calls, and the first call is taken to have them"
-                )
-            )
-            yield one.path, said + why, fix
+            if fix == "unsafe":
+                message += "; there are fewer results than calls, and the fix assigns them in order"
+            yield call.path, message, fix
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used_ids(facts)
-    new: dict[int, Call] = {}
+    ids_in_use = used_ids(facts)
+    calls: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for group, fix in _groups(facts):
-        for n, one in enumerate(group[1:], 2) if fix == "safe" or unsafe else ():
-            new[id(one)] = made = with_id(one, new_id(facts, one, numbered_id(one.id, n), taken))
-            changes.append((one.path, describe_move(facts, one, made.id)))
-    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
+        if fix != "safe" and not unsafe:
+            continue
+        for position, call in enumerate(group[1:], 2):
+            call_id = new_id(facts, call, numbered_id(call.id, position), ids_in_use)
+            calls[id(call)] = with_id(call, call_id)
+            changes.append((call.path, describe_move(facts, call, call_id)))
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
 
 
 _PAIR = (tool_call("x:0", "f"), tool_call("x:0", "g"))
 RULE = Rule(
     "TW016",
     "id-dup-in-turn",
-    title="two calls of one turn have the same id",
+    title="two different calls of one turn have the same id",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -114,7 +114,9 @@ RULE = Rule(
         chat_example(USER, assistant(*_PAIR)),
         chat_example(
             USER,
-            assistant(tool_call("x", "f", '{"a": 1}'), tool_call("x", "f", '{"a": 2}')),
+            assistant(
+                tool_call("x", "f", arguments='{"a": 1}'), tool_call("x", "f", arguments='{"a": 2}')
+            ),
             tool_message("x", "1"),
             tool_message("x", "2"),
         ),
@@ -136,7 +138,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
                     {"type": "function_call", "call_id": "x", "name": "g", "arguments": "{}"},

@@ -1,12 +1,12 @@
-"""An id is an empty text, blanks, or the word null.
+"""An id is an empty string, whitespace, or the word null.
 
-Some local servers hand out calls with `"id": ""`, and adapters that want a text where there is none
-put an empty one. Providers say "empty string. Expected a string with minimum length 1", "id cannot
-be empty", or name an id that is not to be seen: "tool_call_id  is not found", with two spaces.
+Some local servers return calls with `"id": ""`, and adapters that require a string insert an empty
+one. Providers report "empty string. Expected a string with minimum length 1", "id cannot be empty",
+or print the empty id inside the message: "tool_call_id  is not found", with two spaces.
 
-The fix is that of a missing id: one made from the place of the call and the name of its tool, the
-same for its result, if it is certain which result is whose. A constant in its place would make two
-empty ids equal. Only ids change.
+The fix is that of `id-missing`: it derives an id from the position of the call and the name of its
+tool, and gives the same id to the result if the pair is certain. A constant would give all empty
+ids the same value. Only ids change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from toolwire.lint.rule import Example, Rule
 RULE = Rule(
     "TW002",
     "id-empty",
-    title="an id is an empty text",
+    title="an id is an empty string",
     cost="neutral",
     check=lambda facts: find_missing_ids(facts, "empty", "has an empty id"),
     fix=lambda facts, unsafe: give_ids(facts, "empty"),
@@ -51,7 +51,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {"type": "function_call", "call_id": "", "name": "f", "arguments": "{}"},
                     {"type": "function_call_output", "call_id": "", "output": "1"},

@@ -1,14 +1,15 @@
-"""Calls and results have ids, and the target has no such field.
+"""Calls and results have ids, but the target has no id field.
 
-Version v1 of Vertex AI knows calls and results by name and order only, and refuses the field that
-its sister v1beta1 takes: "Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find
-field". Older servers of other makers do the same. Where it is not known which of the two gets the
-request (`vertex-gemini`), it is worth knowing and no fault, and the fix is made only on request;
-`vertex-gemini-v1` is the target to name where the field is refused.
+Version v1 of Vertex AI pairs calls and results by name and order only, and refuses the field that
+v1beta1 accepts: "Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field".
+Older servers of other providers do the same. If the version that receives the request is unknown
+(`vertex-gemini`), the finding is information only and the fix is unsafe; use the target
+`vertex-gemini-v1` where the field is refused.
 
-The fix takes the ids off, last of all, when everything is paired and stands in the order of its
-calls: without ids order is all that is left. Where results would then go to other calls than
-before, nothing is done. The ids are gone for good: whoever needs them again keeps a map.
+The fix runs after all other fixes, when every result is paired and in the order of its call,
+because order is all that is left without ids. It removes the ids, unless results would then be
+paired with other calls than before. The removed ids cannot be recovered from the history; keep an
+id map if they are needed again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from toolwire.codec import decode
 from toolwire.conversation.ids import mint, minted_ids_needed
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation, Fix
+from toolwire.conversation.parts import Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
 from toolwire.lint.id_formats import describe_maker, shorten
@@ -29,36 +31,36 @@ from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body, place_results, replace_parts
 
 
-def _with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath]]:
-    """The client's calls and results that have the field, and where it stands."""
-    every: list[PairHalf] = [*conversation.calls(), *conversation.results()]
-    sides = [part for part in every if part.executor == "client"]
-    found = ((part, id_field(part)) for part in sides)
+def _parts_with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath]]:
+    """Return the client's calls and results that have the id field, and the path of the field."""
+    parts: list[PairHalf] = [*conversation.calls(), *conversation.results()]
+    fields = ((part, id_field(part)) for part in parts if part.executor == "client")
     return [
-        (part, (*part.path, *at[0]))
-        for part, at in found
-        if at is not None and not isinstance(at[1], UnsetType)
+        (part, (*part.path, *field[0]))
+        for part, field in fields
+        if field is not None and not isinstance(field[1], UnsetType)
     ]
 
 
-def _bare(facts: Facts) -> JSON | UnsetType:
-    """The body without the ids; UNSET if results would go elsewhere."""
-    strict = (
-        Facts(facts.conversation, replace(facts.profile, has_id_field=False))
-        if facts.profile.has_id_field
-        else facts
-    )
+def _body_without_ids(facts: Facts) -> JSON | UnsetType:
+    """Return the body without ids; UNSET if results would be paired with other calls."""
+    if facts.profile.has_id_field:
+        strict = Facts(facts.conversation, replace(facts.profile, has_id_field=False))
+    else:
+        strict = facts
     body = own_body(place_results(strict, strict.misplaced.get("results-out-of-order", ())))
-    before = decode(body, facts.conversation.wire, facts.conversation.kind)
-    for _, at in _with_ids(before):
-        block = get(body, at[:-1])
+    ordered_history = decode(body, facts.conversation.wire, facts.conversation.kind)
+    for _, path in _parts_with_ids(ordered_history):
+        parent, field = path[:-1], path[-1]
+        block = get(body, parent)
         if isinstance(block, dict):
-            body = put(body, at[:-1], {key: value for key, value in block.items() if key != at[-1]})
-    after = decode(body, facts.conversation.wire, facts.conversation.kind)
-    return body if _joined(before) == _joined(after) else UNSET
+            rest = {key: value for key, value in block.items() if key != field}
+            body = put(body, parent, rest)
+    stripped_history = decode(body, facts.conversation.wire, facts.conversation.kind)
+    return body if _pair_paths(ordered_history) == _pair_paths(stripped_history) else UNSET
 
 
-def _joined(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
+def _pair_paths(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
     return [
         (pair.call.path if pair.call else (), pair.result.path if pair.result else ())
         for pair in conversation.pairs()
@@ -66,103 +68,100 @@ def _joined(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if facts.profile.has_id_field and not facts.profile.id_sometimes_refused:
+    profile = facts.profile
+    if profile.has_id_field and not profile.id_sometimes_refused:
         return
     if not facts.own_wire:
-        yield from _check_elsewhere(facts)
+        yield from _check_for_translation(facts)
         return
-    parts = _with_ids(facts.conversation)
-    clear = bool(parts) and not isinstance(_bare(facts), UnsetType)
-    lacks = "some servers of {} have" if facts.profile.has_id_field else "{} has"
-    fix: Fix = "unsafe" if facts.profile.has_id_field else "safe"
+    parts = _parts_with_ids(facts.conversation)
+    removable = bool(parts) and not isinstance(_body_without_ids(facts), UnsetType)
+    if profile.has_id_field:
+        reason = f"some {profile.name} servers have no id field"
+    else:
+        reason = f"{profile.name} has no id field"
+    kind: Fix = "unsafe" if profile.has_id_field else "safe"
     for part, _ in parts:
-        what = f"the {'call' if part in facts.calls else 'result'} of {part.name or 'a tool'}"
-        said = (
-            f"{what} has an id, {shorten(call_id_of(part))}{describe_maker(call_id_of(part))}, and"
-            f" {lacks.format(facts.profile.name)} no field for it"
+        side = "call" if part in facts.calls else "result"
+        call_id = call_id_of(part)
+        message = (
+            f"the {side} of {part.name or 'a tool'} has the id"
+            f" {shorten(call_id)}{describe_maker(call_id)}, but {reason}"
         )
-        yield (
-            part.path,
-            said if clear else f"{said}; without it results would go to other calls",
-            fix if clear else None,
-        )
+        if removable:
+            yield part.path, message, kind
+        else:
+            yield part.path, f"{message}; without ids, results would match other calls", None
 
 
-def _check_elsewhere(facts: Facts) -> Iterable[Problem]:
+def _check_for_translation(facts: Facts) -> Iterable[Problem]:
     if facts.profile.has_id_field:
         return
-    fix: Fix | None = "safe" if _without_ids(facts) is not None else None
+    fix: Fix | None = "safe" if _mint_ids(facts) is not None else None
     for call in facts.calls:
         if call.origin != "minted":
-            said = f"the call of {call.name} has the id {shorten(call.id)}"
-            yield call.path, f"{said}, and {facts.profile.name} has no field for it", fix
+            message = f"the call to {call.name} has the id {shorten(call.id)}"
+            yield call.path, f"{message}, but {facts.profile.name} has no id field", fix
 
 
-def _without_ids(facts: Facts) -> Fixed | None:
-    """The conversation with ids that are not written; None if pairing needs them."""
+def _mint_ids(facts: Facts) -> Fixed | None:
+    """Replace all ids with minted ids, which are not written; None if pairing needs the ids."""
     calls = [call for call in facts.calls if call.origin != "minted"]
-    new = {
-        id(call): replace(call, id=mint("", n, call.name), origin="minted")
-        for n, call in enumerate(facts.calls)
+    minted_calls = {
+        id(call): replace(call, id=mint("", index, call.name), origin="minted")
+        for index, call in enumerate(facts.calls)
     }
-    stripped = reassign_ids(facts, new)
-    results = [result for result in stripped.results() if result.executor == "client"]
-    stripped = replace_parts(
-        stripped, {id(result): replace(result, origin="minted") for result in results}
-    )
-    if not calls or minted_ids_needed(stripped.messages, ordered=True):
+    conversation = reassign_ids(facts, minted_calls)
+    minted_results: dict[int, Part] = {
+        id(result): replace(result, origin="minted")
+        for result in conversation.results()
+        if result.executor == "client"
+    }
+    conversation = replace_parts(conversation, minted_results)
+    if not calls or minted_ids_needed(conversation.messages, ordered=True):
         return None
-    changes = tuple((call.path, f"the id {shorten(call.id)} was removed") for call in calls)
-    return Fixed(stripped, changes)
+    changes = tuple((call.path, f"removed the id {shorten(call.id)}") for call in calls)
+    return Fixed(conversation, changes)
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     if not facts.own_wire:
-        return _without_ids(facts)
+        return _mint_ids(facts)
     if facts.profile.has_id_field and not unsafe:
         return None
-    body = _bare(facts)
+    body = _body_without_ids(facts)
     if isinstance(body, UnsetType):
         return None
-    gone = _with_ids(facts.conversation)
-    return FixedBody(
-        body,
-        tuple((part.path, f"the id {shorten(call_id_of(part))} was taken off") for part, _ in gone),
+    changes = tuple(
+        (part.path, f"removed the id {shorten(call_id_of(part))}")
+        for part, _ in _parts_with_ids(facts.conversation)
     )
+    return FixedBody(body, changes)
 
 
 def _contents(
-    asked: tuple[str, ...], answered: tuple[str, ...], target: str = "vertex-gemini-v1"
+    call_ids: tuple[str, ...], result_ids: tuple[str, ...], *, target: str = "vertex-gemini-v1"
 ) -> Example:
-    return Example(
-        "gemini",
-        target,
-        {
-            "contents": [
-                {"role": "user", "parts": [{"text": "hi"}]},
-                {
-                    "role": "model",
-                    "parts": [
-                        {"functionCall": {"id": one, "name": "f", "args": {"a": one}}}
-                        for one in asked
-                    ],
-                },
-                {
-                    "role": "user",
-                    "parts": [
-                        {"functionResponse": {"id": one, "name": "f", "response": {"output": one}}}
-                        for one in answered
-                    ],
-                },
-            ]
-        },
-    )
+    calls: list[JSON] = [
+        {"functionCall": {"id": call_id, "name": "f", "args": {"a": call_id}}}
+        for call_id in call_ids
+    ]
+    results: list[JSON] = [
+        {"functionResponse": {"id": call_id, "name": "f", "response": {"output": call_id}}}
+        for call_id in result_ids
+    ]
+    messages: list[JSON] = [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": calls},
+        {"role": "user", "parts": results},
+    ]
+    return Example("gemini", target, body={"contents": messages})
 
 
 RULE = Rule(
     "TW014",
     "id-field-unsupported",
-    title="calls and results have ids, and the target has no such field",
+    title="calls and results have ids, but the target has no id field",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -173,14 +172,14 @@ RULE = Rule(
         _contents(("x",), ("x",)),
         _contents(("x", "y"), ("y", "x")),
         _contents(("x", "y"), ("y",)),
-        _contents(("x",), ("x",), "vertex-gemini"),
+        _contents(("x",), ("x",), target="vertex-gemini"),
     ),
     good=(
-        _contents(("x",), ("x",), "gemini"),
+        _contents(("x",), ("x",), target="gemini"),
         Example(
             "gemini",
             "vertex-gemini-v1",
-            {
+            body={
                 "contents": [
                     {"role": "user", "parts": [{"text": "hi"}]},
                     {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},

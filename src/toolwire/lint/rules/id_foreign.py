@@ -1,10 +1,11 @@
-"""An id looks like those of another provider than the one it goes to.
+"""An id has the format of another provider than the target.
 
-This is no fault by itself: most providers take any id that keeps to their rules. It is told only of
-ids that are refused for another reason, or whose result finds no call, because it says where they
-came from: a conversation that began elsewhere, and a half that was not carried along.
+This alone is not an error: most providers accept any id that follows their rules. The rule reports
+only ids that the target refuses for another reason, and results that match no call, because the
+format shows where the id came from: a conversation that started with another provider, and one half
+of a pair that was not carried over.
 
-There is nothing to mend here; the rule that found the fault does it.
+There is no fix here; the rule that reports the actual violation has it.
 """
 
 from __future__ import annotations
@@ -26,37 +27,33 @@ from toolwire.lint.rule import Example, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in refused_calls(facts):
-        if provider(one.id):
+    for call in refused_calls(facts):
+        if provider(call.id):
             yield (
-                one.path,
-                (
-                    f"{shorten(one.id)}{describe_maker(one.id)} was not made for {facts.profile.name}, which"
-                    " refuses it"
-                ),
+                call.path,
+                f"the id {shorten(call.id)}{describe_maker(call.id)} comes from another provider;"
+                f" {facts.profile.name} refuses it",
                 None,
             )
-    lost = facts.orphans if facts.profile.rejects_orphan_results and facts.unpaired_results else []
-    if lost:
-        made = {provider(one.id) for one in facts.calls}
-        for result in lost:
-            who = provider(result.call_id) if result.origin == "wire" else ""
-            if who and who not in made:
-                yield (
-                    result.path,
-                    (
-                        f"{shorten(result.call_id)}{describe_maker(result.call_id)} is like the id of no call"
-                        " in this history"
-                    ),
-                    None,
-                )
+    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
+        return
+    call_providers = {provider(call.id) for call in facts.calls} if facts.orphans else set()
+    for result in facts.orphans:
+        result_provider = provider(result.call_id) if result.origin == "wire" else ""
+        if result_provider and result_provider not in call_providers:
+            yield (
+                result.path,
+                f"no call in this history has an id in the format of {shorten(result.call_id)}"
+                f"{describe_maker(result.call_id)}",
+                None,
+            )
 
 
-_CLAUDE = "toolu_01A09q90qw90lq917835lq9"
+_ANTHROPIC_ID = "toolu_01A09q90qw90lq917835lq9"
 RULE = Rule(
     "TW012",
     "id-foreign",
-    title="an id looks like those of another provider",
+    title="an id has the format of another provider",
     cost="lossless",
     check=_check,
     severity="info",
@@ -65,7 +62,9 @@ RULE = Rule(
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, assistant(tool_call(_CLAUDE)), tool_message(_CLAUDE)]},
+            body={
+                "messages": [USER, assistant(tool_call(_ANTHROPIC_ID)), tool_message(_ANTHROPIC_ID)]
+            },
         ),
         blocks_example(
             USER,
@@ -81,16 +80,16 @@ RULE = Rule(
             },
         ),
         chat_example(
-            USER, assistant(tool_call("call_abcdefghijklmnopqrstuvwx")), tool_message(_CLAUDE)
+            USER, assistant(tool_call("call_abcdefghijklmnopqrstuvwx")), tool_message(_ANTHROPIC_ID)
         ),
     ),
     good=(
-        chat_example(USER, assistant(tool_call(_CLAUDE)), tool_message(_CLAUDE)),
+        chat_example(USER, assistant(tool_call(_ANTHROPIC_ID)), tool_message(_ANTHROPIC_ID)),
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, assistant(tool_call("D681PevKs")), tool_message("D681PevKs")]},
+            body={"messages": [USER, assistant(tool_call("D681PevKs")), tool_message("D681PevKs")]},
         ),
-        chat_example(USER, assistant(tool_call(_CLAUDE)), tool_message("c9"), target="xai"),
+        chat_example(USER, assistant(tool_call(_ANTHROPIC_ID)), tool_message("c9"), target="xai"),
     ),
 )

@@ -1,15 +1,15 @@
 """The id of a result is the output of the tool.
 
-A bridge put the output where the id of the call belongs: `{"tool_call_id": "Sum: 15", "content":
-"Sum: 15"}`. Short outputs are not found ("'tool_call_id' of 'Sum: 15' not found in 'tool_calls' of
-previous message"), longer ones and JSON are too long ("Expected a string with maximum length 40,
-but got a string with length 1721"). Genkit's Go plugin did this to every tool.
+A bridge wrote the output into the field of the call id: `{"tool_call_id": "Sum: 15", "content":
+"Sum: 15"}`. Short outputs match no call ("'tool_call_id' of 'Sum: 15' not found in 'tool_calls' of
+previous message"), longer ones and JSON exceed the length limit ("Expected a string with maximum
+length 40, but got a string with length 1721"). Genkit's Go plugin did this to every tool.
 
-The rule recognizes an id that is the content or begins it, or that has characters of prose or JSON.
-The fix gives the result the id of the one call of the turn that is still open; nothing but the id
-changes. With several open calls nothing tells which result is whose, and there is no fix: taking
-them by position would swap results. If the call itself has the output as its id, and the target
-refuses that, both get a new id.
+The rule recognizes an id that equals the content or a beginning of it, or that contains characters
+of prose or JSON. If exactly one call of the turn is open, the fix gives the result the id of that
+call; nothing but the id changes. With several open calls, the right call is unknown and there is no
+fix: assignment by position could swap results. If the call itself has the output as its id and the
+target refuses that id, the call and its result get a new id.
 """
 
 from __future__ import annotations
@@ -42,72 +42,63 @@ from toolwire.lint.id_is_output import has_output_as_id, results_with_output_as_
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
-def _lost(facts: Facts) -> list[tuple[Result, list[Call], int]]:
-    return (
-        results_with_output_as_id(facts)
-        if facts.profile.rejects_orphan_results
-        and facts.profile.has_id_field
-        and facts.unpaired_results
-        else []
-    )
+def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
+    """Return the unpaired results with output as id, the open calls of their turn, and their count.
+
+    The count is zero if the turn also has unpaired results with other ids.
+    """
+    profile = facts.profile
+    if not profile.rejects_orphan_results or not profile.has_id_field:
+        return []
+    return results_with_output_as_id(facts) if facts.unpaired_results else []
 
 
-def _both(facts: Facts) -> list[Call]:
-    """Calls that the target refuses, under what their results say."""
+def _calls_to_rename(facts: Facts) -> list[Call]:
+    """Return the calls that share the output of their result as id, which the target refuses."""
     return [
-        one
-        for one in refused_calls(facts)
-        if not is_composite(one.id) and has_output_as_id(facts, one)
+        call
+        for call in refused_calls(facts)
+        if not is_composite(call.id) and has_output_as_id(facts, call)
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for result, calls, counted in _lost(facts):
-        said = (
-            f"the id of the result in message {facts.message_index(result)} is output of the tool:"
-            f" {shorten(result.call_id)}"
+    for result, calls, count in _results_to_assign(facts):
+        message = (
+            f"the id of the result in message {facts.message_index(result)} is the output of the"
+            f" tool: {shorten(result.call_id)}"
         )
-        if len(calls) == counted == 1:
-            yield (
-                result.path,
-                f"{said}; the call that waits for it is {shorten(calls[0].id)} of {calls[0].name}",
-                "safe",
-            )
+        if len(calls) == count == 1:
+            call = calls[0]
+            advice = f"the open call is {shorten(call.id)} ({call.name})"
+            yield result.path, f"{message}; {advice}", "safe"
         else:
-            yield (
-                result.path,
-                (
-                    f"{said}; {len(calls)} calls are open, and nothing tells which is its own: say"
-                    " it by hand"
-                ),
-                None,
-            )
-    for one in _both(facts):
-        said = f"the id of the call of {one.name} is the output of its tool"
-        yield one.path, f"{said}, and {facts.profile.name} does not take it", "safe"
+            problem = f"{len(calls)} calls are open, and the right one is unknown"
+            yield result.path, f"{message}; {problem}: set the id by hand", None
+    for call in _calls_to_rename(facts):
+        message = f"the id of the call to {call.name} is the output of its tool"
+        yield call.path, f"{message}, and {facts.profile.name} refuses it", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used_ids(facts)
-    new: dict[int, Call] = {}
-    ties: dict[int, Call] = {}
+    ids_in_use = used_ids(facts)
+    calls: dict[int, Call] = {}
+    call_of_result: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for result, calls, counted in _lost(facts):
-        if len(calls) != 1 or counted != 1:
+    for result, open_calls, count in _results_to_assign(facts):
+        if len(open_calls) != 1 or count != 1:
             continue
-        ties[id(result)] = one = calls[0]
-        if one.origin == "minted":
-            new[id(one)] = with_id(one, new_id(facts, one, one.id, taken))
-        changes.append(
-            (
-                result.path,
-                f"the result goes under {shorten(new.get(id(one), one).id)} of {one.name}",
-            )
-        )
-    for n, one in enumerate(_both(facts)):
-        new[id(one)] = made = with_id(one, new_id(facts, one, mint("", n, one.id), taken))
-        changes.append((one.path, describe_move(facts, one, made.id)))
-    return Fixed(reassign_ids(facts, new, ties), tuple(changes)) if changes else None
+        call = call_of_result[id(result)] = open_calls[0]
+        if call.origin == "minted":
+            calls[id(call)] = with_id(call, new_id(facts, call, call.id, ids_in_use))
+        call_id = calls.get(id(call), call).id
+        change = f"assigned the result to the call {shorten(call_id)} ({call.name})"
+        changes.append((result.path, change))
+    for index, call in enumerate(_calls_to_rename(facts)):
+        call_id = new_id(facts, call, mint("", index, call.id), ids_in_use)
+        calls[id(call)] = with_id(call, call_id)
+        changes.append((call.path, describe_move(facts, call, call_id)))
+    return Fixed(reassign_ids(facts, calls, call_of_result), tuple(changes)) if changes else None
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"
@@ -168,7 +159,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     USER,
                     {

@@ -1,14 +1,15 @@
-"""Calls have the name of their tool for an id, and the tool was called more than once.
+"""Several calls have the name of their tool as id.
 
-Adapters for servers without ids take the name of the tool for one. That works until a tool is
-called twice: then two calls have one id, in one turn ("toolUse blocks contain duplicate Ids:
-http_request") or, where ids must be unique in the whole request, in two turns ("`tool_use` ids must
-be unique"). A single call under the name of its tool is fine, and not found.
+Adapters for servers without ids use the name of the tool as id. That fails as soon as a tool is
+called twice: two calls of one turn have the same id ("toolUse blocks contain duplicate Ids:
+http_request"), or two calls of different turns where ids must be unique in the whole request
+("`tool_use` ids must be unique"). A single call with the name of its tool as id is valid.
 
-The fix keeps the first and gives a new id to each later call and its result. Calls of different
-turns have their own results. In one turn nothing but their order tells the results apart: where the
-wire promises it the fix is safe, else it is not, and with fewer results than calls nobody can say.
-Only ids change.
+The fix keeps the id of the first call and gives each later call and its result a new id. Calls of
+different turns have their own results, so that is safe. Within one turn, only the order shows which
+result belongs to which call: the fix is safe if the wire guarantees that order or if there are no
+results, and unsafe otherwise. With fewer results than calls, the pairs are unknown and there is no
+fix. Only ids change.
 """
 
 from __future__ import annotations
@@ -45,66 +46,78 @@ from toolwire.lint.id_edits import (
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
-def _named(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
-    """The calls that need a new id, the how manieth of their name they are in the turn or history,
-    and how sure it is."""
+def _calls_to_rename(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
+    """Return the calls that need a new id, their number among those with the id, and their fix."""
     if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
-    found: list[tuple[Call, int, Fix | None]] = []
+    calls: list[tuple[Call, int, Fix | None]] = []
     for group in distinct_calls_sharing_an_id(facts):
-        if group[0].id != group[0].name:
-            continue
-        answered = sum(id(one) in facts.result_of for one in group)
-        sure: Fix | None = "unsafe" if answered == len(group) else None
-        if not answered or (sure and facts.conversation.ordered):
-            sure = "safe"
-        found += [(one, n, sure) for n, one in enumerate(group) if n]
+        if group[0].id == group[0].name:
+            fix = _fix_kind(facts, group)
+            calls += [(call, number, fix) for number, call in enumerate(group) if number]
     if facts.profile.ids_unique_in_request:
-        found += [(one, n, "safe") for one, n in reused_ids(facts) if one.id == one.name]
-    return found
+        calls += [
+            (call, number, "safe") for call, number in reused_ids(facts) if call.id == call.name
+        ]
+    return calls
+
+
+def _fix_kind(facts: Facts, group: list[Call]) -> Fix | None:
+    result_count = sum(id(call) in facts.result_of for call in group)
+    if result_count == 0:
+        return "safe"
+    if result_count < len(group):
+        return None
+    return "safe" if facts.conversation.ordered else "unsafe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one, _, fix in _named(facts):
-        said = (
-            f"the id of this call of {one.name} is the name of the tool, and another call of it has"
-            " the same"
+    for call, _, fix in _calls_to_rename(facts):
+        message = (
+            f"the id of this call to {call.name} is the name of the tool, and another call to it"
+            " has the same id"
         )
         if fix is None:
-            said += (
-                "; there are fewer results than calls, and nothing tells which call is unanswered:"
-                " say it by hand"
+            message += (
+                "; there are fewer results than calls, and the call without a result is unknown:"
+                " set the ids by hand"
             )
         elif fix == "unsafe":
-            said += "; their results can only be told apart by their order"
-        yield one.path, said, fix
+            message += "; only their order shows which result belongs to which call"
+        yield call.path, message, fix
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used_ids(facts)
-    new: dict[int, Call] = {}
+    ids_in_use = used_ids(facts)
+    calls: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for one, n, fix in _named(facts):
+    for call, number, fix in _calls_to_rename(facts):
         if fix == "safe" or (unsafe and fix is not None):
-            new[id(one)] = made = with_id(one, new_id(facts, one, numbered_id(one.id, n), taken))
-            changes.append((one.path, describe_move(facts, one, made.id)))
-    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
+            call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
+            calls[id(call)] = with_id(call, call_id)
+            changes.append((call.path, describe_move(facts, call, call_id)))
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
 
 
-_F, _G = tool_call("f", "f", '{"a": 1}'), tool_call("f", "f", '{"a": 2}')
+_CALL_1, _CALL_2 = (
+    tool_call("f", "f", arguments='{"a": 1}'),
+    tool_call("f", "f", arguments='{"a": 2}'),
+)
 RULE = Rule(
     "TW010",
     "id-is-tool-name",
-    title="calls have the name of their tool for an id",
+    title="several calls have the name of their tool as id",
     cost="neutral",
     check=_check,
     fix=_fix,
     order=25,
     ruled_out_by=(Observation.UNIQUE_CALL_IDS,),
     bad=(
-        chat_example(USER, assistant(_F, _G), tool_message("f", "1"), tool_message("f", "2")),
-        chat_example(USER, assistant(_F, _G), tool_message("f", "1")),
-        chat_example(USER, assistant(_F, _G)),
+        chat_example(
+            USER, assistant(_CALL_1, _CALL_2), tool_message("f", "1"), tool_message("f", "2")
+        ),
+        chat_example(USER, assistant(_CALL_1, _CALL_2), tool_message("f", "1")),
+        chat_example(USER, assistant(_CALL_1, _CALL_2)),
         blocks_example(
             USER,
             {
@@ -127,7 +140,7 @@ RULE = Rule(
         Example(
             "bedrock",
             "bedrock",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {
@@ -164,7 +177,11 @@ RULE = Rule(
             tool_message("f"),
         ),
         chat_example(
-            USER, assistant(_F, _G), tool_message("f", "1"), tool_message("f", "2"), target="xai"
+            USER,
+            assistant(_CALL_1, _CALL_2),
+            tool_message("f", "1"),
+            tool_message("f", "2"),
+            target="xai",
         ),
     ),
 )

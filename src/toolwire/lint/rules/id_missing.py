@@ -1,13 +1,13 @@
-"""A call or a result has no id, or null.
+"""A call or a result has no id, or its id is null.
 
 Providers that pair by id refuse it: "expected a string, but got null", "tool_use_id: Field
-required", "property 'tool_call_id' is missing". It happens when a server that gives no ids is put
-behind an adapter that passes on what it got, or when a bridge drops a field that it does not know.
+required", "property 'tool_call_id' is missing". It happens when an adapter forwards the calls of a
+server without ids, or when a bridge drops a field that it does not know.
 
-The fix makes an id from the place of the call in the history and the name of its tool, and gives
-the very same to its result: filling in the two halves on their own would only make them different.
-Which result is whose must be certain: one open call, one of that name, or the order where the wire
-promises it. Else nothing is done. Only ids change.
+The fix derives an id from the position of the call in the history and the name of its tool, and
+gives the same id to its result: ids that are added to each half separately would not match. The
+pair must be certain: a single open call, a single open call of that name, or the order if the wire
+guarantees it. Otherwise there is no fix. Only ids change.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.missing_ids import find_missing_ids, give_ids
 from toolwire.lint.rule import Example, Rule
 
-_BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
-_ANSWER: JSON = {"role": "tool", "content": "1"}
+_CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+_RESULT_WITHOUT_ID: JSON = {"role": "tool", "content": "1"}
 _USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]}
 RULE = Rule(
     "TW001",
@@ -37,22 +37,31 @@ RULE = Rule(
     order=20,
     scope="body",
     bad=(
-        chat_example(USER, assistant(_BARE), _ANSWER),
-        chat_example(USER, assistant(tool_call("call_1")), _ANSWER),
-        chat_example(USER, assistant(_BARE), tool_message("call_1")),
-        chat_example(USER, assistant(tool_call("call_1"), tool_call("call_2")), _ANSWER, _ANSWER),
+        chat_example(USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID),
+        chat_example(USER, assistant(tool_call("call_1")), _RESULT_WITHOUT_ID),
+        chat_example(USER, assistant(_CALL_WITHOUT_ID), tool_message("call_1")),
+        chat_example(
+            USER,
+            assistant(tool_call("call_1"), tool_call("call_2")),
+            _RESULT_WITHOUT_ID,
+            _RESULT_WITHOUT_ID,
+        ),
         blocks_example(
             USER, _USE, {"role": "user", "content": [{"type": "tool_result", "content": "1"}]}
         ),
-        Example("mistral", "mistral", {"messages": [USER, assistant(_BARE), _ANSWER]}),
+        Example(
+            "mistral",
+            "mistral",
+            body={"messages": [USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID]},
+        ),
     ),
     good=(
         chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1")),
-        chat_example(USER, assistant(_BARE), _ANSWER, target="xai"),
+        chat_example(USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID, target="xai"),
         Example(
             "gemini",
             "gemini",
-            {
+            body={
                 "contents": [
                     {"role": "user", "parts": [{"text": "hi"}]},
                     {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},

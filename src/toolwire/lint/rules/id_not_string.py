@@ -1,10 +1,10 @@
-"""An id is a number, or some other JSON that is not text.
+"""An id is a number or another JSON value that is not a string.
 
-Some local servers number their calls, and a database may turn an id of digits into a number. A
-provider that wants text refuses the request: "expected a string, but got an integer".
+Some local servers number their calls, and a database may convert an id of digits to a number. A
+provider that requires a string refuses the request: "expected a string, but got an integer".
 
-The fix writes the digits as text, on both sides. What is neither text nor a number gets an id made
-for it, as a missing one does. Only ids change.
+The fix writes the digits as a string, in the call and its result alike. A value that is neither a
+string nor a number is replaced with a derived id, as in `id-missing`. Only ids change.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from toolwire.lint.rule import Example, Rule
 RULE = Rule(
     "TW003",
     "id-not-string",
-    title="an id is not a text",
+    title="an id is not a string",
     cost="neutral",
-    check=lambda facts: find_missing_ids(facts, "odd", "has an id that is not a text"),
+    check=lambda facts: find_missing_ids(facts, "odd", "has an id that is not a string"),
     fix=lambda facts, unsafe: give_ids(facts, "odd"),
     order=20,
     scope="body",
@@ -51,7 +51,7 @@ RULE = Rule(
         Example(
             "mcp",
             "mcp",
-            [
+            body=[
                 {
                     "jsonrpc": "2.0",
                     "id": 7,

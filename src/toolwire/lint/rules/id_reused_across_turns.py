@@ -1,13 +1,13 @@
-"""An id comes back in a later turn.
+"""A later turn reuses the id of an earlier call.
 
-Many servers count calls anew in each answer: `call_0`, `functions.f:0`, the name of the tool.
-Inside one turn that is enough, but Anthropic wants ids unique in the whole request ("`tool_use` ids
-must be unique"), Kimi too ("tool call id write:12 is duplicated"), and frameworks that look calls
-up by id skip the second one or overwrite the result of the first.
+Many servers restart their ids in each response: `call_0`, `functions.f:0`, or the name of the tool.
+That is enough within one turn, but Anthropic requires ids that are unique in the whole request
+("`tool_use` ids must be unique"), Kimi too ("tool call id write:12 is duplicated"), and frameworks
+that look up calls by id skip the second call or overwrite the result of the first.
 
-The fix keeps the first, and gives each later call and its own result a new id: the old one and a
-hash, or the next of the target's own kind. Only ids change. For a target that looks at one turn at
-a time this is no fault, and not found.
+The fix keeps the id of the first call and gives each later call and its result a new id: the old id
+with a hash, or the next id in the target's own format. Only ids change. The rule does not apply to
+targets that require unique ids only within a turn.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 
-def _later(facts: Facts) -> list[tuple[Call, int]]:
-    return (
-        [(one, n) for one, n in reused_ids(facts) if one.id != one.name]
-        if facts.profile.ids_unique_in_request
-        else []
-    )
+def _calls_with_reused_id(facts: Facts) -> list[tuple[Call, int]]:
+    """Return the calls with a reused id, and the number of each among the calls with that id."""
+    if not facts.profile.ids_unique_in_request:
+        return []
+    return [(call, number) for call, number in reused_ids(facts) if call.id != call.name]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one, _ in _later(facts):
-        said = (
-            f"the call of {one.name} has the id {shorten(one.id)}{describe_maker(one.id)}, which a call of an"
-            " earlier turn has"
+    for call, _ in _calls_with_reused_id(facts):
+        message = (
+            f"the call to {call.name} has the id {shorten(call.id)}{describe_maker(call.id)}, which"
+            f" a call of an earlier turn already has; {facts.profile.name} requires unique ids"
         )
-        yield one.path, f"{said}; {facts.profile.name} wants each only once", "safe"
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used_ids(facts)
-    new: dict[int, Call] = {}
+    ids_in_use = used_ids(facts)
+    calls: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for one, n in _later(facts):
-        new[id(one)] = made = with_id(one, new_id(facts, one, numbered_id(one.id, n), taken))
-        changes.append((one.path, describe_move(facts, one, made.id)))
-    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
+    for call, number in _calls_with_reused_id(facts):
+        call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
+        calls[id(call)] = with_id(call, call_id)
+        changes.append((call.path, describe_move(facts, call, call_id)))
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
 
 
 _TURNS = (
@@ -76,14 +76,14 @@ _USE: JSON = {
     "role": "assistant",
     "content": [{"type": "tool_use", "id": "call_0", "name": "f", "input": {}}],
 }
-_DONE: JSON = {
+_RESULT: JSON = {
     "role": "user",
     "content": [{"type": "tool_result", "tool_use_id": "call_0", "content": "1"}],
 }
 RULE = Rule(
     "TW018",
     "id-reused-across-turns",
-    title="an id comes back in a later turn",
+    title="a later turn reuses the id of an earlier call",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -91,12 +91,12 @@ RULE = Rule(
     handled_by="fit",
     bad=(
         chat_example(USER, *_TURNS, target="kimi"),
-        blocks_example(USER, _USE, _DONE, _USE, _DONE, _USE, _DONE),
-        blocks_example(USER, _USE, _DONE, _USE),
+        blocks_example(USER, _USE, _RESULT, _USE, _RESULT, _USE, _RESULT),
+        blocks_example(USER, _USE, _RESULT, _USE),
     ),
     good=(
         chat_example(USER, *_TURNS),
         chat_example(USER, *_TURNS, target="xai"),
-        blocks_example(USER, _USE, _DONE),
+        blocks_example(USER, _USE, _RESULT),
     ),
 )

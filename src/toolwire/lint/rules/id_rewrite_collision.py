@@ -1,12 +1,13 @@
-"""Two ids become one when they are rewritten in the usual way.
+"""Two ids become equal if they are rewritten in the usual way.
 
-Where a target does not take an id, most bridges replace each odd character by `_`, or cut the id to
-the length that is taken: `a.b:1` and `a_b_1` become one id, and so do two long ids with the same
-beginning. From then on two calls share their results, and providers say "`tool_use` ids must be
-unique". Nothing is wrong in the history yet but that it must be rewritten.
+If a target refuses an id, most bridges replace each refused character with `_` or truncate the id
+to the accepted length: `a.b:1` and `a_b_1` become the same id, and so do two long ids with the same
+beginning. From then on two calls share their results, and providers report "`tool_use` ids must be
+unique". The history itself has no collision yet; the rule reports that rewriting its ids would
+cause one.
 
-The fix rewrites with a hash of the whole id and looks at what is taken, so that they stay apart.
-Only ids change.
+The fix rewrites the ids with a hash of the whole id and avoids ids that are in use, so they stay
+distinct. Only ids change.
 """
 
 from __future__ import annotations
@@ -31,78 +32,90 @@ from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
-def _usual(one: str, rule: IdRule) -> str:
-    """What most would make of an id."""
-    text = re.sub(f"[^{rule.chars}]", "" if rule.exact else "_", one) if rule.chars else one
-    return text[: rule.longest] if rule.longest else text
+def _rewrite_naively(call_id: str, rule: IdRule) -> str:
+    """Rewrite an id as most bridges do: replace refused characters, then truncate."""
+    if rule.chars:
+        call_id = re.sub(f"[^{rule.chars}]", "" if rule.exact else "_", call_id)
+    return call_id[: rule.longest] if rule.longest else call_id
 
 
-def _meeting(facts: Facts) -> list[tuple[Call, str]]:
-    """Calls whose ids must be rewritten, each with another id that would be the same then."""
+def _collisions(facts: Facts) -> list[tuple[Call, str]]:
+    """Return the calls with refused ids, each with another id that would become equal."""
     if not facts.refused_ids or len(facts.calls) < 2:
         return []
     rule = accepted_ids(facts)
-    same: dict[str, list[str]] = {}
-    for one in dict.fromkeys(each.id for each in facts.calls if each.origin == "wire"):
-        same.setdefault(_usual(one, rule), []).append(one)
-    return [
-        (one, next(other for other in same[_usual(one.id, rule)] if other != one.id))
-        for one in unexplained_refusals(facts)
-        if len(same[_usual(one.id, rule)]) > 1
-    ]
+    ids_by_rewrite: dict[str, list[str]] = {}
+    for call_id in dict.fromkeys(call.id for call in facts.calls if call.origin == "wire"):
+        ids_by_rewrite.setdefault(_rewrite_naively(call_id, rule), []).append(call_id)
+    collisions: list[tuple[Call, str]] = []
+    for call in unexplained_refusals(facts):
+        ids = ids_by_rewrite[_rewrite_naively(call.id, rule)]
+        if len(ids) > 1:
+            collisions.append((call, next(call_id for call_id in ids if call_id != call.id)))
+    return collisions
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one, other in _meeting(facts):
-        said = (
-            f"the id {shorten(one.id)} of the call of {one.name}, rewritten in the usual way for"
-            f" {facts.profile.name}"
+    for call, other_id in _collisions(facts):
+        message = (
+            f"the id {shorten(call.id)} of the call to {call.name} becomes equal to"
+            f" {shorten(other_id)} if it is rewritten in the usual way for {facts.profile.name}"
         )
-        yield one.path, f"{said}, is the same as {shorten(other)}", "safe"
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fit_refused_ids(facts, [one for one, _ in _meeting(facts)])
+    return fit_refused_ids(facts, [call for call, _ in _collisions(facts)])
 
 
-def _uses(*ids: str) -> Example:
+def _blocks(*ids: str) -> Example:
     return blocks_example(
         USER,
         {
             "role": "assistant",
-            "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ids],
+            "content": [
+                {"type": "tool_use", "id": call_id, "name": "f", "input": {}} for call_id in ids
+            ],
         },
         {
             "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in ids],
+            "content": [
+                {"type": "tool_result", "tool_use_id": call_id, "content": "1"} for call_id in ids
+            ],
         },
     )
 
 
-_CUT = tuple("call_" + "a" * 80 + end for end in "12")
-_NINE = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
+_LONG_IDS = tuple("call_" + "a" * 80 + end for end in "12")
+_BEDROCK_IDS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
 RULE = Rule(
     "TW015",
     "id-rewrite-collision",
-    title="two ids become one when they are rewritten in the usual way",
+    title="two ids become equal if they are rewritten in the usual way",
     cost="neutral",
     check=_check,
     fix=_fix,
     order=20,
     handled_by="fit",
     bad=(
-        _uses("a.b:1", "a_b_1"),
-        _uses("a.b", "a:b"),
-        chat_example(USER, assistant(*map(tool_call, _CUT)), *map(tool_message, _CUT)),
+        _blocks("a.b:1", "a_b_1"),
+        _blocks("a.b", "a:b"),
+        chat_example(USER, assistant(*map(tool_call, _LONG_IDS)), *map(tool_message, _LONG_IDS)),
         Example(
             "mistral",
             "mistral",
-            {"messages": [USER, assistant(*map(tool_call, _NINE)), *map(tool_message, _NINE)]},
+            body={
+                "messages": [
+                    USER,
+                    assistant(*map(tool_call, _BEDROCK_IDS)),
+                    *map(tool_message, _BEDROCK_IDS),
+                ]
+            },
         ),
     ),
     good=(
-        _uses("a_b", "a-b"),
-        _uses("a.b", "c.d"),
+        _blocks("a_b", "a-b"),
+        _blocks("a.b", "c.d"),
         chat_example(
             USER,
             assistant(tool_call("a.b"), tool_call("a_b")),

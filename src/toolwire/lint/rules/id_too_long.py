@@ -1,14 +1,14 @@
-"""An id is longer than the target takes.
+"""An id is longer than the target accepts.
 
-Providers cap ids (40 characters at older OpenAI-shaped servers, 64 at newer ones and at Bedrock)
-and refuse the whole request, turn after turn: "string too long. Expected a string with maximum
-length 40, but got a string with length 41". A prefix before a UUID is enough, and some servers hand
-out ids of 69 characters themselves.
+Providers limit ids (40 characters at older OpenAI-compatible servers, 64 at newer ones and at
+Bedrock) and refuse the whole request, turn after turn: "string too long. Expected a string with
+maximum length 40, but got a string with length 41". A prefix before a UUID is enough to exceed the
+limit, and some servers themselves generate ids of 69 characters.
 
-The fix keeps a readable beginning and adds a hash of the whole id, for the call and its result
-alike, never one that is taken. Cutting alone would make siblings equal. Only ids change. An id that
-is too long because it is something else (two ids, a signature, the output of the tool) is left to
-the rule that says so.
+The fix keeps a readable beginning and appends a hash of the whole id, in the call and its result
+alike, and avoids ids that are in use. Truncation alone would make similar ids equal. Only ids
+change. Other rules handle an id that is too long because it is something else: two ids, a
+signature, or the output of the tool.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
-def _long(facts: Facts) -> list[Call]:
+def _calls(facts: Facts) -> list[Call]:
     rule = accepted_ids(facts)
     if not rule.longest or rule.exact or not facts.refused_ids:
         return []
-    return [one for one in unexplained_refusals(facts) if len(one.id) > rule.longest]
+    return [call for call in unexplained_refusals(facts) if len(call.id) > rule.longest]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in _long(facts):
-        said = (
-            f"the id {shorten(one.id)} of the call of {one.name}{describe_maker(one.id)} has {len(one.id)}"
-            " characters"
+    for call in _calls(facts):
+        message = (
+            f"the id {shorten(call.id)}{describe_maker(call.id)} of the call to {call.name} has"
+            f" {len(call.id)} characters; {facts.profile.name} accepts at most"
+            f" {accepted_ids(facts).longest}"
         )
-        yield one.path, f"{said}; {facts.profile.name} takes {accepted_ids(facts).longest}", "safe"
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fit_refused_ids(facts, _long(facts))
+    return fit_refused_ids(facts, _calls(facts))
 
 
 _LONG = "call_" + "a" * 80
@@ -49,7 +50,7 @@ _UUID = "call_0b6b9c1e-3f60-4a5e-9a55-6f6c3b2a1d00"
 RULE = Rule(
     "TW004",
     "id-too-long",
-    title="an id is longer than the target takes",
+    title="an id is longer than the target accepts",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -70,7 +71,7 @@ RULE = Rule(
         Example(
             "openai-responses",
             "openai-responses",
-            {
+            body={
                 "input": [
                     {
                         "type": "function_call",

@@ -1,18 +1,19 @@
-"""An id does not have the one length that the target takes.
+"""An id does not have the exact length that the target requires.
 
-Mistral's models take ids of exactly nine letters or digits, and so does whatever speaks with their
+Mistral's models accept ids of exactly nine letters or digits, and so do servers that use their chat
 templates: "Tool call id was X but must be a-z, A-Z, 0-9, with a length of 9." An id of any other
-provider, and one that is too short, stops the conversation.
+provider, or one that is too short, stops the conversation.
 
-The fix is nine characters of a hash of the whole id, for the call and its result alike, and never
-one that is taken. The first nine letters and digits would make all ids of a provider equal. Only
-ids change.
+The fix replaces the id with nine characters of a hash of the whole id, in the call and its result
+alike, and avoids ids that are in use. The first nine letters and digits would make all ids of a
+provider equal. Only ids change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
@@ -22,43 +23,37 @@ from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
-def _amiss(facts: Facts) -> list[Call]:
+def _calls(facts: Facts) -> list[Call]:
     rule = accepted_ids(facts)
-    return (
-        [one for one in unexplained_refusals(facts) if len(one.id) != rule.longest]
-        if rule.exact and facts.refused_ids
-        else []
-    )
+    if not rule.exact or not facts.refused_ids:
+        return []
+    return [call for call in unexplained_refusals(facts) if len(call.id) != rule.longest]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in _amiss(facts):
-        said = (
-            f"the id {shorten(one.id)} of the call of {one.name}{describe_maker(one.id)} has {len(one.id)}"
-            " characters"
+    for call in _calls(facts):
+        message = (
+            f"the id {shorten(call.id)}{describe_maker(call.id)} of the call to {call.name} has"
+            f" {len(call.id)} characters; {facts.profile.name} requires exactly"
+            f" {accepted_ids(facts).longest}"
         )
-        yield (
-            one.path,
-            f"{said}; {facts.profile.name} takes exactly {accepted_ids(facts).longest}",
-            "safe",
-        )
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return fit_refused_ids(facts, _amiss(facts))
+    return fit_refused_ids(facts, _calls(facts))
 
 
-def _mistral(one: str) -> Example:
-    return Example(
-        "mistral", "mistral", {"messages": [USER, assistant(tool_call(one)), tool_message(one)]}
-    )
+def _mistral(*ids: str) -> Example:
+    messages: list[JSON] = [USER, assistant(*map(tool_call, ids)), *map(tool_message, ids)]
+    return Example("mistral", "mistral", body={"messages": messages})
 
 
-_SIBLINGS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
+_BEDROCK_IDS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
 RULE = Rule(
     "TW005",
     "id-wrong-length",
-    title="an id does not have the length that the target takes",
+    title="an id does not have the length that the target requires",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -67,33 +62,28 @@ RULE = Rule(
     bad=(
         _mistral("a"),
         _mistral("call_abcdefghijklmnopqrstuvwx"),
-        Example(
-            "mistral",
-            "mistral",
-            {
-                "messages": [
-                    USER,
-                    assistant(*map(tool_call, _SIBLINGS)),
-                    *map(tool_message, _SIBLINGS),
-                ]
-            },
-        ),
+        _mistral(*_BEDROCK_IDS),
         Example(
             "bedrock",
             "bedrock-mistral",
-            {
+            body={
                 "messages": [
                     {"role": "user", "content": [{"text": "hi"}]},
                     {
                         "role": "assistant",
                         "content": [
-                            {"toolUse": {"toolUseId": _SIBLINGS[0], "name": "f", "input": {}}}
+                            {"toolUse": {"toolUseId": _BEDROCK_IDS[0], "name": "f", "input": {}}}
                         ],
                     },
                     {
                         "role": "user",
                         "content": [
-                            {"toolResult": {"toolUseId": _SIBLINGS[0], "content": [{"text": "1"}]}}
+                            {
+                                "toolResult": {
+                                    "toolUseId": _BEDROCK_IDS[0],
+                                    "content": [{"text": "1"}],
+                                }
+                            }
                         ],
                     },
                 ],
