@@ -1,13 +1,14 @@
-"""The id of an item stands where the id of a call belongs, or the other way round.
+"""The id of an item is used as a call id, or a call id as the id of an item.
 
-In the item shape a call has two ids: `id` names the item (`fc_…`), `call_id` ties the result to it
-(`call_…`). They are mixed up more often than anything else on this wire. A result that names the
-item is refused ("No tool call found for function call output with call_id fc_…"), and so is a call
-whose only id stands in `id` ("Expected an ID that begins with 'fc'").
+In a history of items a call has two ids: `id` identifies the item (`fc_…`), and `call_id` connects
+the call with its result (`call_…`). Clients confuse them more often than anything else on this
+wire. A result with the item id is refused ("No tool call found for function call output with
+call_id fc_…"), and so is a call whose only id is in the field `id` ("Expected an ID that begins
+with 'fc'").
 
-The fix finds the call by either id and writes its `call_id` on both sides; nothing is lost. Where
-the call of such a result is not in the request, there is nothing to find it by: whoever kept the
-call has to say its `call_id`.
+The fix finds the call by either id and writes its `call_id` on both sides. Nothing is lost. If the
+call of such a result is not in the request, there is no fix: only the program that stored the call
+knows its `call_id`.
 """
 
 from __future__ import annotations
@@ -27,103 +28,103 @@ from toolwire.lint.examples.items import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
-_LONG = re.compile(r"_[0-9a-f]{16,}")
-"""What follows the prefix in the ids that servers give to items."""
+_GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
+"""What follows the prefix in item ids that servers generate."""
 
 
-def _named(facts: Facts) -> list[tuple[Result, Call, str]]:
-    """Results that name the item of their call, and what they name."""
+def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
+    """Results that have the item id of their call as call id: result, call and item id."""
     if not facts.profile.rejects_orphan_results or not any(call.item for call in facts.calls):
         return []
-    found: list[tuple[Result, Call, str]] = []
-    known = {call.id for call in facts.calls}
+    matches: list[tuple[Result, Call, str]] = []
+    call_ids = {call.id for call in facts.calls}
     for result in facts.results:
         raw = result.raw
-        said = (
-            (raw.get("call_id") or raw.get("tool_call_id"))
-            if isinstance(raw, dict) and result.origin == "wire"
-            else None
-        )
-        if isinstance(said, str) and said not in known:
-            call = facts.call_of.get(id(result))
-            if call is not None and call.item == said:
-                found.append((result, call, said))
-    return found
+        if not isinstance(raw, dict) or result.origin != "wire":
+            continue
+        written_id = raw.get("call_id") or raw.get("tool_call_id")
+        if not isinstance(written_id, str) or written_id in call_ids:
+            continue
+        call = facts.call_of.get(id(result))
+        if call is not None and call.item == written_id:
+            matches.append((result, call, written_id))
+    return matches
 
 
-def _lent(facts: Facts) -> list[tuple[int, Object]]:
-    """Calls whose only id stands in the field for the id of the item."""
-    found = [call for call in facts.calls if call.origin == "item"]
-    if not found:
+def _calls_with_only_item_id(facts: Facts) -> list[tuple[int, Object]]:
+    """Calls that have an item id and no call id: index and JSON of their items."""
+    paths = {call.path for call in facts.calls if call.origin == "item"}
+    if not paths:
         return []
-    at = {call.path for call in found}
     return [
-        (n, item)
-        for n, kind, item in input_items(facts)
-        if ("input", n) in at and kind in facts.profile.item_id_prefixes
+        (index, item)
+        for index, kind, item in input_items(facts)
+        if ("input", index) in paths and kind in facts.profile.item_id_prefixes
     ]
 
 
+def _orphans_with_item_id(facts: Facts) -> Iterable[Result]:
+    """Results with the id of an item that is not in the request."""
+    prefix = facts.profile.item_id_prefixes.get("function_call")
+    if not prefix or facts.conversation.kind != "request":
+        return
+    for result in facts.results:
+        if (
+            result.call_id.startswith(prefix)
+            and _GENERATED_SUFFIX.match(result.call_id, len(prefix))
+            and id(result) not in facts.call_of
+            and result.origin == "wire"
+        ):
+            yield result
+
+
 def _check(facts: Facts) -> Iterable[Problem]:
-    for result, call, said in _named(facts):
-        why = f"this result names the item {said}; the id of the call of {call.name} is {call.id}"
-        yield _field(result), why, "safe"
-    for n, item in _lent(facts):
-        yield (
-            ("input", n),
-            (
-                f"the call of {item.get('name')} has no call_id; {item.get('id')} stands in the"
-                " field `id`"
-            ),
-            "safe",
+    for result, call, item_id in _results_with_item_id(facts):
+        message = (
+            f"the result has the item id {item_id} as call_id; the call_id of its call"
+            f" ({call.name}) is {call.id}"
         )
-    mark = facts.profile.item_id_prefixes.get("function_call")
-    if mark and facts.conversation.kind == "request":
-        for result in facts.results:
-            one = result.call_id
-            if (
-                one.startswith(mark)
-                and _LONG.match(one, len(mark))
-                and id(result) not in facts.call_of
-                and result.origin == "wire"
-            ):
-                why = (
-                    f"{one} is the id of an item; its call is not in this request, so only you can"
-                    " say its call_id"
-                )
-                yield _field(result), why, None
+        yield _id_path(result), message, "safe"
+    for index, item in _calls_with_only_item_id(facts):
+        message = (
+            f"the call of {item.get('name')} has no call_id; {item.get('id')} is in the field `id`"
+        )
+        yield ("input", index), message, "safe"
+    for result in _orphans_with_item_id(facts):
+        message = (
+            f"{result.call_id} is the id of an item, and its call is not in this request; expected"
+            " the call_id of that call"
+        )
+        yield _id_path(result), message, None
 
 
-def _field(result: Result) -> JsonPath:
-    told = (
-        isinstance(result.raw, dict)
-        and "call_id" not in result.raw
-        and "tool_call_id" in result.raw
-    )
-    return (*result.path, "tool_call_id" if told else "call_id")
+def _id_path(result: Result) -> JsonPath:
+    raw = result.raw if isinstance(result.raw, dict) else {}
+    is_chat_field = "call_id" not in raw and "tool_call_id" in raw
+    return (*result.path, "tool_call_id" if is_chat_field else "call_id")
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for result, call, said in _named(facts):
-        body = put(body, _field(result), call.id)
-        changes.append(
-            (_field(result), f"the result names the call {call.id}, not its item {said}")
-        )
-    for n, item in _lent(facts):
-        one, prefix = str(item["id"]), facts.profile.item_id_prefixes[str(item["type"])]
-        new: Object = {**(item if one.startswith(prefix) else without_id(item)), "call_id": one}
-        body = put(body, ("input", n), new)
-        changes.append((("input", n), f"{one} is the call_id of the call of {item.get('name')}"))
+    for result, call, item_id in _results_with_item_id(facts):
+        path = _id_path(result)
+        body = put(body, path, call.id)
+        changes.append((path, f"the call_id of the result was changed from {item_id} to {call.id}"))
+    for index, item in _calls_with_only_item_id(facts):
+        item_id, prefix = str(item["id"]), facts.profile.item_id_prefixes[str(item["type"])]
+        rest = item if item_id.startswith(prefix) else without_id(item)
+        body = put(body, ("input", index), {**rest, "call_id": item_id})
+        message = f"{item_id} was written as the call_id of the call of {item.get('name')}"
+        changes.append((("input", index), message))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-_ITEM = "fc_68ab0123456789abcdef0123456789abcdef"
+_ITEM_ID = "fc_68ab0123456789abcdef0123456789abcdef"
 RULE = Rule(
     "TW041",
     "item-id-as-call-id",
-    title="the id of an item stands where that of a call belongs",
+    title="the id of an item is used as a call id, or a call id as the id of an item",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -132,8 +133,8 @@ RULE = Rule(
     bad=(
         items_example(function_call("call_1", "fc_1"), function_call_output("fc_1")),
         items_example(function_call(None, "call_1"), function_call_output("call_1")),
-        items_example(function_call_output(_ITEM)),
-        items_example(function_call_output(_ITEM), previous_response_id="resp_1"),
+        items_example(function_call_output(_ITEM_ID)),
+        items_example(function_call_output(_ITEM_ID), previous_response_id="resp_1"),
     ),
     good=(
         items_example(function_call("call_1", "fc_1"), function_call_output("call_1")),

@@ -1,14 +1,14 @@
-"""The id of an item does not fit the type of the item.
+"""The id of an item does not match the type of the item.
 
 The server gives ids like `fc_…` to function calls, `ctc_…` to custom calls, `msg_…` to messages and
-`rs_…` to thoughts, and takes no others back: "Expected an ID that begins with 'fc'". It happens
-when a client puts its own ids there (a uuid, `msg-…`, the call id), when items are turned into
-others, and when a history comes from another provider. An empty id is refused too, and so is one of
+`rs_…` to reasoning, and accepts no others: "Expected an ID that begins with 'fc'". It happens when
+a client writes its own ids (a UUID, `msg-…`, the call id), when items are converted to another
+type, and when a history comes from another provider. An empty id is refused too, and so is an id of
 more than 64 characters.
 
-The fix takes the id away. It is optional: calls and results find each other by `call_id`. A thought
-that has neither a proper id nor sealed content is nothing the server knows; it goes, which is
-unsafe if it holds words.
+The fix removes the id. It is optional: `call_id` connects calls and results. A reasoning item that
+has neither a valid id nor encrypted content is unknown to the server, so it is removed; that is
+unsafe if the item has readable text.
 """
 
 from __future__ import annotations
@@ -31,89 +31,86 @@ from toolwire.lint.examples.items import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
-_ID = re.compile(r"(?!-)[A-Za-z0-9_-]*")
-"""What may follow the prefix: an id that goes on with a dash (`msg-…`) was refused
-(CopilotKit#6117)."""
-_LONGEST = 64
+_VALID_SUFFIX = re.compile(r"(?!-)[A-Za-z0-9_-]*")
+"""What may follow the prefix: an id with a dash there (`msg-…`) was refused (CopilotKit#6117)."""
+_MAX_LENGTH = 64
 
 
-def _odd(facts: Facts) -> list[tuple[int, str, Object]]:
-    found: list[tuple[int, str, Object]] = []
+def _items_with_invalid_id(facts: Facts) -> list[tuple[int, str, Object]]:
+    """Items whose id is invalid for their type: index, type and JSON."""
     prefixes = facts.profile.item_id_prefixes
-    for n, kind, item in input_items(facts):
-        one = item.get("id")
-        if (
-            one is not None
-            and kind in prefixes
-            and not _fits(one, prefixes[kind])
-            and item.get("role") != "tool"
-        ):
-            found.append((n, kind, item))
-    return found
+    return [
+        (index, kind, item)
+        for index, kind, item in input_items(facts)
+        if item.get("id") is not None
+        and kind in prefixes
+        and not _is_valid(item["id"], prefixes[kind])
+        and item.get("role") != "tool"
+    ]
 
 
-def _fits(one: JSON, prefix: str) -> bool:
-    if not isinstance(one, str) or not one.startswith(prefix) or len(one) > _LONGEST:
+def _is_valid(item_id: JSON, prefix: str) -> bool:
+    if not isinstance(item_id, str) or len(item_id) > _MAX_LENGTH:
         return False
-    return _ID.fullmatch(one, len(prefix)) is not None
+    return item_id.startswith(prefix) and _VALID_SUFFIX.fullmatch(item_id, len(prefix)) is not None
 
 
-def _lost(kind: str, item: Object) -> bool:
-    """Whether nothing is left of an item without its id: nobody can look it up, and it holds
-    nothing for the server."""
+def _is_empty_without_id(kind: str, item: Object) -> bool:
+    """True for reasoning that the server can neither look up nor decrypt without its id."""
     return kind == "reasoning" and not item.get("encrypted_content")
 
 
-def _fix(kind: str, item: Object) -> Fix:
-    return "unsafe" if _lost(kind, item) and has_readable_text(item) else "safe"
+def _can_lose_id(kind: str, item: Object) -> bool:
+    """False if the id is the only id of a call: that is another rule's violation."""
+    return kind in ("message", "reasoning") or bool(item.get("call_id"))
+
+
+def _fix_kind(kind: str, item: Object) -> Fix:
+    return "unsafe" if _is_empty_without_id(kind, item) and has_readable_text(item) else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for n, kind, item in _odd(facts):
-        # One that holds the call's only id is another matter.
-        if kind in ("message", "reasoning") or item.get("call_id"):
-            wanted = f"an id that begins with {facts.profile.item_id_prefixes[kind]}_, or none"
-            yield (
-                ("input", n, "id"),
-                f"the {kind} has the id {str(item['id'])[:80]!r}; wanted is {wanted}",
-                _fix(kind, item),
+    for index, kind, item in _items_with_invalid_id(facts):
+        if _can_lose_id(kind, item):
+            prefix = facts.profile.item_id_prefixes[kind]
+            message = (
+                f"the {kind} item has the id {str(item['id'])[:80]!r}; expected an id that"
+                f" begins with {prefix}_, or none"
             )
+            yield ("input", index, "id"), message, _fix_kind(kind, item)
 
 
-def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
-    new: dict[int, list[JSON]] = {}
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+    replacements: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for n, kind, item in _odd(facts):
-        if _lost(kind, item):
-            if unsafe or _fix(kind, item) == "safe":
-                new[n] = []
-                changes.append(
-                    (("input", n), "a thought that the server does not know was taken out")
-                )
-        elif kind in ("message", "reasoning") or item.get("call_id"):
-            new[n] = [without_id(item)]
-            changes.append((("input", n, "id"), f"the id of the {kind} was taken away"))
-    if not changes:
-        return None
-    return FixedBody(with_items(facts, new), tuple(changes))
+    for index, kind, item in _items_with_invalid_id(facts):
+        if _is_empty_without_id(kind, item):
+            if unsafe or _fix_kind(kind, item) == "safe":
+                replacements[index] = []
+                message = "a reasoning item that the server does not know was removed"
+                changes.append((("input", index), message))
+        elif _can_lose_id(kind, item):
+            replacements[index] = [without_id(item)]
+            changes.append((("input", index, "id"), f"the id of the {kind} item was removed"))
+    return FixedBody(with_items(facts, replacements), tuple(changes)) if changes else None
 
 
-_SAID: Object = {"type": "message", "role": "assistant", "content": "hello"}
+_MESSAGE: Object = {"type": "message", "role": "assistant", "content": "hello"}
 RULE = Rule(
     "TW042",
     "item-id-prefix",
-    title="the id of an item does not fit its type",
+    title="the id of an item does not match its type",
     cost="lossless",
     check=_check,
-    fix=_fix_all,
+    fix=_fix,
     order=15,
     scope="body",
     bad=(
         items_example(function_call("call_A", "call_A"), function_call_output("call_A")),
         items_example(function_call("call_A", ""), function_call_output("call_A")),
         items_example(function_call("call_A", "msg_1"), function_call_output("call_A")),
-        items_example({**_SAID, "id": "msg-1f0c"}),
-        items_example({**_SAID, "id": "chatcmpl-1"}),
+        items_example({**_MESSAGE, "id": "msg-1f0c"}),
+        items_example({**_MESSAGE, "id": "chatcmpl-1"}),
         items_example(
             {
                 "type": "custom_tool_call",
@@ -135,7 +132,7 @@ RULE = Rule(
         items_example(function_call("call_A", "fc_A"), function_call_output("call_A")),
         items_example(function_call("call_A"), function_call_output("call_A")),
         items_example({**function_call("call_A"), "id": None}, function_call_output("call_A")),
-        items_example({**_SAID, "id": "msg_1"}),
+        items_example({**_MESSAGE, "id": "msg_1"}),
         items_example(
             function_call("call_A", "call_A"),
             function_call_output("call_A"),

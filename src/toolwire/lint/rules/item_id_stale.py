@@ -1,13 +1,14 @@
-"""An item is named by an id that the server has not kept.
+"""An item is referenced by an id that the server has not stored.
 
-With `store: false` the server keeps nothing, so a thought that is only an id, or a reference to an
-item, leads nowhere: "Item with id 'rs_…' not found. Items are not persisted when `store` is set to
-false." It happens when a client stops storing and goes on sending back what it got before, or never
-asks for the sealed content (`include: ["reasoning.encrypted_content"]`).
+With `store: false` the server stores nothing, so it cannot resolve a reasoning item that has only
+an id, or a reference to an item: "Item with id 'rs_…' not found. Items are not persisted when
+`store` is set to false." It happens when a client stops storing and still sends back earlier items,
+or never requests the encrypted content (`include: ["reasoning.encrypted_content"]`).
 
-The fix takes such a thought out, and the ids of the items it led to, which the server would look up
-together. That is unsafe if the thought holds a summary: its words go too. What a reference names is
-not in the request: a person has to put the item there.
+The fix removes such a reasoning item, and the ids of the items that follow from it, which the
+server would look up together. That is unsafe if the reasoning item has a summary, because its text
+is lost. There is no fix for a reference: the item that it names is not in the request and has to be
+added by hand.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
-def _forgets(facts: Facts) -> bool:
+def _is_stateless(facts: Facts) -> bool:
+    """True if the request stores nothing and continues nothing that is stored."""
     body = facts.body
     return (
         isinstance(body, dict)
@@ -40,79 +42,79 @@ def _forgets(facts: Facts) -> bool:
     )
 
 
-def _stale(facts: Facts) -> list[tuple[int, Object]]:
-    if not facts.profile.item_id_prefixes or not _forgets(facts):
+def _stale_items(facts: Facts) -> list[tuple[int, Object]]:
+    """Items that the server would have to look up: index and JSON."""
+    if not facts.profile.item_id_prefixes or not _is_stateless(facts):
         return []
     prefix = facts.profile.item_id_prefixes.get("reasoning", "")
     return [
-        (n, item)
-        for n, kind, item in input_items(facts)
-        if kind == "item_reference" or (kind == "reasoning" and _only_named(item, prefix))
+        (index, item)
+        for index, kind, item in input_items(facts)
+        if kind == "item_reference" or (kind == "reasoning" and _has_only_id(item, prefix))
     ]
 
 
-def _only_named(item: Object, prefix: str) -> bool:
-    """Whether a thought is nothing but a name, and perhaps a summary of what it names."""
-    one = item.get("id")
+def _has_only_id(item: Object, prefix: str) -> bool:
+    """True if a reasoning item holds only an id, and perhaps a summary."""
+    item_id = item.get("id")
     return (
-        isinstance(one, str)
-        and one.startswith(prefix)
+        isinstance(item_id, str)
+        and item_id.startswith(prefix)
         and not item.get("encrypted_content")
         and not item.get("content")
     )
 
 
-def _fix(item: Object) -> Fix | None:
+def _fix_kind(item: Object) -> Fix | None:
     if item.get("type") != "reasoning":
         return None
     return "unsafe" if has_readable_text(item) else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for n, item in _stale(facts):
-        fix = _fix(item)
-        more = "" if fix else ": send the item itself"
-        yield (
-            ("input", n),
-            f"{item.get('id')} is looked up, but with `store: false` nothing is kept{more}",
-            fix,
+    for index, item in _stale_items(facts):
+        fix = _fix_kind(item)
+        advice = "" if fix else "; send the item itself"
+        message = (
+            f"{item.get('id')} has to be looked up, but with `store: false` the server stores no"
+            f" items{advice}"
         )
+        yield ("input", index), message, fix
 
 
-def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
-    gone = {n for n, item in _stale(facts) if (fix := _fix(item)) == "safe" or (fix and unsafe)}
-    new: dict[int, list[JSON]] = {}
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+    fixable = ("safe", "unsafe") if unsafe else ("safe",)
+    stale = {index for index, item in _stale_items(facts) if _fix_kind(item) in fixable}
+    replacements: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
-    led = False
-    for n, kind, item in input_items(facts):
-        if n in gone:
-            new[n] = []
-            changes.append(
-                (("input", n), f"the thought {item.get('id')}, which nobody kept, was taken out")
-            )
-            led = True
+    follows_removed = False
+    for index, kind, item in input_items(facts):
+        if index in stale:
+            replacements[index] = []
+            message = f"the reasoning item {item.get('id')}, which is not stored, was removed"
+            changes.append((("input", index), message))
+            follows_removed = True
         elif not is_model_item(kind, item):
-            led = False
+            follows_removed = False
         elif (
-            led and kind in facts.profile.item_id_prefixes and kind != "reasoning" and "id" in item
+            follows_removed
+            and kind in facts.profile.item_id_prefixes
+            and kind != "reasoning"
+            and "id" in item
         ):
-            new[n] = [without_id(item)]
-            changes.append(
-                (
-                    ("input", n, "id"),
-                    f"the id of the {kind} was taken away, because its thought is gone",
-                )
-            )
-    return FixedBody(with_items(facts, new), tuple(changes)) if changes else None
+            replacements[index] = [without_id(item)]
+            message = f"the id of the {kind} item was removed, because its reasoning was removed"
+            changes.append((("input", index, "id"), message))
+    return FixedBody(with_items(facts, replacements), tuple(changes)) if changes else None
 
 
 RULE = Rule(
     "TW043",
     "item-id-stale",
-    title="an item is named by an id that the server has not kept",
+    title="an item is referenced by an id that the server has not stored",
     cost="lossy",
     check=_check,
-    fix=_fix_all,
+    fix=_fix,
     order=16,
     scope="body",
     bad=(

@@ -1,13 +1,12 @@
-"""A call in the old style: `function_call` in the message, and its result under the role
-`function`.
+"""A call uses the deprecated fields `function_call` and the role `function`.
 
-Neither has an id: the result is of the last call of that name. Some servers still take it; others
-do not know the role any more ("unknown variant `function`, expected one of `system`, `user`,
-`assistant`, `tool`"), or leave the call out.
+Neither the call nor its result has an id: a result belongs to the latest call of its function. Some
+servers still accept this; others no longer know the role ("unknown variant `function`, expected one
+of `system`, `user`, `assistant`, `tool`"), or ignore the call.
 
-The fix writes both in the new style, with an id that is made from the place of the call: the same
-in every process. `functions` and the choice among them become `tools` and `tool_choice`. A result
-whose call nobody can tell stays, and is named.
+The fix writes both in the current format, with an id that is derived from the position of the call
+and so is the same in every process. `functions` and `function_call` of the request become `tools`
+and `tool_choice`. A result whose call cannot be determined stays and is reported.
 """
 
 from __future__ import annotations
@@ -21,97 +20,84 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
-_OLD = "function-legacy"
+_LEGACY = "function-legacy"
 
 
-def _calls(facts: Facts) -> list[Call]:
+def _legacy_calls(facts: Facts) -> list[Call]:
     if facts.profile.accepts_function_call:
         return []
-    return [one for one in facts.calls if one.family == _OLD]
+    return [call for call in facts.calls if call.family == _LEGACY]
 
 
-def _results(facts: Facts) -> list[Result]:
+def _legacy_results(facts: Facts) -> list[Result]:
     if facts.profile.accepts_function_call:
         return []
-    return [one for one in facts.results if one.family == _OLD]
+    return [result for result in facts.results if result.family == _LEGACY]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in _calls(facts):
-        yield (
-            one.path,
-            (
-                f"the call of {one.name} is in the old style, without an id; {facts.profile.name}"
-                " does not take it"
-            ),
-            "safe",
+    for call in _legacy_calls(facts):
+        message = (
+            f"the call of {call.name} is a deprecated `function_call` without an id, which"
+            f" {facts.profile.name} does not accept"
         )
-    for result in _results(facts):
+        yield call.path, message, "safe"
+    for result in _legacy_results(facts):
         if id(result) not in facts.call_of:
-            yield (
-                result.path,
-                (
-                    f"a result of {result.name} in the old style, and nothing says which call it"
-                    " answers"
-                ),
-                None,
+            message = (
+                f"the result of {result.name} has the deprecated role `function`, and there is no"
+                " call that it belongs to"
             )
+            yield result.path, message, None
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    calls = _calls(facts)
+    calls = _legacy_calls(facts)
     if not calls:
         return None
-    body, tool_message, gone = facts.body, [], []
-    for one in calls:
-        inside = get(body, one.path)
-        new: Object = {
-            "id": one.id,
+    body: JSON = facts.body
+    changes: list[tuple[JsonPath, str]] = []
+    for call in calls:
+        list_path = (*call.path[:-1], "tool_calls")
+        function, tool_calls = get(body, call.path), get(body, list_path)
+        converted: Object = {
+            "id": call.id,
             "type": "function",
-            "function": inside if isinstance(inside, dict) else {},
+            "function": function if isinstance(function, dict) else {},
         }
-        others = get(body, (*one.path[:-1], "tool_calls"))
-        body = put(
-            body,
-            (*one.path[:-1], "tool_calls"),
-            [*(others if isinstance(others, list) else []), new],
-        )
-        gone.append(one.path)
-        tool_message.append((one.path, f"the call of {one.name} goes under the id {one.id}"))
-    for result in _results(facts):
+        earlier = tool_calls if isinstance(tool_calls, list) else []
+        body = put(body, list_path, [*earlier, converted])
+        changes.append((call.path, f"the call of {call.name} was given the id {call.id}"))
+    for result in _legacy_results(facts):
         owner = facts.call_of.get(id(result))
-        old = get(body, result.path)
-        if owner is not None and isinstance(old, dict):
-            kept = {key: value for key, value in old.items() if key not in ("role", "name")}
-            body = put(body, result.path, {"role": "tool", "tool_call_id": owner.id, **kept})
-            tool_message.append(
-                (result.path, f"the result of {owner.name} goes under the id {owner.id}")
-            )
-    body, more = _offers(remove_paths(body, gone))
-    return FixedBody(body, (*tool_message, *more))
+        message = get(body, result.path)
+        if owner is not None and isinstance(message, dict):
+            rest = {key: value for key, value in message.items() if key not in ("role", "name")}
+            body = put(body, result.path, {"role": "tool", "tool_call_id": owner.id, **rest})
+            changes.append((result.path, f"the result of {owner.name} was given the id {owner.id}"))
+    body, setting_changes = _convert_settings(remove_paths(body, [call.path for call in calls]))
+    return FixedBody(body, (*changes, *setting_changes))
 
 
-def _offers(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
-    """The body with the old list of functions as tools, and the choice among them."""
-    tool_message: list[tuple[JsonPath, str]] = []
-    functions, choice, tools = (
-        get(body, ("functions",)),
-        get(body, ("function_call",)),
-        get(body, ("tools",)),
-    )
+def _convert_settings(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
+    """Turn `functions` and `function_call` of a request into `tools` and `tool_choice`."""
+    changes: list[tuple[JsonPath, str]] = []
+    functions, choice = get(body, ("functions",)), get(body, ("function_call",))
     if isinstance(functions, list):
-        offers: list[JSON] = [{"type": "function", "function": one} for one in functions]
-        body = put(
-            remove_paths(body, [("functions",)]),
-            ("tools",),
-            [*(tools if isinstance(tools, list) else []), *offers],
-        )
-        tool_message.append((("functions",), "the functions are offered as tools"))
+        tools = get(body, ("tools",))
+        definitions: list[JSON] = [
+            {"type": "function", "function": function} for function in functions
+        ]
+        earlier = tools if isinstance(tools, list) else []
+        body = put(remove_paths(body, [("functions",)]), ("tools",), [*earlier, *definitions])
+        changes.append((("functions",), "`functions` was converted to `tools`"))
     if isinstance(choice, (str, dict)):
-        said: JSON = choice if isinstance(choice, str) else {"type": "function", "function": choice}
-        body = put(remove_paths(body, [("function_call",)]), ("tool_choice",), said)
-        tool_message.append((("function_call",), "the choice of a function is a choice of a tool"))
-    return body, tool_message
+        tool_choice: JSON = choice
+        if isinstance(choice, dict):
+            tool_choice = {"type": "function", "function": choice}
+        body = put(remove_paths(body, [("function_call",)]), ("tool_choice",), tool_choice)
+        changes.append((("function_call",), "`function_call` was converted to `tool_choice`"))
+    return body, changes
 
 
 _CALL: JSON = {
@@ -123,7 +109,7 @@ _RESULT: JSON = {"role": "function", "name": "f", "content": "1"}
 RULE = Rule(
     "TW064",
     "legacy-function-call",
-    title="a call in the old style, without an id",
+    title="a call uses the deprecated `function_call`, which has no id",
     cost="neutral",
     check=_check,
     fix=_fix,

@@ -1,13 +1,13 @@
-"""A call has no result, and the history has moved on.
+"""A call has no result, and the conversation continues after it.
 
-Every provider that checks pairs refuses such a history, at every later turn: the session is stuck
-for good. It happens when a tool was interrupted, a process died, or somebody cut a history in the
-middle of a turn. They say "did not have response messages", "`tool_use` ids were found without
-`tool_result` blocks immediately after", "No tool output found for function call".
+Every provider that checks pairs refuses such a history, and each later turn with it, so the session
+can never be resumed. It happens when a tool was interrupted, a process died, or a history was cut
+in the middle of a turn. The errors are "did not have response messages", "`tool_use` ids were found
+without `tool_result` blocks immediately after", "No tool output found for function call".
 
-The fix puts in an answer that says so: an error, marked as made here, so that nobody takes it for a
-result of the tool. Nothing is dropped, and other results of the same turn stay. A call at the very
-end is not this: it may still be answered.
+The fix adds a result that says that the call was interrupted: an error, marked as added by
+toolwire, so that it cannot be mistaken for a result of the tool. Nothing is removed, and other
+results of the same turn stay. A call at the very end is no violation: its result may still come.
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import add_results, interrupted_result
 
 
-def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
-    """Calls of batches none of whose calls has a result; the others are a partial batch."""
+def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
+    """Calls of batches without any result; batches with some results are `partial-batch`."""
     if not facts.profile.rejects_missing_results or not facts.open_calls:
         return []
-    unclear = ambiguous_calls(facts)
+    ambiguous = ambiguous_calls(facts)
     return [
-        (block, one)
-        for block, one in facts.unanswered
-        if not block.results and id(one) not in unclear
+        (batch, call)
+        for batch, call in facts.unanswered
+        if not batch.results and id(call) not in ambiguous
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for _, one in _left(facts):
-        yield (
-            one.path,
-            f"the call {one.id} of {one.name} has no result, and the conversation went on",
-            "safe",
+    for _, call in _calls_without_result(facts):
+        message = (
+            f"the call {call.id} ({call.name}) has no result, and the conversation continues after"
+            " it"
         )
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    left = _left(facts)
+    unanswered = _calls_without_result(facts)
     changes = tuple(
-        (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
-        for _, one in left
+        (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
+        for _, call in unanswered
     )
-    return Fixed(add_results(facts, left, interrupted_result), changes)
+    return Fixed(add_results(facts, unanswered, interrupted_result), changes)
 
 
 RULE = Rule(
     "TW021",
     "missing-result",
-    title="a call has no result, and the history has moved on",
+    title="a call has no result, and the conversation continues after it",
     cost="lossy",
     check=_check,
     fix=_fix,

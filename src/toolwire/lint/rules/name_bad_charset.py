@@ -1,14 +1,14 @@
-"""The name of a tool has characters that the target does not take.
+"""The name of a tool contains characters that the target does not accept.
 
-Most providers take letters, digits, `_` and `-` (Gemini also `.`, and no digit first), and say so
-in the request's own terms: "string does not match pattern '^[a-zA-Z0-9_-]+$'". Names from MCP have
-dots and slashes, names from OXP an `@`. They are checked in the history as well as in the offer, so
-that one call of such a tool is enough to be refused at every later turn.
+Most providers accept letters, digits, `_` and `-` (Gemini also `.`, and no digit first), and report
+it as a schema error: "string does not match pattern '^[a-zA-Z0-9_-]+$'". Names from MCP contain
+dots and slashes, names from OXP an `@`. Providers check names in the history as well as in the tool
+definitions, so one call of such a tool is enough to be refused at every later turn.
 
-The fix gives the tool a name that the target takes: a readable beginning and a hash of the whole
-name, the same wherever the tool is offered, chosen, called and answered, and never one that another
-tool has. The changes say which name became which: a call that comes back under the new name is of
-the old tool.
+The fix renames the tool to a name that the target accepts: a readable beginning and a hash of the
+whole name. The new name is the same in tool definitions, tool choice, calls and results, and no
+other tool has it. The changes list old and new names: a call that the model makes with the new name
+is a call of the old tool.
 """
 
 from __future__ import annotations
@@ -29,25 +29,22 @@ from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import accepted_names, fit_names_in_body, refused_names, too_long
 
 
-def _odd(facts: Facts) -> dict[str, JsonPath]:
+def _invalid_names(facts: Facts) -> dict[str, JsonPath]:
     return {
-        name: at
-        for name, at in refused_names(facts).items()
+        name: path
+        for name, path in refused_names(facts).items()
         if not too_long(name, accepted_names(facts))
     }
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for name, at in _odd(facts).items():
-        yield (
-            at,
-            f"the name {name!r} has characters that {facts.profile.name} does not take",
-            "safe",
-        )
+    for name, path in _invalid_names(facts).items():
+        message = f"the name {name!r} contains characters that {facts.profile.name} does not accept"
+        yield path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    return fit_names_in_body(facts, _odd(facts))
+    return fit_names_in_body(facts, _invalid_names(facts))
 
 
 _SPEC: JSON = {
@@ -66,7 +63,7 @@ _RESULT: JSON = {
 RULE = Rule(
     "TW059",
     "name-bad-charset",
-    title="the name of a tool has characters that the target does not take",
+    title="the name of a tool contains characters that the target does not accept",
     cost="neutral",
     check=_check,
     fix=_fix,

@@ -1,13 +1,13 @@
-"""Two tools on offer have one name.
+"""Two tool definitions have the same name.
 
 Several providers refuse that ("Tool names must be unique", "Duplicate function declaration found");
-others let the second overwrite the first, silently. It happens when two MCP servers have a tool of
-one name, or when names were made to fit by turning every odd character into `_`: `a.b` and `a_b`
-are then one.
+others silently replace the first definition with the second. It happens when two MCP servers have
+tools of the same name, or when names were sanitized by turning every invalid character into `_`:
+`a.b` and `a_b` become equal.
 
-Offers that are equal to the letter become one: the model sees what it saw. Where they differ, the
-later ones get a name of their own, made of the old one and a hash of the offer; whoever runs the
-tools has to know it, so this fix is unsafe. Calls in the history stay with the first.
+Identical definitions are merged: nothing changes for the model. If definitions differ, the later
+ones are renamed to the old name plus a hash of the definition. The program that runs the tools has
+to know the new name, so this fix is unsafe. Calls in the history keep the name of the first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import digest, first_free, fit
-from toolwire.conversation.json import JSON, put, text_of
+from toolwire.conversation.json import JSON, JsonPath, put, text_of
 from toolwire.conversation.model import Tool
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import USER, blocks_example, chat_example
@@ -27,56 +27,54 @@ from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import accepted_names, defined_tools, name_path
 
 
-def _twins(facts: Facts) -> list[tuple[Tool, bool]]:
-    """Tools whose name an earlier one has, and whether they are that very tool again."""
+def _duplicates(facts: Facts) -> list[tuple[Tool, bool]]:
+    """Tools with the name of an earlier tool; the flag is True for an identical definition."""
     if not facts.profile.rejects_duplicate_tool_names or len(facts.conversation.tools) < 2:
         return []
     tools = [tool for tool in defined_tools(facts) if tool.name]
     if len({tool.name for tool in tools}) == len(tools):
         return []
-    first: dict[str, list[Tool]] = {}
-    found: list[tuple[Tool, bool]] = []
+    tools_by_name: dict[str, list[Tool]] = {}
+    duplicates: list[tuple[Tool, bool]] = []
     for tool in tools:
-        before = first.setdefault(tool.name, [])
-        if before:
-            found.append((tool, any(one.raw == tool.raw for one in before)))
-        before.append(tool)
-    return found
+        earlier = tools_by_name.setdefault(tool.name, [])
+        if earlier:
+            duplicates.append((tool, any(other.raw == tool.raw for other in earlier)))
+        earlier.append(tool)
+    return duplicates
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for tool, same in _twins(facts):
-        what = "offered twice" if same else "the name of two different tools"
+    for tool, identical in _duplicates(facts):
+        what = "is defined twice" if identical else "is the name of two different tools"
         yield (
             tool.path,
-            f"{tool.name} is {what}; {facts.profile.name} refuses that",
-            "safe" if same else "unsafe",
+            f"{tool.name} {what}; {facts.profile.name} requires unique tool names",
+            "safe" if identical else "unsafe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     if not facts.own_wire:
-        return _without_copies(facts)
-    used = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
-    body, told, gone = facts.body, [], []
-    for tool, same in _twins(facts):
-        if same:
-            gone.append(tool.path)
-            told.append((tool.path, f"the second offer of {tool.name} is taken out"))
+        return _remove_copies(facts)
+    names = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
+    body: JSON = facts.body
+    changes: list[tuple[JsonPath, str]] = []
+    copies: list[JsonPath] = []
+    for tool, identical in _duplicates(facts):
+        if identical:
+            copies.append(tool.path)
+            changes.append((tool.path, f"the second definition of {tool.name} was removed"))
         elif unsafe:
-            mark = text_of(tool.raw if isinstance(tool.raw, dict) else None)
-            new = first_free(
-                lambda salt, t=tool, m=mark: _another(t.name, f"{m}{salt}", facts),  # type: ignore[misc]
-                used,
-            )
-            used.add(new)
-            body = put(body, tool.path + name_path(tool), new)
-            told.append((tool.path, f"the second {tool.name} goes under the name {new}"))
-    return FixedBody(remove_paths(body, gone), tuple(told)) if told else None
+            name = _free_name(facts, tool, names)
+            names.add(name)
+            body = put(body, tool.path + name_path(tool), name)
+            changes.append((tool.path, f"the second tool {tool.name} was renamed to {name}"))
+    return FixedBody(remove_paths(body, copies), tuple(changes)) if changes else None
 
 
-def _without_copies(facts: Facts) -> Fixed | None:
-    copies = [tool for tool, same in _twins(facts) if same]
+def _remove_copies(facts: Facts) -> Fixed | None:
+    copies = [tool for tool, identical in _duplicates(facts) if identical]
     tools = tuple(
         tool for tool in facts.conversation.tools if not any(tool is copy for copy in copies)
     )
@@ -86,8 +84,15 @@ def _without_copies(facts: Facts) -> Fixed | None:
     return Fixed(replace(facts.conversation, tools=tools), changes) if copies else None
 
 
-def _another(name: str, mark: str, facts: Facts) -> str:
-    return fit(f"{name}_{digest(name, mark)[:8]}", accepted_names(facts))
+def _free_name(facts: Facts, tool: Tool, names: set[str]) -> str:
+    """A name that no tool has: the old one and a hash of the definition."""
+    definition = text_of(tool.raw if isinstance(tool.raw, dict) else None)
+
+    def candidate(salt: str) -> str:
+        suffix = digest(tool.name, f"{definition}{salt}")[:8]
+        return fit(f"{tool.name}_{suffix}", accepted_names(facts))
+
+    return first_free(candidate, names)
 
 
 _A: JSON = {"name": "f", "input_schema": {"type": "object"}}
@@ -97,7 +102,7 @@ _D: JSON = {"name": "a_b", "description": "another", "input_schema": {"type": "o
 RULE = Rule(
     "TW060",
     "name-collision",
-    title="two tools on offer have one name",
+    title="two tool definitions have the same name",
     cost="lossy",
     check=_check,
     fix=_fix,

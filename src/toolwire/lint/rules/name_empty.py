@@ -1,12 +1,12 @@
-"""A call has a name, and it is blank.
+"""A call has an empty or blank name.
 
-Servers that check names refuse it ("function.name: empty string", "Name cannot be empty"), and with
-it every later turn. It comes from streams whose pieces were joined wrongly (a later piece with an
-empty name overwrote the first), and from servers that send an empty name on every piece.
+Servers that check names refuse it ("function.name: empty string", "Name cannot be empty"), and each
+later turn with it. It comes from streams whose fragments were joined wrongly (a later fragment with
+an empty name overwrote the first), and from servers that send an empty name with every fragment.
 
-The fix writes the name that is known: the result bears it, or the id does (`functions.NAME:0`, with
-that tool on offer). That changes nothing the model said. Where nothing says which tool it was, the
-call and its result go together, which is lossy and done only if unsafe fixes are allowed.
+The fix writes the name if it is known: from the result, or from the id (`functions.NAME:0`, if that
+tool is defined). That changes nothing that the model said. If the tool cannot be determined, the
+call and its result are removed together; that fix is lossy and unsafe.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -28,18 +29,18 @@ from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.tool_names import fix_for_nameless, has_blank_name, name_calls, nameless_calls
 
 
+def _calls_with_blank_name(facts: Facts) -> list[Call]:
+    return [call for call in nameless_calls(facts) if has_blank_name(call)]
+
+
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in nameless_calls(facts):
-        if has_blank_name(one):
-            yield (
-                one.path,
-                f"the call {one.id} has an empty name: nobody can tell which tool it is of",
-                fix_for_nameless(facts, one),
-            )
+    for call in _calls_with_blank_name(facts):
+        message = f"the call {call.id} has an empty name; expected the name of a tool"
+        yield call.path, message, fix_for_nameless(facts, call)
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return name_calls(facts, [one for one in nameless_calls(facts) if has_blank_name(one)], unsafe)
+    return name_calls(facts, _calls_with_blank_name(facts), unsafe)
 
 
 _BLOCK: JSON = {

@@ -1,12 +1,12 @@
-"""A call has no name: the field is absent, null, or no text.
+"""A call has no name: the field is absent, null, or not a string.
 
 Servers that check names refuse it ("function.name: field required", "expected a string, but got
-null"), and with it every later turn. It comes from streams that were cut off or joined wrongly, and
+null"), and each later turn with it. It comes from streams that were cut off or joined wrongly, and
 from histories that were rebuilt from a database.
 
-The fix writes the name that is known: the result bears it, or the id does (`functions.NAME:0`, with
-that tool on offer). That changes nothing the model said. Where nothing says which tool it was, the
-call and its result go together, which is lossy and done only if unsafe fixes are allowed.
+The fix writes the name if it is known: from the result, or from the id (`functions.NAME:0`, if that
+tool is defined). That changes nothing that the model said. If the tool cannot be determined, the
+call and its result are removed together; that fix is lossy and unsafe.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -28,20 +29,18 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.tool_names import fix_for_nameless, has_blank_name, name_calls, nameless_calls
 
 
+def _calls_without_name(facts: Facts) -> list[Call]:
+    return [call for call in nameless_calls(facts) if not has_blank_name(call)]
+
+
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in nameless_calls(facts):
-        if not has_blank_name(one):
-            yield (
-                one.path,
-                f"the call {one.id} has no name: nobody can tell which tool it is of",
-                fix_for_nameless(facts, one),
-            )
+    for call in _calls_without_name(facts):
+        message = f"the call {call.id} has no name; expected the name of a tool"
+        yield call.path, message, fix_for_nameless(facts, call)
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return name_calls(
-        facts, [one for one in nameless_calls(facts) if not has_blank_name(one)], unsafe
-    )
+    return name_calls(facts, _calls_without_name(facts), unsafe)
 
 
 _BARE: JSON = {"id": "c1", "type": "function", "function": {"arguments": "{}"}}

@@ -1,12 +1,12 @@
-"""The name of a tool is longer than the target takes.
+"""The name of a tool is longer than the target accepts.
 
-The cap is 64 characters at most providers and 128 at Anthropic ("string too long. Expected a string
-with maximum length 64"). Names grow when a server's name is put before the tool's, as bridges to
-MCP do. They are checked in the history too.
+The limit is 64 characters at most providers and 128 at Anthropic ("string too long. Expected a
+string with maximum length 64"). Names get long when the name of a server is put before the name of
+the tool, as bridges to MCP do. Providers check names in the history too.
 
-The fix gives the tool a shorter name: its beginning and a hash of the whole name, the same wherever
-the tool is offered, chosen, called and answered. Cutting alone would make neighbours equal. The
-changes say which name became which.
+The fix renames the tool to a shorter name: its beginning and a hash of the whole name, the same in
+tool definitions, tool choice, calls and results. Truncating alone would make similar names equal.
+The changes list old and new names.
 """
 
 from __future__ import annotations
@@ -27,28 +27,25 @@ from toolwire.lint.rule import FixedBody, Problem, Rule
 from toolwire.lint.tool_names import accepted_names, fit_names_in_body, refused_names, too_long
 
 
-def _long(facts: Facts) -> dict[str, JsonPath]:
+def _long_names(facts: Facts) -> dict[str, JsonPath]:
     return {
-        name: at
-        for name, at in refused_names(facts).items()
+        name: path
+        for name, path in refused_names(facts).items()
         if too_long(name, accepted_names(facts))
     }
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for name, at in _long(facts).items():
-        yield (
-            at,
-            (
-                f"the name {name} has {len(name)} characters; {facts.profile.name} takes"
-                f" {accepted_names(facts).longest}"
-            ),
-            "safe",
+    for name, path in _long_names(facts).items():
+        message = (
+            f"the name {name} has {len(name)} characters; {facts.profile.name} accepts at most"
+            f" {accepted_names(facts).longest}"
         )
+        yield path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    return fit_names_in_body(facts, _long(facts))
+    return fit_names_in_body(facts, _long_names(facts))
 
 
 _LONG = "mcp__a_server_with_a_long_name__a_tool_with_a_name_that_is_long_too_70"
@@ -67,7 +64,7 @@ _USE: JSON = {
 RULE = Rule(
     "TW059",
     "name-too-long",
-    title="the name of a tool is longer than the target takes",
+    title="the name of a tool is longer than the target accepts",
     cost="neutral",
     check=_check,
     fix=_fix,

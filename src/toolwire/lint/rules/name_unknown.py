@@ -1,13 +1,11 @@
-"""The tool that the model must use is not on offer.
+"""The tool choice names a tool that is not defined.
 
-A choice of a tool that is not there is refused: "Tool 'f' not found in provided tools", "Tool
-choice 'f' not found in 'tools' parameter". It happens when the tools are narrowed for one turn and
-the choice of an earlier one stays, or when the offer was renamed and the choice was not. A call in
-the history of a tool that is no longer on offer is another matter: nobody is known to refuse that,
-and it is no finding.
+Providers refuse such a choice: "Tool 'f' not found in provided tools", "Tool choice 'f' not found
+in 'tools' parameter". It happens when a turn has fewer tools and keeps the choice of an earlier
+turn, or when a tool definition was renamed and the choice was not. A call in the history of a tool
+that is no longer defined is no violation: no provider is known to refuse it.
 
-Which tool was meant is not for us to say. The unsafe fix takes the choice out, and the model
-chooses itself.
+Which tool was meant cannot be determined. The unsafe fix removes the choice, and the model decides.
 """
 
 from __future__ import annotations
@@ -29,36 +27,33 @@ from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import chosen_names
 
 
-def _unknown(facts: Facts) -> list[str]:
+def _invalid_choices(facts: Facts) -> list[str]:
     tools = facts.conversation.tools
-    if (
-        not facts.profile.tool_choice_must_exist
-        or not tools
-        or any(not tool.name for tool in tools)
-    ):  # one without a name may stand for many
+    if not facts.profile.tool_choice_must_exist or not tools:
+        return []
+    if any(not tool.name for tool in tools):  # a definition without a name may hold many tools
         return []
     names = {tool.name for tool in tools}
     return [name for name in chosen_names(facts) if name not in names]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for name in _unknown(facts):
-        offered = ", ".join(sorted(tool.name for tool in facts.conversation.tools))
+    for name in _invalid_choices(facts):
+        names = ", ".join(sorted(tool.name for tool in facts.conversation.tools))
         yield (
             facts.conversation.source.setting_paths.get("choice", ()),
-            f"{name} must be used and is not on offer; there are {offered}",
+            f"the tool choice names {name}, which is not defined; the defined tools are {names}",
             "unsafe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    at = facts.conversation.source.setting_paths.get("choice")
-    if not unsafe or at is None or not _unknown(facts):
+    path = facts.conversation.source.setting_paths.get("choice")
+    names = _invalid_choices(facts)
+    if not unsafe or path is None or not names:
         return None
-    return FixedBody(
-        remove_paths(facts.body, [at]),
-        ((at, f"the choice of {', '.join(_unknown(facts))} is taken out"),),
-    )
+    message = f"the tool choice, which names {', '.join(names)}, was removed"
+    return FixedBody(remove_paths(facts.body, [path]), ((path, message),))
 
 
 _F: JSON = {"type": "function", "function": {"name": "f"}}
@@ -68,7 +63,7 @@ _B: JSON = {"name": "f", "input_schema": {"type": "object"}}
 RULE = Rule(
     "TW061",
     "name-unknown",
-    title="the tool that the model must use is not on offer",
+    title="the tool choice names a tool that is not defined",
     cost="lossy",
     check=_check,
     fix=_fix,

@@ -1,12 +1,13 @@
-"""An id that the target's model made was changed on the way.
+"""A call id in the format of the target's model was altered.
 
-Kimi's models name their calls themselves, `functions.read:0`, with a number that counts up over the
-conversation, and read those ids again. Somebody else's rules took the dot and the colon out:
-`functionsread0`, `functions_read_0`. Nothing is refused, but the model loses the thread, and stops
-calling tools in most of its answers.
+Kimi's models generate the ids of their calls themselves, `functions.read:0`, with a number that
+counts up over the conversation, and read those ids again. Id rules of other providers removed the
+dot and the colon: `functionsread0`, `functions_read_0`. Nothing is refused, but the model loses
+track and stops calling tools in most of its responses.
 
-The fix gives the call and its result the id that the model would have given: the name of the tool,
-and which call of the history it is. Only ids change. Ids that other providers made are left alone.
+The fix gives the call and its result the id that the model would have generated: the name of the
+tool and the index of the call in the history. Only ids change. Ids that other providers generated
+stay as they are.
 """
 
 from __future__ import annotations
@@ -22,44 +23,42 @@ from toolwire.lint.id_formats import is_mangled_native_id, shorten
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 
-def _changed(facts: Facts) -> list[Call]:
-    return (
-        [
-            one
-            for one in facts.calls
-            if one.origin == "wire" and is_mangled_native_id(one.id, one.name)
-        ]
-        if facts.profile.own_id_pattern
-        else []
-    )
+def _calls_with_altered_id(facts: Facts) -> list[Call]:
+    if not facts.profile.own_id_pattern:
+        return []
+    return [
+        call
+        for call in facts.calls
+        if call.origin == "wire" and is_mangled_native_id(call.id, call.name)
+    ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in _changed(facts):
-        said = (
-            f"the id {shorten(one.id)} of the call of {one.name} is one of the model's own with its"
-            " signs changed"
+    for call in _calls_with_altered_id(facts):
+        message = (
+            f"the id {shorten(call.id)} of the call of {call.name} is an altered id of the model;"
+            f" {facts.profile.name} expects its ids unchanged"
         )
-        yield one.path, f"{said}; {facts.profile.name} wants them back as they were", "safe"
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    taken = used_ids(facts)
-    new: dict[int, Call] = {}
+    ids = used_ids(facts)
+    calls: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for one in _changed(facts):
-        made = native_id(facts, one, taken)
-        if made:
-            taken.add(made)
-            new[id(one)] = with_id(one, made)
-            changes.append((one.path, describe_move(facts, one, made)))
-    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
+    for call in _calls_with_altered_id(facts):
+        call_id = native_id(facts, call, ids)
+        if call_id:
+            ids.add(call_id)
+            calls[id(call)] = with_id(call, call_id)
+            changes.append((call.path, describe_move(facts, call, call_id)))
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
 
 
 RULE = Rule(
     "TW013",
     "native-id-mangled",
-    title="an id that the model made was changed on the way",
+    title="a call id in the format of the target's model was altered",
     cost="neutral",
     check=_check,
     fix=_fix,

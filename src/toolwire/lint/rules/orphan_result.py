@@ -1,14 +1,14 @@
-"""A result names a call that is not there.
+"""A result names a call that is not in the history.
 
-Providers look for the call of every result, and refuse the whole request if they find none:
+Providers look for the call of every result, and refuse the whole request if there is none:
 "unexpected `tool_use_id` found in `tool_result` blocks", "messages with role 'tool' must be a
 response to a preceding message with 'tool_calls'", "No tool call found for function call output".
-It happens when a history is cut or summarised, or when somebody rewrote the id of one half.
+It happens when a history is cut or summarized, or when the id of one half was rewritten.
 
-If the id is another form of the id of exactly one open call (half of two ids in one, cut off,
-cleaned of odd characters), the result goes back to that call: nothing is lost. Else nobody can know
-its call, and the fix, which is not safe, tells the result as marked words of the user. They never
-stand between a call and its result: that would break a pair that was whole.
+If the id is another form of the id of exactly one open call (one half of a composite id, truncated,
+or with special characters removed), the fix gives the result the id of that call. Nothing is lost.
+Otherwise the call is unknown, and the unsafe fix turns the result into marked text of the user.
+That text is never placed between a call and its result, which would break an intact pair.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Result
+from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -49,72 +49,74 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import replace_parts, results_as_text
 
 
-def _plain(facts: Facts) -> list[Result]:
-    """Orphans of which nothing more is known."""
+def _plain_orphans(facts: Facts) -> list[Result]:
+    """Orphans that no more specific rule reports."""
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return []
-    apart = {
+    specific = {
         id(result) for result in (*leading_orphans(facts), *surplus_orphans(facts))
     } | orphans_of_removed_calls(facts).keys()
-    return [result for result in facts.orphans if id(result) not in apart]
+    return [result for result in facts.orphans if id(result) not in specific]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
-    back = calls_of_rewritten_ids(facts)
+    rewritten = calls_of_rewritten_ids(facts)
     for result in facts.orphans:
-        if id(result) in back:
-            one = back[id(result)]
-            yield (
-                result.path,
-                (
-                    f"the result for {result.call_id} belongs to the call {one.id} of {one.name},"
-                    " whose id was rewritten on the way"
-                ),
-                "safe",
+        if id(result) in rewritten:
+            call = rewritten[id(result)]
+            message = (
+                f"the result for {result.call_id} belongs to the call {call.id} ({call.name}): one"
+                " of the two ids was rewritten"
             )
-    for result in _plain(facts):
-        if id(result) not in back:
-            whose = (
-                "a result without an id"
-                if result.origin == "minted"
-                else f"the result for {result.call_id}"
-            )
-            yield result.path, f"{whose} has no call in this history{_named(result)}", "unsafe"
+            yield result.path, message, "safe"
+    for result in _plain_orphans(facts):
+        if id(result) not in rewritten:
+            yield result.path, f"{_describe(result)} has no call in this history", "unsafe"
 
 
-def _named(result: Result) -> str:
-    return f"; its tool was {result.name}" if result.name else ""
+def _describe(result: Result) -> str:
+    tool = f" ({result.name})" if result.name else ""
+    if result.origin == "minted":
+        return f"a result without an id{tool}"
+    return f"the result for {result.call_id}{tool}"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    back = calls_of_rewritten_ids(facts)
-    if back:
-        mine = [result for result in facts.orphans if id(result) in back]
-        new = {
-            id(result): replace(result, call_id=back[id(result)].id, origin="wire")
-            for result in mine
-        }
-        changes = tuple(
-            (result.path, f"the result for {result.call_id} goes to {back[id(result)].id}")
-            for result in mine
-        )
-        return Fixed(replace_parts(facts.conversation, new), changes)
-    left = _plain(facts)
-    if not unsafe or not left:
+    rewritten = calls_of_rewritten_ids(facts)
+    if rewritten:
+        return _restore_ids(facts, rewritten)
+    orphans = _plain_orphans(facts)
+    if not unsafe or not orphans:
         return None
     changes = tuple(
-        (result.path, f"the result for {result.call_id} is told in words: its call is not here")
-        for result in left
+        (result.path, f"{_describe(result)} was turned into text: its call is not in this history")
+        for result in orphans
     )
-    return Fixed(results_as_text(facts, left), changes)
+    return Fixed(results_as_text(facts, orphans), changes)
+
+
+def _restore_ids(facts: Facts, rewritten: dict[int, Call]) -> Fixed:
+    results = [result for result in facts.orphans if id(result) in rewritten]
+    parts = {
+        id(result): replace(result, call_id=rewritten[id(result)].id, origin="wire")
+        for result in results
+    }
+    changes = tuple(
+        (
+            result.path,
+            f"the result for {result.call_id} was given the id {rewritten[id(result)].id}",
+        )
+        for result in results
+    )
+    return Fixed(replace_parts(facts.conversation, parts), changes)
 
 
 RULE = Rule(
     "TW020",
     "orphan-result",
-    title="a result names a call that is not there",
+    title="a result names a call that is not in the history",
     cost="lossy",
     check=_check,
     fix=_fix,

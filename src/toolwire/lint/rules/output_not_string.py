@@ -1,12 +1,11 @@
-"""The output of a result is not in the form that the wire has for it.
+"""The output of a result is not in the format of the wire.
 
-A result is text, or a list of blocks, or an object, depending on the wire; tools return whatever
-they like, and clients put that in as it is. An object where text belongs, text where a list
-belongs, or a list of blocks that are none are refused as the wrong type, by servers that check
-types.
+Depending on the wire, an output is text, a list of blocks, or an object. Tools return any value,
+and clients send it unchanged. An object where text is expected, text where a list is expected, or a
+list of invalid blocks is refused as the wrong type by servers that check types.
 
-The fix says the same in the right form: an object becomes its JSON text, a text becomes a block or
-the field `output` of an object. Nothing is lost.
+The fix converts the output to the expected format: an object becomes its JSON text, a text becomes
+a block or the field `output` of an object. Nothing is lost.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.wires.engine.specs import Block
 
 
-def _text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Text, or blocks as items have them."""
+def _as_text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
+    """Text, or a list of the content blocks of items."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, UnsetType):
@@ -42,130 +41,123 @@ def _text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
     ]
 
 
-def _text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Text, or blocks that say their type, or nothing."""
+def _as_text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
+    """Text, a list of blocks with a `type`, or nothing."""
     if value is None or isinstance(value, str | UnsetType):
         return value
     if isinstance(value, list):
-        return [_block(one) for one in value]
-    return (
-        [value]
-        if isinstance(value, dict) and isinstance(value.get("type"), str)
-        else text_of(value)
-    )
+        return [_as_block(element) for element in value]
+    if isinstance(value, dict) and isinstance(value.get("type"), str):
+        return [value]
+    return text_of(value)
 
 
-def _block(value: JSON) -> JSON:
+def _as_block(value: JSON) -> JSON:
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         return value
     return {"type": "text", "text": value if isinstance(value, str) else text_of(value)}
 
 
-def _fields(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Blocks that are told by the field they have."""
+def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
+    """A list of blocks whose type is the name of their only field, or nothing."""
     if isinstance(value, str):
         return [{"text": value}]
     if isinstance(value, dict):
         return [{"json": value}]
     if isinstance(value, list):
-        return [{"text": one} if isinstance(one, str) else one for one in value]
+        return [{"text": element} if isinstance(element, str) else element for element in value]
     return value if value is None or isinstance(value, UnsetType) else [{"text": text_of(value)}]
 
 
-def _object(value: JSON | UnsetType) -> JSON | UnsetType:
+def _as_object(value: JSON | UnsetType) -> JSON | UnsetType:
     """An object, or nothing."""
     return value if value is None or isinstance(value, UnsetType | dict) else {"output": value}
 
 
-_FORMS: dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]] = {
-    "function_call_output": ((("output",),), _text_or_items),
-    "custom_tool_call_output": ((("output",),), _text_or_items),
-    "tool_result": ((("content",),), _text_or_blocks),
-    "toolResult": ((("toolResult", "content"),), _fields),
+_FORMATS: dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]] = {
+    "function_call_output": ((("output",),), _as_text_or_items),
+    "custom_tool_call_output": ((("output",),), _as_text_or_items),
+    "tool_result": ((("content",),), _as_text_or_blocks),
+    "toolResult": ((("toolResult", "content"),), _as_keyed_blocks),
     "functionResponse": (
         (("functionResponse", "response"), ("function_response", "response")),
-        _object,
+        _as_object,
     ),
 }
-"""Where each type of result has its output, and what becomes of one in another form."""
+"""For each type of result block, the possible paths of its output and the function that converts
+it."""
 
 
-def _wrong(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
-    """Results whose output is in the wrong form: where, what it is, and what it should be."""
+def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
+    """Results with an output in the wrong format: result, path, current and expected value."""
     if not facts.profile.item_id_prefixes and facts.profile.arguments_format != "object":
         return
     for result in facts.results:
-        row = result.spec
+        spec = result.spec
         if (
             result.executor != "client"
-            or not isinstance(row, Block)
-            or row.name not in _FORMS
+            or not isinstance(spec, Block)
+            or spec.name not in _FORMATS
             or not isinstance(result.raw, dict)
         ):
             continue
-        places, form = _FORMS[row.name]
-        where = places[0] if places[0][0] in result.raw else places[-1]
-        came = get(result.raw, where)
-        new = form(came)
-        if new is not came and new != came and not isinstance(new, UnsetType):
-            yield result, (*result.path, *where), came, new
+        paths, convert = _FORMATS[spec.name]
+        path = paths[0] if paths[0][0] in result.raw else paths[-1]
+        value = get(result.raw, path)
+        expected = convert(value)
+        if expected is not value and expected != value and not isinstance(expected, UnsetType):
+            yield result, (*result.path, *path), value, expected
 
 
-def _who(result: Result) -> str:
-    return (
-        f"the output of {result.name or 'a tool'}"
-        if result.origin == "minted"
-        else f"the output for {result.call_id}"
-    )
+def _describe(result: Result) -> str:
+    if result.origin == "minted":
+        return f"the output of {result.name or 'a tool'}"
+    return f"the output for {result.call_id}"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for result, at, came, new in _wrong(facts):
-        why = (
-            "its blocks are of another wire"
-            if isinstance(came, list) and isinstance(new, list)
-            else f"it is {kind_of(came)}"
-        )
-        yield at, f"{_who(result)} is not in the form it has here: {why}", "safe"
+    for result, path, value, expected in _invalid_outputs(facts):
+        if isinstance(value, list) and isinstance(expected, list):
+            problem = "has blocks of another wire"
+        else:
+            problem = f"is {kind_of(value)}; expected {kind_of(expected)}"
+        yield path, f"{_describe(result)} {problem}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for result, at, came, new in _wrong(facts):
-        body = put(body, at, new)
-        changes.append((at, f"{_who(result)} was {kind_of(came)} and is {kind_of(new)}"))
+    for result, path, value, expected in _invalid_outputs(facts):
+        body = put(body, path, expected)
+        if isinstance(value, list) and isinstance(expected, list):
+            change = "was converted to blocks of this wire"
+        else:
+            change = f"was converted from {kind_of(value)} to {kind_of(expected)}"
+        changes.append((path, f"{_describe(result)} {change}"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _used(content: JSON) -> Example:
-    use: JSON = {
-        "role": "assistant",
-        "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
-    }
+def _tool_result_example(content: JSON) -> Example:
+    use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    result: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": content}
     return blocks_example(
-        USER,
-        use,
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content}],
-        },
+        USER, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}
     )
 
 
-def _responded(response: JSON) -> Example:
-    said: list[JSON] = [
+def _function_response_example(response: JSON) -> Example:
+    messages: list[JSON] = [
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": response}}]},
     ]
-    return Example("gemini", "gemini", {"contents": said})
+    return Example("gemini", "gemini", {"contents": messages})
 
 
 RULE = Rule(
     "TW046",
     "output-not-string",
-    title="the output of a result is in the wrong form",
+    title="the output of a result is in the wrong format",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -177,14 +169,14 @@ RULE = Rule(
         items_example(
             function_call(), function_call_output(output=[{"type": "text", "text": "1"}])
         ),
-        _used({"a": 1}),
-        _responded("1"),
+        _tool_result_example({"a": 1}),
+        _function_response_example("1"),
     ),
     good=(
         items_example(
             function_call(), function_call_output(output=[{"type": "input_text", "text": "1"}])
         ),
-        _used([{"type": "text", "text": "1"}]),
-        _responded({"a": 1}),
+        _tool_result_example([{"type": "text", "text": "1"}]),
+        _function_response_example({"a": 1}),
     ),
 )

@@ -1,11 +1,11 @@
-"""Some calls of a batch have results and others have none, and the history has moved on.
+"""Some calls of a batch have results and others have none, and the conversation continues.
 
 One of several tools was interrupted, or its result was lost when the others were stored. Providers
-want all of them or refuse the request, and say which ids they miss, or only that the numbers differ
-("Not the same number of function calls and responses"). Looking at sets of ids misses it where ids
-come back in later turns: the batch looks complete and is not.
+require all results or refuse the request; they name the missing ids, or say only that the counts
+differ ("Not the same number of function calls and responses"). Comparing sets of ids does not find
+it if later turns reuse the ids: the batch looks complete.
 
-The fix puts in an answer for each call that has none: an error, marked as made here. The answered
+The fix adds a result for each call that has none: an error, marked as added by toolwire. The other
 calls and their results stay as they are.
 """
 
@@ -42,34 +42,34 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import add_results, interrupted_result
 
 
-def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
+def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
+    """Calls without a result in batches that have results for other calls."""
     if not facts.profile.rejects_missing_results or not facts.open_calls:
         return []
-    unclear = ambiguous_calls(facts)
+    ambiguous = ambiguous_calls(facts)
     return [
-        (block, one) for block, one in facts.unanswered if block.results and id(one) not in unclear
+        (batch, call)
+        for batch, call in facts.unanswered
+        if batch.results and id(call) not in ambiguous
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block, one in _left(facts):
-        yield (
-            one.path,
-            (
-                f"the call {one.id} of {one.name} has no result; {len(block.results)} of"
-                f" {len(block.calls)} calls of its batch have"
-            ),
-            "safe",
+    for batch, call in _calls_without_result(facts):
+        message = (
+            f"the call {call.id} ({call.name}) has no result; {len(batch.results)} of the"
+            f" {len(batch.calls)} calls of its batch have one"
         )
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    left = _left(facts)
+    unanswered = _calls_without_result(facts)
     changes = tuple(
-        (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
-        for _, one in left
+        (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
+        for _, call in unanswered
     )
-    return Fixed(add_results(facts, left, interrupted_result), changes)
+    return Fixed(add_results(facts, unanswered, interrupted_result), changes)
 
 
 RULE = Rule(

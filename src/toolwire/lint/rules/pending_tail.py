@@ -1,11 +1,11 @@
-"""The last calls of a history wait for their results.
+"""The last calls of a history are still waiting for their results.
 
-That is no fault: it is where the conversation is. The tools may still be running, or somebody has
-to approve them. It is worth knowing, because most providers would refuse the history if it were
-sent now.
+This is not an error but the current state of the conversation: the tools may still be running, or a
+user has to approve them. It is worth knowing, because most providers would refuse the history if it
+were sent now.
 
-Nothing is mended, with or without unsafe fixes: whoever runs the tools decides whether to answer,
-to run them again or to give them up. `toolwire.pending` lists them.
+There is no fix, neither safe nor unsafe: the program that runs the tools decides whether to send
+results, run the tools again or abandon the calls. `toolwire.pending` lists them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
         and facts.open_calls
         and facts.conversation.kind == "request"
     ):
-        for one in facts.pending_calls:
-            yield one.path, f"the call {one.id} of {one.name} waits for its result", None
+        for call in facts.pending_calls:
+            yield call.path, f"the call {call.id} ({call.name}) is waiting for its result", None
 
 
 RULE = Rule(
     "TW022",
     "pending-tail",
-    title="the last calls of a history wait for their results",
+    title="the last calls of a history are still waiting for their results",
     cost="refuse",
     check=_check,
     severity="info",

@@ -1,12 +1,13 @@
-"""A message that calls tools does not say what the model thought.
+"""An assistant message with tool calls has no `reasoning_content`.
 
-DeepSeek and Kimi want the text back that their thinking models gave with a call: "The
+DeepSeek and Kimi require the reasoning text that their thinking models returned with a call: "The
 `reasoning_content` in the thinking mode must be passed back", "thinking is enabled but
 reasoning_content is missing in assistant tool call message at index 3". The field is not part of
-the chat shape, so most clients drop it.
+the original chat format, so most clients drop it.
 
-The fix writes the text if the message has it under another name, else an empty one, which is taken.
-Told only of models that are known to ask for it, or if the request switches thinking on.
+The fix writes the text if the message has it under another name, otherwise an empty string, which
+the providers accept. It is reported only for models that are known to require it, or if the request
+enables thinking.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, thin
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 _FIELD = "reasoning_content"
-_OTHERS = ("reasoning", "reasoning_text", "thinking")
-"""Other names for the same."""
+_ALIASES = ("reasoning", "reasoning_text", "thinking")
+"""Other names of the same field."""
 
 
-def _silent(facts: Facts) -> list[tuple[Message, Object]]:
+def _messages_without_reasoning(facts: Facts) -> list[tuple[Message, Object]]:
+    """Messages with calls and without the field, each with its JSON if it is of the own wire."""
     if (
         facts.profile.reasoning_to_return != _FIELD
         or facts.conversation.kind != "request"
         or not facts.calls
     ):
         return []
-    said = thinking_switch(facts)
-    if said == "disabled" or not (said == "enabled" or is_reasoning_model(facts)):
+    switch = thinking_switch(facts)
+    if switch == "disabled" or not (switch == "enabled" or is_reasoning_model(facts)):
         return []
     start = 0 if facts.profile.reasoning_needed_in_every_turn else current_turn_start(facts)
     messages = [
         message
         for message in facts.messages[start:]
-        if message.role == "assistant" and _calls(message)
+        if message.role == "assistant" and _has_calls(message)
     ]
     if not facts.own_wire:
         return [(message, {}) for message in messages if not _has_reasoning(message)]
@@ -56,14 +58,18 @@ def _has_reasoning(message: Message) -> bool:
     return any(isinstance(part, Reasoning) for part in message.parts)
 
 
-def _calls(message: Message) -> bool:
+def _has_calls(message: Message) -> bool:
     return any(isinstance(part, Call) for part in message.parts)
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for message, _ in _silent(facts):
-        called = ", ".join(part.id for part in message.parts if isinstance(part, Call))
-        yield message.path, f"the message that calls {called} has no `{_FIELD}`", "safe"
+    for message, _ in _messages_without_reasoning(facts):
+        call_ids = ", ".join(part.id for part in message.parts if isinstance(part, Call))
+        text = (
+            f"the message with calls ({call_ids}) has no `{_FIELD}`, which {facts.profile.name}"
+            " requires"
+        )
+        yield message.path, text, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
@@ -71,37 +77,36 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         return _add_reasoning(facts)
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for message, raw in _silent(facts):
-        text = next((said for key in _OTHERS if isinstance(said := raw.get(key), str)), "")
+    for message, raw in _messages_without_reasoning(facts):
+        alias = next((name for name in _ALIASES if isinstance(raw.get(name), str)), None)
+        text = raw[alias] if alias is not None else ""
         body = put(body, (*message.path, _FIELD), text)
-        changes.append(
-            (
-                message.path,
-                f"`{_FIELD}` was put in, {'as the message says it elsewhere' if text else 'empty'}",
-            )
-        )
+        if text:
+            changes.append((message.path, f"`{_FIELD}` was added, copied from `{alias}`"))
+        else:
+            changes.append((message.path, f"an empty `{_FIELD}` was added"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
 def _add_reasoning(facts: Facts) -> Fixed | None:
-    silent = [message for message, _ in _silent(facts)]
+    targets = [message for message, _ in _messages_without_reasoning(facts)]
     messages = tuple(
         replace(message, parts=(Reasoning(""), *message.parts))
-        if any(message is other for other in silent)
+        if any(message is target for target in targets)
         else message
         for message in facts.messages
     )
-    changes = tuple((message.path, f"an empty `{_FIELD}` was added") for message in silent)
-    return Fixed(replace(facts.conversation, messages=messages), changes) if silent else None
+    changes = tuple((message.path, f"an empty `{_FIELD}` was added") for message in targets)
+    return Fixed(replace(facts.conversation, messages=messages), changes) if targets else None
 
 
-_ASKS = assistant(tool_call("call_00_x"))
-_HISTORY = (USER, _ASKS, tool_message("call_00_x"))
-_ON: JSON = {"type": "enabled"}
+_CALL = assistant(tool_call("call_00_x"))
+_HISTORY = (USER, _CALL, tool_message("call_00_x"))
+_ENABLED: JSON = {"type": "enabled"}
 RULE = Rule(
     "TW052",
     "reasoning-content-missing",
-    title="a message that calls tools does not say what the model thought",
+    title="an assistant message with tool calls has no `reasoning_content`",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -109,7 +114,7 @@ RULE = Rule(
     applies=lambda profile: profile.reasoning_to_return == "reasoning_content",
     bad=(
         chat_example(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
-        chat_example(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ON),
+        chat_example(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ENABLED),
         chat_example(
             USER,
             assistant(tool_call("f:0"), reasoning="hm"),
@@ -133,7 +138,7 @@ RULE = Rule(
             assistant(tool_call("call_00_x"), reasoning_content=""),
             tool_message("call_00_x"),
             target="deepseek",
-            thinking=_ON,
+            thinking=_ENABLED,
         ),
         chat_example(*_HISTORY, target="kimi", model="kimi-k2.5", thinking={"type": "disabled"}),
         chat_example(*_HISTORY, target="openai-chat", model="deepseek-reasoner"),

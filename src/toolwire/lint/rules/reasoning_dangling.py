@@ -1,18 +1,18 @@
-"""A thought leads to nothing.
+"""A reasoning item is not followed by the item that it belongs to.
 
-A stored thought is taken back only with what it led to: "Item 'rs_…' of type 'reasoning' was
-provided without its required following item." It happens when a response was cut off after the
-thought, or when somebody took out the call or the text after it.
+A stored reasoning item is accepted only together with the item that it led to: "Item 'rs_…' of type
+'reasoning' was provided without its required following item." It happens when a response was cut
+off after the reasoning, or when the call or the text after it was removed.
 
-The fix takes the thought out: no other form of it is accepted. If it holds words that can be read,
-they go too: that is unsafe.
+The fix removes the reasoning item: no other form of it is accepted. If the item has readable text,
+the fix is unsafe, because the text is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath, Object
+from toolwire.conversation.json import Object
 from toolwire.conversation.model import Fix
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.examples.items import (
@@ -29,52 +29,54 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
-def _left(facts: Facts) -> list[tuple[int, Object]]:
-    """Stored thoughts after which somebody else speaks, or nobody."""
+def _dangling_items(facts: Facts) -> list[tuple[int, Object]]:
+    """Stored reasoning items that no item of the model follows: index and JSON."""
     if facts.profile.reasoning_to_return != "reasoning" or not facts.profile.item_id_prefixes:
         return []
-    found: list[tuple[int, Object]] = []
-    waiting: list[tuple[int, Object]] = []
-    for n, kind, item in input_items(facts):
+    dangling: list[tuple[int, Object]] = []
+    pending: list[tuple[int, Object]] = []
+    for index, kind, item in input_items(facts):
         if kind == "reasoning":
-            waiting.append((n, item))
-        elif waiting:
+            pending.append((index, item))
+        elif pending:
             if not is_model_item(kind, item):
-                found += waiting
-            waiting = []
-    return [(n, item) for n, item in found + waiting if isinstance(item.get("id"), str)]
+                dangling += pending
+            pending = []
+    return [(index, item) for index, item in dangling + pending if isinstance(item.get("id"), str)]
 
 
-def _fix(item: Object) -> Fix:
+def _fix_kind(item: Object) -> Fix:
     return "unsafe" if has_readable_text(item) else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for n, item in _left(facts):
-        yield (
-            ("input", n),
-            f"nothing that the model said or called follows the thought {item['id']}",
-            _fix(item),
-        )
+    for index, item in _dangling_items(facts):
+        message = f"the reasoning item {item['id']} is not followed by text or a call of the model"
+        yield ("input", index), message, _fix_kind(item)
 
 
-def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
-    gone = [(n, item) for n, item in _left(facts) if unsafe or _fix(item) == "safe"]
-    changes: list[tuple[JsonPath, str]] = [
-        (("input", n), f"the thought {item['id']} was taken out") for n, item in gone
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+    removals = [
+        (index, item)
+        for index, item in _dangling_items(facts)
+        if unsafe or _fix_kind(item) == "safe"
     ]
-    return (
-        FixedBody(with_items(facts, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
+    if not removals:
+        return None
+    changes = tuple(
+        (("input", index), f"the reasoning item {item['id']} was removed")
+        for index, item in removals
     )
+    return FixedBody(with_items(facts, {index: [] for index, _ in removals}), changes)
 
 
 RULE = Rule(
     "TW048",
     "reasoning-dangling",
-    title="a thought leads to nothing",
+    title="a reasoning item is not followed by the item that it belongs to",
     cost="lossy",
     check=_check,
-    fix=_fix_all,
+    fix=_fix,
     order=60,
     scope="body",
     bad=(

@@ -1,9 +1,9 @@
-"""A result stands before its call.
+"""A result comes before its call.
 
-Stores that sort by time, or merge two logs, put the answer before the question. Providers read from
-the start and find a result without a call, and later a call without a result.
+Stores that sort by time, or merge two logs, can put a result before its call. Providers read from
+the start and report a result without a call, and later a call without a result.
 
-The fix moves the result to its place after the call. Nothing is lost, and nothing else moves.
+The fix moves the result to its position after the call. Nothing is lost, and nothing else moves.
 """
 
 from __future__ import annotations
@@ -26,34 +26,36 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import add_results
 
 
-def _early(facts: Facts) -> list[Result]:
-    return (
-        [result for result in facts.unpaired_results if id(result) in facts.calls_after_results]
-        if facts.profile.rejects_orphan_results and facts.unpaired_results
-        else []
-    )
+def _early_results(facts: Facts) -> list[Result]:
+    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
+        return []
+    return [result for result in facts.unpaired_results if id(result) in facts.calls_after_results]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for result in _early(facts):
-        one = facts.calls_after_results[id(result)]
-        yield result.path, f"the result for {one.id} of {one.name} stands before the call", "safe"
+    for result in _early_results(facts):
+        call = facts.calls_after_results[id(result)]
+        message = f"the result for {call.id} ({call.name}) comes before its call"
+        yield result.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    early = _early(facts)
-    result_of = {id(facts.calls_after_results[id(result)]): result for result in early}
-    left = [(block, one) for block in facts.batches for one in block.calls if id(one) in result_of]
+    results = _early_results(facts)
+    result_of = {id(facts.calls_after_results[id(result)]): result for result in results}
+    calls = [
+        (batch, call) for batch in facts.batches for call in batch.calls if id(call) in result_of
+    ]
     changes = tuple(
-        (result.path, f"the result for {result.call_id} stands after its call") for result in early
+        (result.path, f"the result for {result.call_id} was moved after its call")
+        for result in results
     )
-    return Fixed(add_results(facts, left, lambda one: result_of[id(one)]), changes)
+    return Fixed(add_results(facts, calls, lambda call: result_of[id(call)]), changes)
 
 
 RULE = Rule(
     "TW026",
     "result-before-call",
-    title="a result stands before its call",
+    title="a result comes before its call",
     cost="neutral",
     check=_check,
     fix=_fix,

@@ -1,11 +1,11 @@
-"""A result bears another name than its call.
+"""A result has another tool name than its call.
 
-Where the name ties a result to its call, it must be the name that was called: not that of a tool
-inside the tool, not an id, not "unknown", and not nothing. Providers say "function_response.name:
-Name cannot be empty" or that it "does not match functionCall.name".
+Where the name connects a result with its call, it must be the name that was called: not the name of
+a nested tool, not an id, not "unknown", and not empty. The errors are "function_response.name: Name
+cannot be empty", or that it "does not match functionCall.name".
 
-The fix gives the result the name of its call. Which call that is, is known by its id, or because
-there is no other.
+The fix gives the result the name of its call. The call is known by its id, or because there is no
+other call. Nothing is lost.
 """
 
 from __future__ import annotations
@@ -21,37 +21,38 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import replace_parts
 
 
-def _wrong(facts: Facts) -> list[tuple[Call, Result]]:
+def _mismatches(facts: Facts) -> list[tuple[Call, Result]]:
     if not facts.profile.results_need_tool_name or not facts.calls:
         return []
-    pairs = ((one, facts.result_of.get(id(one))) for one in facts.calls)
+    pairs = ((call, facts.result_of.get(id(call))) for call in facts.calls)
     return [
-        (one, result)
-        for one, result in pairs
-        if result is not None and one.name and (result.name or "") != one.name
+        (call, result)
+        for call, result in pairs
+        if result is not None and call.name and (result.name or "") != call.name
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one, result in _wrong(facts):
-        named = f"named {result.name}" if result.name else "without a name"
-        yield result.path, f"the result for {one.id} is {named}; its call is of {one.name}", "safe"
+    for call, result in _mismatches(facts):
+        name = f"the name {result.name}" if result.name else "no name"
+        message = f"the result for {call.id} has {name}; the name of its call is {call.name}"
+        yield result.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    wrong = _wrong(facts)
-    new = {id(result): replace(result, name=one.name) for one, result in wrong}
+    mismatches = _mismatches(facts)
+    results = {id(result): replace(result, name=call.name) for call, result in mismatches}
     changes = tuple(
-        (result.path, f"the result for {one.id} bears the name of its call, {one.name}")
-        for one, result in wrong
+        (result.path, f"the result for {call.id} was given the name of its call, {call.name}")
+        for call, result in mismatches
     )
-    return Fixed(replace_parts(facts.conversation, new), changes)
+    return Fixed(replace_parts(facts.conversation, results), changes)
 
 
 RULE = Rule(
     "TW034",
     "result-name-mismatch",
-    title="a result bears another name than its call",
+    title="a result has another tool name than its call",
     cost="lossless",
     check=_check,
     fix=_fix,

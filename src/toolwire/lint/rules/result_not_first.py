@@ -1,10 +1,11 @@
-"""Something comes before a result in its message.
+"""Other content comes before a result in the same message.
 
-On such a wire results come first in the user's message, and text or pictures only after them. The
-provider says that results are missing "immediately after" the calls, although they are there. It
-happens when a program puts what the user said, or a reminder, before what the tools said.
+On wires where results are blocks of a user message, results come first, and text or images only
+after them. The provider reports that results are missing "immediately after" the calls, although
+they are there. It happens when a program puts the text of the user, or a reminder, before the
+results.
 
-The fix puts the results first; everything keeps its order otherwise.
+The fix moves the results to the front. Everything else keeps its order.
 """
 
 from __future__ import annotations
@@ -19,31 +20,30 @@ from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
-        yield (
-            block.results[0].path,
-            f"something stands before the results of {describe_calls(block)} in their message",
-            "safe",
+    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+        message = (
+            f"other content comes before the results for {describe_calls(batch)} in their message"
         )
+        yield batch.results[0].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks_example = facts.misplaced.get(NAME, [])
+    batches = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
-            block.results[0].path,
-            f"the results of {describe_calls(block)} come first in their message",
+            batch.results[0].path,
+            f"the results for {describe_calls(batch)} now come first in their message",
         )
-        for block in blocks_example
+        for batch in batches
     )
-    return Fixed(place_results(facts, blocks_example), changes)
+    return Fixed(place_results(facts, batches), changes)
 
 
 NAME = "result-not-first"
 RULE = Rule(
     "TW030",
     NAME,
-    title="something comes before a result in its message",
+    title="other content comes before a result in the same message",
     cost="neutral",
     check=_check,
     fix=_fix,

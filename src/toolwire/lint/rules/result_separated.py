@@ -1,13 +1,13 @@
-"""Something stands between a call and its result.
+"""Other messages or content come between a call and its result.
 
-A reminder of the system, a picture for the user, an empty message of the assistant: whatever it is,
-most providers want the results directly after the calls, before anybody else speaks. They say
-"insufficient tool messages following tool_calls message", "tool call result does not follow tool
-call", or name the ids as if the results were missing. It happens when a program adds what comes up
-while tools run, or when a late result is put at the end.
+This can be a system reminder, an image for the user or an empty assistant message: most providers
+require the results directly after the calls, before any other message. The errors are "insufficient
+tool messages following tool_calls message", "tool call result does not follow tool call", or they
+name the ids as if the results were missing. It happens when a program adds messages while tools
+run, or when a late result is appended at the end.
 
-The fix moves the results up to their calls; what stood in between comes after them, in its order.
-No word changes.
+The fix moves the results up to their calls. Everything in between comes after them, in its order
+and unchanged.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
-        yield (
-            block.results[0].path,
-            f"something stands between the calls {describe_calls(block)} and their results",
-            "safe",
+    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+        message = (
+            f"other content comes between {describe_calls(batch)} and the results; expected the"
+            " results directly after their calls"
         )
+        yield batch.results[0].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks_example = facts.misplaced.get(NAME, [])
+    batches = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
-            block.results[0].path,
-            f"the results of {describe_calls(block)} stand directly after the calls",
+            batch.results[0].path,
+            f"the results for {describe_calls(batch)} were moved directly after their calls",
         )
-        for block in blocks_example
+        for batch in batches
     )
-    return Fixed(place_results(facts, blocks_example), changes)
+    return Fixed(place_results(facts, batches), changes)
 
 
 NAME = "result-separated"
@@ -67,11 +67,11 @@ _PICTURE: JSON = {
     "role": "user",
     "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}],
 }
-_SAID: JSON = {"role": "assistant", "content": "one moment"}
+_REPLY: JSON = {"role": "assistant", "content": "one moment"}
 RULE = Rule(
     "TW027",
     NAME,
-    title="something stands between a call and its result",
+    title="other messages or content come between a call and its result",
     cost="neutral",
     check=_check,
     fix=_fix,
@@ -102,7 +102,7 @@ RULE = Rule(
         chat_example(
             USER,
             assistant(tool_call("c1")),
-            _SAID,
+            _REPLY,
             assistant(tool_call("c2")),
             tool_message("c1"),
             tool_message("c2"),
@@ -111,7 +111,7 @@ RULE = Rule(
         blocks_example(
             USER, model(use("t1")), USER, user(answer("t1", cache_control={"type": "ephemeral"}))
         ),
-        items(item("c1"), _SAID, output("c1"), target="deepseek-responses"),
+        items(item("c1"), _REPLY, output("c1"), target="deepseek-responses"),
         converse(
             model(used("t1")), user({"text": "wait"}), model({"text": "I do"}), user(given("t1"))
         ),
@@ -125,6 +125,6 @@ RULE = Rule(
             _PICTURE,
         ),
         chat_example(USER, assistant(tool_call("c1")), USER, tool_message("c1"), target="xai"),
-        items(item("c1"), _SAID, output("c1")),
+        items(item("c1"), _REPLY, output("c1")),
     ),
 )

@@ -1,10 +1,11 @@
-"""A result shares its message with something else.
+"""A result shares its message with other content.
 
-Some providers want a message that holds results and nothing else: "tool call result does not follow
-tool call", or "function response turn comes immediately after a function call turn". Others take
-what a user adds in the same message, so a history that was fine with one is refused by the next.
+Some providers require that a message with results contains nothing else: "tool call result does not
+follow tool call", or "function response turn comes immediately after a function call turn". Others
+accept text of the user in the same message, so a history that works with one provider is refused by
+the next.
 
-The fix leaves the results alone in their message and puts the rest into one of its own after it.
+The fix leaves only the results in their message and moves the rest to a separate message after it.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
-        yield (
-            block.results[0].path,
-            f"the results of {describe_calls(block)} share their message with something else",
-            "safe",
+    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+        message = (
+            f"the results for {describe_calls(batch)} share their message with other"
+            f" content; {facts.profile.name} requires a message with results only"
         )
+        yield batch.results[0].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks_example = facts.misplaced.get(NAME, [])
+    batches = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
-            block.results[0].path,
-            f"the results of {describe_calls(block)} stand alone in their message; the rest follows",
+            batch.results[0].path,
+            f"the results for {describe_calls(batch)} were put into their own message",
         )
-        for block in blocks_example
+        for batch in batches
     )
-    return Fixed(place_results(facts, blocks_example), changes)
+    return Fixed(place_results(facts, batches), changes)
 
 
 NAME = "result-with-extra"
 RULE = Rule(
     "TW031",
     NAME,
-    title="a result shares its message with something else",
+    title="a result shares its message with other content",
     cost="neutral",
     check=_check,
     fix=_fix,

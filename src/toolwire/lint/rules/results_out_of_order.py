@@ -1,12 +1,12 @@
-"""Results stand in another order than their calls, and nothing else tells whose they are.
+"""Results are in another order than their calls, and only the order connects them.
 
-Where ids do not travel, the first result is taken for that of the first call. Parallel tools finish
-in any order, so the answers get mixed up: mostly without an error, and the model believes that it
-is raining in the wrong city. Front ends that check say "functionResponse.id does not match
+On wires without ids, the first result is taken as the result of the first call. Parallel tools
+finish in any order, so results are mixed up: usually without an error, and the model believes that
+it is raining in the wrong city. Front ends that check report "functionResponse.id does not match
 functionCall.id".
 
 The fix puts the results in the order of their calls. Results that name their calls by an id that
-the target reads stay.
+the target reads stay where they are.
 """
 
 from __future__ import annotations
@@ -22,24 +22,21 @@ from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
-        yield (
-            block.results[0].path,
-            f"the results of {describe_calls(block)} do not stand in the order of the calls",
-            "safe",
-        )
+    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+        message = f"the results for {describe_calls(batch)} are not in the order of their calls"
+        yield batch.results[0].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks = facts.misplaced.get(NAME, [])
+    batches = facts.misplaced.get(NAME, [])
     changes = tuple(
         (
-            block.results[0].path,
-            f"the results of {describe_calls(block)} stand in the order of the calls",
+            batch.results[0].path,
+            f"the results for {describe_calls(batch)} were put in the order of their calls",
         )
-        for block in blocks
+        for batch in batches
     )
-    return Fixed(place_results(facts, blocks), changes)
+    return Fixed(place_results(facts, batches), changes)
 
 
 NAME = "results-out-of-order"
@@ -47,7 +44,7 @@ _CALLS: list[JSON] = [{"function": {"name": name, "arguments": {}}} for name in 
 RULE = Rule(
     "TW032",
     NAME,
-    title="results stand in another order than their calls",
+    title="results are in another order than their calls",
     cost="lossless",
     check=_check,
     fix=_fix,

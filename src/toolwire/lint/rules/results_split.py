@@ -1,11 +1,11 @@
-"""The results of a turn stand in several messages.
+"""The results of a turn are spread over several messages.
 
-On wires where results are blocks, all results of a turn stand in the one message after the calls. A
-program that writes a message for each tool as it finishes gets "Expected toolResult blocks at
-messages.2.content for the following Ids", or is told that results are missing which are there, one
+On wires where results are blocks, all results of a turn belong in the one message after the calls.
+A program that writes one message per tool as it finishes gets "Expected toolResult blocks at
+messages.2.content for the following Ids", or an error about missing results that are there, one
 message further on.
 
-The fix puts them into one message, each as it came.
+The fix puts them into one message, each unchanged.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from toolwire.lint.transforms import describe_calls, place_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for block in facts.misplaced.get(NAME, ()) if facts.calls else ():
-        yield (
-            block.results[0].path,
-            (
-                f"the results of {describe_calls(block)} stand in several messages;"
-                f" {facts.profile.name} wants them in one"
-            ),
-            "safe",
+    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+        message = (
+            f"the results for {describe_calls(batch)} are in several messages;"
+            f" {facts.profile.name} requires them in one"
         )
+        yield batch.results[0].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    blocks_example = facts.misplaced.get(NAME, [])
+    batches = facts.misplaced.get(NAME, [])
     changes = tuple(
-        (block.results[0].path, f"the results of {describe_calls(block)} stand in one message")
-        for block in blocks_example
+        (
+            batch.results[0].path,
+            f"the results for {describe_calls(batch)} were put into one message",
+        )
+        for batch in batches
     )
-    return Fixed(place_results(facts, blocks_example), changes)
+    return Fixed(place_results(facts, batches), changes)
 
 
 NAME = "results-split"
 RULE = Rule(
     "TW028",
     NAME,
-    title="the results of a turn stand in several messages",
+    title="the results of a turn are spread over several messages",
     cost="lossless",
     check=_check,
     fix=_fix,

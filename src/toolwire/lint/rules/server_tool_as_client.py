@@ -1,11 +1,12 @@
-"""A call that the provider ran itself has the form of a client's call.
+"""A call that the provider ran has the type of a call for the client.
 
-A bridge that knows one type of call made it out of the other; the id still tells (`srvtoolu_`). The
-API now demands a result of the client, who never ran it, and nobody will ever give one.
+A bridge that knows only one type of call converted one into the other; the id (`srvtoolu_`) still
+shows it. The API now requires a result from the client, which never ran the call and cannot provide
+one.
 
-If the provider's result stands beside it, the fix restores the type of the call: nothing is lost.
-Else the fix, which is not safe, tells the call as marked words of the assistant. No result is made
-up: only the provider could give it.
+If the provider's result is still next to the call, the fix restores the type of the call. Nothing
+is lost. Otherwise the unsafe fix turns the call into marked text of the assistant. It adds no
+result, because only the provider can produce it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Message, Text, describe
+from toolwire.conversation.parts import Call, Text, describe
 from toolwire.lint.examples.blocks import answer, model, use
 from toolwire.lint.examples.chat import (
     USER,
@@ -30,68 +31,68 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import MARK, with_messages
 
-_TYPES = {"tool_use": "server_tool_use"}
-"""The type that a block has as a client's, and the one that it should have."""
+_SERVER_TYPES = {"tool_use": "server_tool_use"}
+"""The type of a block as a call for the client, and its type as a call that the provider runs."""
 
 
-def _type(facts: Facts, one: Call) -> str | None:
-    """The type that a call had before, if its result of the provider is still there."""
-    kind = one.raw.get("type") if facts.own_wire and isinstance(one.raw, dict) else None
-    return _TYPES.get(kind) if id(one) in facts.result_of and isinstance(kind, str) else None
+def _original_type(facts: Facts, call: Call) -> str | None:
+    """The type that the call must have had; None if its result of the provider is not there."""
+    if not facts.own_wire or not isinstance(call.raw, dict) or id(call) not in facts.result_of:
+        return None
+    kind = call.raw.get("type")
+    return _SERVER_TYPES.get(kind) if isinstance(kind, str) else None
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in (
-        facts.server_calls_as_client
-        if facts.profile.rejects_missing_results
-        and facts.calls
-        and facts.conversation.kind == "request"
-        else ()
+    if (
+        not facts.profile.rejects_missing_results
+        or not facts.calls
+        or facts.conversation.kind != "request"
     ):
-        yield (
-            one.path,
-            (
-                f"the call {one.id} of {one.name} was run by the provider, but has the form of a"
-                " call that a client must answer"
-            ),
-            "safe" if _type(facts, one) else "unsafe",
+        return
+    for call in facts.server_calls_as_client:
+        message = (
+            f"the call {call.id} ({call.name}) was run by the provider, but has the type of a call"
+            " that needs a result from the client"
         )
+        yield call.path, message, "safe" if _original_type(facts, call) else "unsafe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    return _restore_types(facts) or (_calls_as_text(facts) if unsafe else None)
+
+
+def _restore_types(facts: Facts) -> FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for one in facts.server_calls_as_client:
-        kind = _type(facts, one)
+    for call in facts.server_calls_as_client:
+        kind = _original_type(facts, call)
         if kind is not None:
-            body = put(body, (*one.path, "type"), kind)
-            changes.append((one.path, f"the call {one.id} is of the type {kind} again"))
-    if changes or not unsafe:
-        return FixedBody(body, tuple(changes)) if changes else None
-    told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in facts.server_calls_as_client}
-    changes = [
-        (one.path, f"the call {one.id} of {one.name} is told in words")
-        for one in facts.server_calls_as_client
-    ]
-    return Fixed(with_messages(facts.conversation, _retold(facts, told_of)), tuple(changes))
+            body = put(body, (*call.path, "type"), kind)
+            changes.append((call.path, f"the type of the call {call.id} was changed to {kind}"))
+    return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _retold(facts: Facts, new: dict[int, Text]) -> tuple[Message, ...]:
-    return tuple(
-        (
-            replace(message, parts=tuple(new.get(id(part), part) for part in message.parts))
-            if any(id(part) in new for part in message.parts)
-            else message
-        )
+def _calls_as_text(facts: Facts) -> Fixed:
+    calls = facts.server_calls_as_client
+    texts = {id(call): Text(f"{MARK} {describe(call)}") for call in calls}
+    messages = tuple(
+        replace(message, parts=tuple(texts.get(id(part), part) for part in message.parts))
+        if any(id(part) in texts for part in message.parts)
+        else message
         for message in facts.messages
     )
+    changes = tuple(
+        (call.path, f"the call {call.id} ({call.name}) was turned into text") for call in calls
+    )
+    return Fixed(with_messages(facts.conversation, messages), changes)
 
 
-_FOUND = answer("srvtoolu_1", "web_search_tool_result", [])
+_SEARCH_RESULT = answer("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW037",
     "server-tool-as-client",
-    title="a call that the provider ran itself has the form of a client's call",
+    title="a call that the provider ran has the type of a call for the client",
     cost="lossy",
     check=_check,
     fix=_fix,
@@ -105,14 +106,14 @@ RULE = Rule(
             tool_message("c2"),
             USER,
         ),
-        blocks_example(USER, model(use("srvtoolu_1"), _FOUND), USER),
+        blocks_example(USER, model(use("srvtoolu_1"), _SEARCH_RESULT), USER),
         blocks_example(USER, model(use("srvtoolu_1")), USER),
     ),
     good=(
         chat_example(
             USER, assistant(tool_call("srvtoolu_1", "web_search")), tool_message("srvtoolu_1")
         ),
-        blocks_example(USER, model(use("srvtoolu_1", "server_tool_use"), _FOUND), USER),
+        blocks_example(USER, model(use("srvtoolu_1", "server_tool_use"), _SEARCH_RESULT), USER),
         chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER, target="xai"),
     ),
 )

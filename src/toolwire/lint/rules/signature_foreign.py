@@ -1,15 +1,15 @@
-"""A signature was not made by the provider it goes to.
+"""A signature was not issued by the target provider.
 
-Signatures are sealed text that only their maker can read. A bridge that puts the encrypted content
-of one provider into the field of another is found out: "Invalid `signature` in `thinking` block",
-"Corrupted thought signature." Most signatures look alike (one of Vertex and one of the Gemini API
-cannot be told apart), so this is told only of what is certain: the form that OpenAI's sealed
-content has, the placeholder of another wire, characters that no signature holds, and a thinking
-block with none while thinking is on.
+Signatures are opaque text that only the provider that issued them can verify. A bridge that copies
+the encrypted content of one provider into the field of another is refused: "Invalid `signature` in
+`thinking` block", "Corrupted thought signature." Most signatures look alike (those of Vertex and
+the Gemini API cannot be distinguished), so only certain cases are reported: the format of OpenAI's
+encrypted content, the placeholder of another wire, characters that no signature contains, and a
+thinking block without a signature while thinking is enabled.
 
-The fix takes the signature off a call or a text. A thinking block is nothing without one and is
-taken out; that is unsafe if it holds words. What a model must have instead is the business of the
-rules for missing signatures and thoughts.
+The fix removes the signature from a call or a text. A thinking block is invalid without one and is
+removed; that is unsafe if it has text. What a model requires instead is checked by the rules
+`signature-missing` and `thinking-missing`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.json import JSON, put
 from toolwire.conversation.model import Fix
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
@@ -26,129 +26,134 @@ from toolwire.lint.reasoning import thinking_switch
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import remove_parts
 
-_SEALED = "gAAAA"
-"""How a token of the Fernet kind begins, in which some providers seal what was thought."""
+_FERNET_PREFIX = "gAAAA"
+"""The beginning of a Fernet token, the format in which some providers encrypt reasoning."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
 
 
-def _foreign(facts: Facts) -> list[Part]:
+def _foreign_parts(facts: Facts) -> list[Part]:
+    """Parts with a foreign signature, and thinking blocks that lack a required one."""
     if (
         facts.profile.reasoning_to_return not in ("thinking", "signature")
         or facts.conversation.kind != "request"
     ):
         return []
-    block = facts.profile.reasoning_to_return == "thinking"
-    on = block and thinking_switch(facts) in ("enabled", "adaptive")
-    found: list[Part] = []
+    in_blocks = _signs_thinking_blocks(facts)
+    required = in_blocks and thinking_switch(facts) in ("enabled", "adaptive")
+    parts: list[Part] = []
     for message in facts.messages:
-        if message.role == "assistant":
-            for part in message.parts:
-                if block and part.__class__ is not Reasoning:
-                    continue
-                signature = part.signature
-                if signature is None:
-                    if on and part.__class__ is Reasoning and part.hidden is None:
-                        found.append(part)
-                elif (
-                    signature.startswith(_SEALED)
-                    or not _BASE64.fullmatch(signature)
-                    or (block and signature == PLACEHOLDER_SIGNATURE)
-                ):
-                    found.append(part)
-    return found
+        if message.role != "assistant":
+            continue
+        for part in message.parts:
+            if in_blocks and part.__class__ is not Reasoning:
+                continue
+            if part.signature is None:
+                if required and part.__class__ is Reasoning and part.hidden is None:
+                    parts.append(part)
+            elif _is_foreign(part.signature, in_blocks=in_blocks):
+                parts.append(part)
+    return parts
 
 
-def _fix(facts: Facts, part: Part) -> Fix:
-    return (
-        "unsafe"
-        if facts.profile.reasoning_to_return == "thinking"
-        and isinstance(part, Reasoning)
-        and part.text
-        else "safe"
-    )
+def _is_foreign(signature: str, *, in_blocks: bool) -> bool:
+    if signature.startswith(_FERNET_PREFIX) or not _BASE64.fullmatch(signature):
+        return True
+    return in_blocks and signature == PLACEHOLDER_SIGNATURE
+
+
+def _signs_thinking_blocks(facts: Facts) -> bool:
+    """True if the target signs thinking blocks; other targets sign calls and text."""
+    return facts.profile.reasoning_to_return == "thinking"
+
+
+def _fix_kind(facts: Facts, part: Part) -> Fix:
+    loses_text = _signs_thinking_blocks(facts) and isinstance(part, Reasoning) and part.text
+    return "unsafe" if loses_text else "safe"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for part in _foreign(facts):
-        what = f"the call of {part.name}" if isinstance(part, Call) else "this part"
-        why = (
-            f"bears a signature that was made elsewhere ({part.signature[:12]}…)"
-            if part.signature
-            else "is a thought without a signature"
-        )
-        yield part.path, f"{what} {why}", _fix(facts, part)
+    for part in _foreign_parts(facts):
+        subject = f"the call of {part.name}" if isinstance(part, Call) else "this part"
+        if part.signature is None:
+            message = "this thinking block has no signature, and thinking is enabled"
+        elif not part.signature:
+            message = f"{subject} has an empty signature"
+        else:
+            message = (
+                f"{subject} has a signature that {facts.profile.name} did not issue"
+                f" ({part.signature[:12]}…)"
+            )
+        yield part.path, message, _fix_kind(facts, part)
 
 
-def _fix_all(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    found = [part for part in _foreign(facts) if unsafe or _fix(facts, part) == "safe"]
-    if not found:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    parts = [part for part in _foreign_parts(facts) if unsafe or _fix_kind(facts, part) == "safe"]
+    if not parts:
         return None
-    if facts.profile.reasoning_to_return == "thinking":
-        changes: list[tuple[JsonPath, str]] = [
-            (part.path, "a thought that nobody here signed was taken out") for part in found
-        ]
-        return Fixed(remove_parts(facts.conversation, {id(part) for part in found}), tuple(changes))
-    body: JSON = facts.body
-    for part in found:
-        raw = part.raw if isinstance(part.raw, dict) else {}
-        body = put(
-            body,
-            part.path,
-            {k: v for k, v in raw.items() if k not in ("thoughtSignature", "thought_signature")},
+    if _signs_thinking_blocks(facts):
+        changes = tuple(
+            (part.path, "a thinking block without a valid signature was removed") for part in parts
         )
+        return Fixed(remove_parts(facts.conversation, {id(part) for part in parts}), changes)
+    body: JSON = facts.body
+    for part in parts:
+        raw = part.raw if isinstance(part.raw, dict) else {}
+        unsigned = {
+            key: value
+            for key, value in raw.items()
+            if key not in ("thoughtSignature", "thought_signature")
+        }
+        body = put(body, part.path, unsigned)
     return FixedBody(
-        body,
-        tuple((part.path, "a signature that was made elsewhere was taken off") for part in found),
+        body, tuple((part.path, "a signature of another provider was removed") for part in parts)
     )
 
 
-def _thought(signature: str, text: str = "hm", *, on: bool = False) -> Example:
-    said: JSON = {"type": "thinking", "thinking": text, "signature": signature}
+def _thinking_example(signature: str, text: str = "hm", *, enabled: bool = False) -> Example:
+    block: JSON = {"type": "thinking", "thinking": text, "signature": signature}
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
-    told: JSON = {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
-    }
-    thinking: JSON = {"type": "enabled", "budget_tokens": 1024} if on else {"type": "disabled"}
+    result: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
+    thinking: JSON = {"type": "disabled"}
+    if enabled:
+        thinking = {"type": "enabled", "budget_tokens": 1024}
     return blocks_example(
-        USER, {"role": "assistant", "content": [said, use]}, told, thinking=thinking
+        USER,
+        {"role": "assistant", "content": [block, use]},
+        {"role": "user", "content": [result]},
+        thinking=thinking,
     )
 
 
-def _signed(signature: str) -> Example:
-    said: list[JSON] = [
+def _function_call_example(signature: str) -> Example:
+    call: JSON = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": signature}
+    result: JSON = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
+    messages: list[JSON] = [
         {"role": "user", "parts": [{"text": "hi"}]},
-        {
-            "role": "model",
-            "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": signature}],
-        },
-        {
-            "role": "user",
-            "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}],
-        },
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [result]},
     ]
-    return Example("gemini", "gemini", {"contents": said, "model": "gemini-3-pro-preview"})
+    return Example("gemini", "gemini", {"contents": messages, "model": "gemini-3-pro-preview"})
 
 
 RULE = Rule(
     "TW051",
     "signature-foreign",
-    title="a signature was not made by the provider it goes to",
+    title="a signature was not issued by the target provider",
     cost="lossy",
     check=_check,
-    fix=_fix_all,
+    fix=_fix,
     order=61,
     scope="body",
     bad=(
-        _thought("gAAAAABoXyz"),
-        _thought("gAAAAABoXyz", ""),
-        _thought("", on=True),
-        _signed("gAAAAABoXyz"),
+        _thinking_example("gAAAAABoXyz"),
+        _thinking_example("gAAAAABoXyz", ""),
+        _thinking_example("", enabled=True),
+        _function_call_example("gAAAAABoXyz"),
     ),
     good=(
-        _thought("ErUBCkYICxIM", on=True),
-        _thought(""),
-        _signed("CiQBAbc/+w=="),
-        _signed(PLACEHOLDER_SIGNATURE),
+        _thinking_example("ErUBCkYICxIM", enabled=True),
+        _thinking_example(""),
+        _function_call_example("CiQBAbc/+w=="),
+        _function_call_example(PLACEHOLDER_SIGNATURE),
     ),
 )

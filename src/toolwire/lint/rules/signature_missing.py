@@ -1,12 +1,12 @@
 """The first call of a step has no signature.
 
-Gemini 3 signs the first call of each step and wants the signature back on that very part while the
-turn is under way: "Function call is missing a thought_signature". It is lost in clients that do not
-know it, and calls that another model made never had one.
+Gemini 3 signs the first call of each step and requires the signature on that part during the
+current turn: "Function call is missing a thought_signature". Clients that do not know the field
+drop it, and calls of other models never had one.
 
 The fix writes the placeholder that Google documents for such calls, on the first call of the step
-only: the request is taken, but the model goes on without what it thought. Told only if the request
-names a model that is known to ask for it.
+only. The request is accepted, but the model continues without its earlier reasoning. It is reported
+only if the request names a model that is known to require signatures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.json import JSON, put
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import current_turn_start, is_reasoning_model
@@ -24,7 +24,8 @@ from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.specs import Block
 
 
-def _unsigned(facts: Facts) -> list[Call]:
+def _calls_without_signature(facts: Facts) -> list[Call]:
+    """The first call of each step of the current turn, if it has no signature."""
     if (
         facts.profile.reasoning_to_return != "signature"
         or facts.conversation.kind != "request"
@@ -32,23 +33,15 @@ def _unsigned(facts: Facts) -> list[Call]:
         or not is_reasoning_model(facts)
     ):
         return []
-    found: list[Call] = []
+    unsigned: list[Call] = []
     for message in facts.messages[current_turn_start(facts) :]:
-        first = next(
-            (
-                part
-                for part in message.parts
-                if isinstance(part, Call) and part.executor == "client"
-            ),
-            None,
-        )
-        if (
-            first is not None
-            and not first.signature
-            and (_is_function_call(first) or not facts.own_wire)
-        ):
-            found.append(first)
-    return found
+        calls = (part for part in message.parts if isinstance(part, Call))
+        call = next((call for call in calls if call.executor == "client"), None)
+        if call is None or call.signature:
+            continue
+        if _is_function_call(call) or not facts.own_wire:
+            unsigned.append(call)
+    return unsigned
 
 
 def _is_function_call(call: Call) -> bool:
@@ -56,70 +49,58 @@ def _is_function_call(call: Call) -> bool:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for one in _unsigned(facts):
-        yield (
-            one.path,
-            f"the call of {one.name} is the first of its step and has no signature",
-            "safe",
-        )
+    for call in _calls_without_signature(facts):
+        message = f"the call of {call.name} is the first of its step and has no signature"
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    if not facts.own_wire:
-        return _sign(facts)
-    body: JSON = facts.body
-    changes: list[tuple[JsonPath, str]] = []
-    for one in _unsigned(facts):
-        body = put(body, (*one.path, "thoughtSignature"), PLACEHOLDER_SIGNATURE)
-        changes.append(
-            (
-                one.path,
-                f"the call of {one.name} bears the placeholder for a signature that is not known",
-            )
-        )
-    return FixedBody(body, tuple(changes)) if changes else None
-
-
-def _sign(facts: Facts) -> Fixed | None:
-    calls = _unsigned(facts)
-    new: dict[int, Part] = {
-        id(call): replace(call, signature=PLACEHOLDER_SIGNATURE) for call in calls
-    }
+    calls = _calls_without_signature(facts)
+    if not calls:
+        return None
     changes = tuple(
-        (call.path, f"the call of {call.name} has the placeholder for an unknown signature")
+        (call.path, f"a placeholder signature was added to the call of {call.name}")
         for call in calls
     )
-    return Fixed(replace_parts(facts.conversation, new), changes) if calls else None
+    if not facts.own_wire:
+        parts: dict[int, Part] = {
+            id(call): replace(call, signature=PLACEHOLDER_SIGNATURE) for call in calls
+        }
+        return Fixed(replace_parts(facts.conversation, parts), changes)
+    body: JSON = facts.body
+    for call in calls:
+        body = put(body, (*call.path, "thoughtSignature"), PLACEHOLDER_SIGNATURE)
+    return FixedBody(body, changes)
 
 
-def _called(
+def _calls_example(
     *signatures: str,
     model: str | None = "gemini-3-pro-preview",
     target: str = "gemini",
-    over: bool = False,
+    next_turn: bool = False,
 ) -> Example:
     calls: list[JSON] = [
         {
             "functionCall": {"name": f"f{n}", "args": {}},
-            **({"thoughtSignature": one} if one else {}),
+            **({"thoughtSignature": signature} if signature else {}),
         }
-        for n, one in enumerate(signatures)
+        for n, signature in enumerate(signatures)
     ]
-    told: list[JSON] = [
+    results: list[JSON] = [
         {"functionResponse": {"name": f"f{n}", "response": {"output": "1"}}}
         for n in range(len(signatures))
     ]
-    said: list[JSON] = [
+    messages: list[JSON] = [
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": calls},
-        {"role": "user", "parts": told},
+        {"role": "user", "parts": results},
     ]
-    if over:
-        said += [
+    if next_turn:
+        messages += [
             {"role": "model", "parts": [{"text": "ok"}]},
             {"role": "user", "parts": [{"text": "and?"}]},
         ]
-    return Example("gemini", target, {"contents": said, **({"model": model} if model else {})})
+    return Example("gemini", target, {"contents": messages, **({"model": model} if model else {})})
 
 
 RULE = Rule(
@@ -131,12 +112,12 @@ RULE = Rule(
     fix=_fix,
     order=62,
     applies=lambda profile: profile.reasoning_to_return == "signature",
-    bad=(_called(""), _called("", ""), _called("", target="vertex-gemini")),
+    bad=(_calls_example(""), _calls_example("", ""), _calls_example("", target="vertex-gemini")),
     good=(
-        _called("CiQB"),
-        _called("CiQB", ""),
-        _called("", model="gemini-2.5-flash"),
-        _called("", model=None),
-        _called("", over=True),
+        _calls_example("CiQB"),
+        _calls_example("CiQB", ""),
+        _calls_example("", model="gemini-2.5-flash"),
+        _calls_example("", model=None),
+        _calls_example("", next_turn=True),
     ),
 )

@@ -1,13 +1,13 @@
 """A stream ended in the middle of a call.
 
-The connection broke, somebody stopped the answer, or the model ran out of tokens while it wrote the
-arguments. What came is not a call: its arguments are the beginning of some, and to run it would be
-to run something else. Kept as a call without a result, it makes every later request of the
-conversation fail.
+The connection broke, the response was cancelled, or the model ran out of tokens while it wrote the
+arguments. The result is not a complete call: its arguments are truncated, and running it would run
+something else. If it is stored as a call without a result, every later request of the conversation
+fails.
 
-A stream is over when it is looked at, so nothing is mended here. In a history, leave such a call
-out together with whatever answered it, or ask again. `fold` gives what came, with an `error` that
-says the stream broke off.
+There is no fix: a recorded stream is complete when it is checked. In a history, leave such a call
+out together with its result, or repeat the request. `fold` returns the incomplete message with an
+`error` that says that the stream broke off.
 """
 
 from __future__ import annotations
@@ -25,34 +25,29 @@ from toolwire.lint.stream_facts import StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
-    for one in facts.told:
-        if one.cut:
-            yield (
-                one.path,
-                (
-                    f"the stream ended inside the call {one.call.id} of {one.call.name}: it is no"
-                    " whole call"
-                ),
-                None,
-            )
-        elif one.stop == "length" and one.call.family != "custom" and LazyJson(one.text).broken:
-            yield (
-                one.path,
-                (
-                    f"the model ran out of tokens inside the call {one.call.id} of {one.call.name}:"
-                    " it is no whole call"
-                ),
-                None,
-            )
+    for streamed_call in facts.told:
+        call = streamed_call.call
+        if streamed_call.cut:
+            cause = "the stream ended"
+        elif (
+            streamed_call.stop == "length"
+            and call.family != "custom"
+            and LazyJson(streamed_call.text).broken
+        ):
+            cause = "the model ran out of tokens"
+        else:
+            continue
+        message = f"{cause} inside the call {call.id} ({call.name}): the call is incomplete"
+        yield streamed_call.path, message, None
 
 
 _BLOCK: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
-_GROWS: JSON = {
+_DELTA: JSON = {
     "type": "content_block_delta",
     "index": 0,
     "delta": {"type": "input_json_delta", "partial_json": '{"a": '},
 }
-_BEGINS: JSON = {
+_START: JSON = {
     "type": "message_start",
     "message": {
         "id": "m1",
@@ -76,7 +71,7 @@ RULE = Rule(
         Example(
             "anthropic",
             "anthropic",
-            [_BEGINS, {"type": "content_block_start", "index": 0, "content_block": _BLOCK}, _GROWS],
+            [_START, {"type": "content_block_start", "index": 0, "content_block": _BLOCK}, _DELTA],
             "stream",
         ),
     ),

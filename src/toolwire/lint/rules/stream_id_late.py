@@ -1,12 +1,12 @@
-"""A streamed call gets its id only after it was opened.
+"""A streamed call gets its id only after its first fragment.
 
-The first piece of a call should bear its id; some servers send it blank or null there and give it
-with a later piece. A reader that takes the id from the first piece has none, or makes one up that
-the server never heard of, and the result that is sent back under it finds no call. Readers that
-look at the index first, and set the id once it comes, are fine.
+The first fragment of a call should have its id; some servers send an empty or null id there and the
+real id with a later fragment. A reader that takes the id from the first fragment has none, or
+generates one that the server does not know, and the result with that id matches no call. Readers
+that identify the call by its index, and set the id when it arrives, work.
 
-The fault is the server's, not the history's, so it is told and not mended. `fold` gives the call
-its own id; `restream` cannot take back what it has told, and names both.
+This is a defect of the server and not of the history, so it is reported and not fixed. `fold` gives
+the call its own id. `restream` cannot change the id that it has already sent, and reports both.
 """
 
 from __future__ import annotations
@@ -22,34 +22,36 @@ from toolwire.lint.stream_facts import CallFragment, StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
-    first: dict[tuple[str, int], CallFragment] = {}
-    named: set[tuple[str, int]] = set()
-    for one in facts.pieces:
-        if one.key is None:
+    first_fragments: dict[tuple[str, int], CallFragment] = {}
+    keys_with_id: set[tuple[str, int]] = set()
+    for fragment in facts.pieces:
+        key = fragment.key
+        if key is None:
             continue
-        began = first.setdefault(one.key, one)
-        if one.known and one.key not in named:
-            named.add(one.key)
-            if began is not one:
-                yield (
-                    one.path,
-                    f"the id {one.known} comes after the call was opened, in event {began.path[0]}",
-                    None,
+        first = first_fragments.setdefault(key, fragment)
+        if fragment.known and key not in keys_with_id:
+            keys_with_id.add(key)
+            if first is not fragment:
+                message = (
+                    f"the id {fragment.known} comes after the first fragment of the call, which is"
+                    f" in event {first.path[0]}"
                 )
-    if not facts.pieces:
-        for told in facts.told:
-            if told.alias is not None:
-                yield (
-                    told.path,
-                    f"the call of {told.call.name} gets its id, {told.alias}, after it was opened",
-                    None,
-                )
+                yield fragment.path, message, None
+    if facts.pieces:
+        return
+    for streamed_call in facts.told:
+        if streamed_call.alias is not None:
+            message = (
+                f"the call of {streamed_call.call.name} gets its id, {streamed_call.alias}, after"
+                " its first fragment"
+            )
+            yield streamed_call.path, message, None
 
 
 RULE = Rule(
     "TW067",
     "stream-id-late",
-    title="a streamed call gets its id after it was opened",
+    title="a streamed call gets its id after its first fragment",
     cost="refuse",
     check=_check,
     severity="info",

@@ -1,13 +1,13 @@
-"""A streamed call never gets an id, or its later pieces bear a blank one.
+"""A streamed call never gets an id, or its later fragments have an empty one.
 
-Servers have been seen to send null, an empty text or the word "null" as the id of a call, of the
-first one or of all but the first; and to send an empty id and name with every piece. Readers that
-open a new call whenever the field is there then see one call for each piece, and results have
-nothing to point to.
+Some servers send null, an empty string or the word "null" as the id of a call, of the first call or
+of all but the first; others send an empty id and name with every fragment. Readers that start a new
+call whenever the field is present then see one call per fragment, and results have no call to refer
+to.
 
-The fault is the server's, not the history's, so it is told and not mended. `fold` keeps the pieces
-together by their index, and reading the folded body gives the call an id that is the same in every
-process.
+This is a defect of the server and not of the history, so it is reported and not fixed. `fold` joins
+the fragments by their index, and decoding the folded body gives the call an id that is the same in
+every process.
 """
 
 from __future__ import annotations
@@ -23,36 +23,37 @@ from toolwire.lint.stream_facts import StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
-    opened: set[tuple[str, int]] = set()
-    shown: set[tuple[str, int]] = set()
-    for one in facts.pieces:
-        if one.key is None:
+    started: set[tuple[str, int]] = set()
+    reported: set[tuple[str, int]] = set()
+    for fragment in facts.pieces:
+        key = fragment.key
+        if key is None:
             continue
-        if one.key in opened and one.key not in shown and isinstance(one.id, str) and not one.known:
-            shown.add(one.key)
-            yield (
-                one.path,
-                (
-                    f"a later piece of call {one.key[1]} bears the id {one.id!r}: readers may take"
-                    " it for a new call"
-                ),
-                None,
+        has_blank_id = isinstance(fragment.id, str) and not fragment.known
+        if has_blank_id and key in started and key not in reported:
+            reported.add(key)
+            message = (
+                f"a later fragment of call {key[1]} has the id {fragment.id!r}: readers may start a"
+                " new call"
             )
-        opened.add(one.key)
-    if facts.profile.requires_ids:
-        for told in facts.told:
-            if (
-                told.call.origin == "minted"
-                and told.alias is None
-                and told.call.family != "function-legacy"
-            ):
-                yield told.path, f"the call of {told.call.name} never gets an id", None
+            yield fragment.path, message, None
+        started.add(key)
+    if not facts.profile.requires_ids:
+        return
+    for streamed_call in facts.told:
+        call = streamed_call.call
+        if (
+            call.origin == "minted"
+            and streamed_call.alias is None
+            and call.family != "function-legacy"
+        ):
+            yield streamed_call.path, f"the call of {call.name} never gets an id", None
 
 
 RULE = Rule(
     "TW067",
     "stream-id-null",
-    title="a streamed call has no id, or a blank one",
+    title="a streamed call has no id, or an empty one",
     cost="refuse",
     check=_check,
     severity="info",

@@ -1,11 +1,11 @@
-"""Two streamed calls have one index.
+"""Two streamed calls have the same index.
 
-The index is what keeps the pieces of parallel calls apart. Bridges that count per tool name, or not
-at all, give the same one to several calls; the official clients then join the names, the ids and
-the arguments of both, and out comes a call that nobody made.
+The index separates the fragments of parallel calls. Bridges that count per tool name, or not at
+all, give the same index to several calls; the official clients then concatenate the names, the ids
+and the arguments of both into a call that the model never made.
 
-The fault is the server's, not the history's, so it is told and not mended. `fold` opens a new call
-where a piece with the same index bears another id.
+This is a defect of the server and not of the history, so it is reported and not fixed. `fold`
+starts a new call when a fragment with the same index has another id.
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
     ids: dict[tuple[str, int], str] = {}
-    for one in facts.pieces:
-        if one.key is None or not one.known:
+    for fragment in facts.pieces:
+        key, call_id = fragment.key, fragment.known
+        if key is None or not call_id:
             continue
-        before = ids.setdefault(one.key, one.known)
-        if before != one.known:
-            ids[one.key] = one.known
-            yield (
-                one.path,
-                f"{one.known} has the index {one.key[1]}, which is that of {before}",
-                None,
-            )
+        previous = ids.setdefault(key, call_id)
+        if previous != call_id:
+            ids[key] = call_id
+            message = f"the call {call_id} has the index {key[1]}, as the call {previous} before it"
+            yield fragment.path, message, None
 
 
 RULE = Rule(
     "TW068",
     "stream-index-dup",
-    title="two streamed calls have one index",
+    title="two streamed calls have the same index",
     cost="refuse",
     check=_check,
     severity="info",

@@ -1,12 +1,12 @@
-"""A piece of a streamed call does not say which call it belongs to.
+"""A fragment of a streamed call has no index.
 
-Where a call comes in pieces, each bears the index of its call. Bridges to wires that send calls
-whole leave it out, and put each parallel call into an event of its own: a reader that takes a
-missing index for 0 pours them all into one call, under the first id and with arguments that do not
-parse.
+Where calls are streamed in fragments, each fragment has the index of its call. Bridges to wires
+that send whole calls leave it out, and send each parallel call in a separate event. A reader that
+treats a missing index as 0 merges them all into one call, with the first id and arguments that do
+not parse.
 
-The fault is the server's, not the history's, so it is told and not mended. `fold` tells such calls
-apart by their ids.
+This is a defect of the server and not of the history, so it is reported and not fixed. `fold`
+separates such calls by their ids.
 """
 
 from __future__ import annotations
@@ -23,24 +23,21 @@ from toolwire.lint.stream_facts import StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
-    without = [one for one in facts.pieces if one.key is None]
-    for n, one in enumerate(without):
-        if n == 0 or one.known or one.name:
-            yield (
-                one.path,
-                (
-                    f"a piece of {one.known or one.name or 'a call'} has no index: nothing says"
-                    " which call it is of"
-                ),
-                None,
+    fragments = [fragment for fragment in facts.pieces if fragment.key is None]
+    for n, fragment in enumerate(fragments):
+        if n == 0 or fragment.known or fragment.name:
+            message = (
+                f"a fragment of {fragment.known or fragment.name or 'a call'} has no index: its"
+                " call cannot be determined"
             )
+            yield fragment.path, message, None
 
 
 _WHOLE: JSON = {"id": "a", "function": {"name": "f", "arguments": "{}"}}
 RULE = Rule(
     "TW068",
     "stream-index-missing",
-    title="a piece of a streamed call has no index",
+    title="a fragment of a streamed call has no index",
     cost="refuse",
     check=_check,
     severity="info",

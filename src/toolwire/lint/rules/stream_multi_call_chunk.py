@@ -1,11 +1,11 @@
-"""One event of a stream holds pieces of several calls.
+"""One event of a stream contains fragments of several calls.
 
-It is legal: the pieces are a list. Most servers send one at a time, and readers have been seen to
-take the first of the list and leave the rest; the calls they miss are never run, and the next
-request says that a result is missing.
+It is legal: the fragments are a list. Most servers send one at a time, and some readers use only
+the first element of the list. The calls that they miss are never run, and the next request is
+refused because of a missing result.
 
-It is worth knowing when a reader loses calls, and nothing is mended. `fold` and `restream` read the
-whole list.
+It is reported because it explains why a reader loses calls. There is no fix. `fold` and `restream`
+read the whole list.
 """
 
 from __future__ import annotations
@@ -22,26 +22,23 @@ from toolwire.lint.stream_facts import CallFragment, StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
-    held: dict[JsonPath, list[CallFragment]] = {}
-    for one in facts.pieces:
-        held.setdefault(one.path[:-1], []).append(one)
-    for at, pieces in held.items():
-        calls = {(one.key, one.known) for one in pieces} if len(pieces) > 1 else set()
+    fragments_by_list: dict[JsonPath, list[CallFragment]] = {}
+    for fragment in facts.pieces:
+        fragments_by_list.setdefault(fragment.path[:-1], []).append(fragment)
+    for path, fragments in fragments_by_list.items():
+        calls = {(fragment.key, fragment.known) for fragment in fragments}
         if len(calls) > 1:
-            yield (
-                at,
-                (
-                    f"one event holds pieces of {len(calls)} calls: a reader that takes the first"
-                    " loses the rest"
-                ),
-                None,
+            message = (
+                f"one event contains fragments of {len(calls)} calls: a reader that uses only the"
+                " first loses the rest"
             )
+            yield path, message, None
 
 
 RULE = Rule(
     "TW070",
     "stream-multi-call-chunk",
-    title="one event holds pieces of several calls",
+    title="one event contains fragments of several calls",
     cost="refuse",
     check=_check,
     severity="info",

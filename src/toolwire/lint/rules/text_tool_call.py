@@ -1,12 +1,12 @@
-"""A call is printed as text, although the wire has calls.
+"""A call is written as text, although the wire has tool calls.
 
 A model wrote `<tool_call>{"name": …}</tool_call>`, `[TOOL_CALLS]`, `<invoke name=…>` or `[Tool
-call: f]` into its words, because its server did not understand its own model's format, or because
-earlier calls were told it that way. Nobody runs such a call, it has no id, and a result that stands
-next to it finds nothing. No provider refuses it.
+call: f]` into its text, because its server did not parse the format of the model, or because
+earlier calls were passed to the model that way. Such a call is never run, it has no id, and a
+result next to it has no call. No provider refuses it.
 
-This is worth knowing and is not mended: what was text for the model stays text. The wire `text`
-reads such calls.
+It is reported for information and there is no fix: what the model saw as text stays text. The wire
+`text` parses such calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 
-_SIGNS = (
+_KEYWORDS = (
     "tool_call",
     "[TOOL_CALLS]",
     "<function=",
@@ -28,20 +28,19 @@ _SIGNS = (
     "<|python_tag|>",
     "[Tool call:",
 )
-"""One of these is in every printed call; looking for them costs next to nothing."""
-_PRINTED = re.compile(
+"""Every call in text contains one of these; searching for them is cheap."""
+_TEXT_CALL = re.compile(
     r"(?<![`\"'])(?:<(?:\w+:)?tool_calls?>\s*[{<\[]|<\|tool_calls?(?:_section)?(?:_begin)?\|>|\[TOOL_CALLS\]\s*[\[{\w]"
     r"|<function=[\w.-]+>|<(?:\w+:)?invoke name=[\"']|<\|python_tag\|>\s*[\w{]|\[Tool call: ?\w)"
 )
-"""A mark and the beginning of a call; a mark in quotes is only spoken of."""
+"""A marker and the beginning of a call; a marker in quotes is only mentioned."""
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if facts.conversation.wire == "text":  # there, what is a call was read as one
+    conversation = facts.conversation
+    if conversation.wire == "text":  # that wire has already parsed the calls in its text
         return
-    if (
-        not facts.conversation.tools and facts.conversation.kind == "request"
-    ):  # with no tools on offer, text is all there is
+    if conversation.kind == "request" and not conversation.tools:  # the model can only write text
         return
     for message in facts.messages:
         if message.role != "assistant":
@@ -49,17 +48,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         for part in message.parts:
             if part.__class__ is not Text or not ("<" in part.text or "[" in part.text):
                 continue
-            if any(sign in part.text for sign in _SIGNS):
-                found = _PRINTED.search(part.text)
-                if found is not None and not any(isinstance(one, Call) for one in message.parts):
-                    yield (
-                        part.path,
-                        (
-                            f"a call is printed as text ({found[0].strip()}…): nobody will run it,"
-                            " and it has no id"
-                        ),
-                        None,
-                    )
+            if not any(keyword in part.text for keyword in _KEYWORDS):
+                continue
+            match = _TEXT_CALL.search(part.text)
+            if match is not None and not any(isinstance(other, Call) for other in message.parts):
+                start = " ".join(match[0].split())
+                text = f"a call is written as text ({start}…): it is never run, and it has no id"
+                yield part.path, text, None
 
 
 _TOOLS: JSON = [
@@ -68,19 +63,19 @@ _TOOLS: JSON = [
         "function": {"name": "f", "parameters": {"type": "object", "properties": {}}},
     }
 ]
-_SAID: JSON = {
+_REPLY: JSON = {
     "role": "assistant",
     "content": '<tool_call>{"name": "f", "arguments": {}}</tool_call>',
 }
 RULE = Rule(
     "TW065",
     "text-tool-call",
-    title="a call is printed as text",
+    title="a call is written as text",
     cost="refuse",
     check=_check,
     severity="info",
     bad=(
-        chat_example(USER, _SAID, USER, tools=_TOOLS),
+        chat_example(USER, _REPLY, USER, tools=_TOOLS),
         chat_example(
             USER,
             {"role": "assistant", "content": '<minimax:tool_call>\n<invoke name="f">'},
@@ -89,7 +84,7 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat_example(USER, _SAID, USER),
+        chat_example(USER, _REPLY, USER),
         chat_example(
             USER,
             {"role": "assistant", "content": "Write `<tool_call>{` first."},

@@ -1,12 +1,12 @@
-"""The history holds calls, and no tools are offered.
+"""The history contains tool calls, and the request defines no tools.
 
 Bedrock refuses such a request: "The toolConfig field must be defined when using toolUse and
-toolResult content blocks". It happens when the last turn of an agent is asked for without tools,
-for a summary say, or when one agent hands over to another that has none.
+toolResult content blocks". It happens when the last turn of an agent, for example a summary, is
+requested without tools, or when an agent hands over to another agent that has none.
 
-The fix offers a stub for each tool that the history calls, marked as made here and as not to be
-called. The model can see it, so the fix is unsafe; if it calls one all the same, there is nobody to
-run it.
+The unsafe fix defines a stub for each tool that the history calls, marked as added by toolwire and
+as not to be called. It is unsafe because the model sees the stubs: if it calls one anyway, no
+program can run the call.
 """
 
 from __future__ import annotations
@@ -25,52 +25,51 @@ from toolwire.lint.tool_names import FAMILIES
 from toolwire.lint.transforms import MARK
 
 STUB = (
-    f"{MARK} no longer there: it is offered only because the history holds calls of it. Do not"
-    " call it."
+    f"{MARK} This tool is no longer available. It is defined only because the history contains"
+    " calls of it. Do not call it."
 )
 
 
-def _bare(facts: Facts) -> bool:
-    asked = (
+def _lacks_tools(facts: Facts) -> bool:
+    return (
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
         and not facts.conversation.tools
+        and bool(facts.calls or facts.results)
     )
-    return asked and bool(facts.calls or facts.results)
+
+
+def _tool_names(facts: Facts) -> list[str]:
+    """The names in calls and results, without duplicates."""
+    names = [call.name for call in facts.calls if call.name.strip() and call.family in FAMILIES]
+    names += [result.name for result in facts.results if result.name and result.name.strip()]
+    return list(dict.fromkeys(names))
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if _bare(facts):
-        first = (facts.calls or facts.results)[0]
-        count = len(facts.calls)
+    if _lacks_tools(facts):
         message = (
-            f"the history holds {count} calls, and no tools are offered; {facts.profile.name}"
-            " refuses that"
+            "the history contains tool calls, and the request defines no tools;"
+            f" {facts.profile.name} requires their definitions"
         )
-        yield first.path, message, "unsafe" if _names(facts) else None
-
-
-def _names(facts: Facts) -> list[str]:
-    called = [one.name for one in facts.calls if one.name.strip() and one.family in FAMILIES]
-    answered = [one.name for one in facts.results if one.name and one.name.strip()]
-    return list(dict.fromkeys([*called, *answered]))
+        first = (facts.calls or facts.results)[0]
+        yield first.path, message, "unsafe" if _tool_names(facts) else None
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe or not _bare(facts):
+    if not unsafe or not _lacks_tools(facts):
         return None
     schema: Object = {"type": "object", "properties": {}}
-    stubs = tuple(Tool(name, STUB, dict(schema)) for name in _names(facts))
+    stubs = tuple(Tool(name, STUB, dict(schema)) for name in _tool_names(facts))
     if not stubs:
         return None
-    at = (facts.calls or facts.results)[0].path
+    path = (facts.calls or facts.results)[0].path
     names = ", ".join(tool.name for tool in stubs)
-    return Fixed(
-        replace(facts.conversation, tools=stubs), ((at, f"stubs are offered for {names}"),)
-    )
+    message = f"stub definitions were added for {names}"
+    return Fixed(replace(facts.conversation, tools=stubs), ((path, message),))
 
 
-_SAID: list[JSON] = [
+_MESSAGES: list[JSON] = [
     {"role": "user", "content": [{"text": "hi"}]},
     {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
     {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}]},
@@ -79,16 +78,16 @@ _F: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}
 RULE = Rule(
     "TW061",
     "tools-undefined",
-    title="the history holds calls, and no tools are offered",
+    title="the history contains tool calls, and the request defines no tools",
     cost="lossy",
     check=_check,
     fix=_fix,
     order=60,
     ruled_out_by=(Observation.CALLS_DEFINED,),
-    bad=(Example("bedrock", "bedrock", {"messages": _SAID}),),
+    bad=(Example("bedrock", "bedrock", {"messages": _MESSAGES}),),
     good=(
-        Example("bedrock", "bedrock", {"messages": _SAID, "toolConfig": {"tools": [_F]}}),
-        Example("bedrock", "bedrock", {"messages": [_SAID[0]]}),
+        Example("bedrock", "bedrock", {"messages": _MESSAGES, "toolConfig": {"tools": [_F]}}),
+        Example("bedrock", "bedrock", {"messages": [_MESSAGES[0]]}),
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
     ),
 )

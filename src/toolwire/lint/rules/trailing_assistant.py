@@ -1,12 +1,12 @@
-"""A request ends with the assistant's own words.
+"""A request ends with an assistant message.
 
-Some providers want the last word to be a user's or a tool's: "Expected last role to be one of:
-[tool, user]". It happens when an answer is stored and the next request goes out before the user has
-spoken. A message that is marked as the beginning of the answer (`prefix`) is meant so, and calls at
-the end wait for their results: neither is found.
+Some providers require that the last message is of a user or a tool: "Expected last role to be one
+of: [tool, user]". It happens when a response is stored and the next request is sent before the user
+has written. Two cases are no violation: a message that is marked as the beginning of the response
+(`prefix`), and calls at the end, which wait for their results.
 
-The fix, which is not safe, adds a short marked message of the user that asks to go on. Better let
-the user speak.
+The unsafe fix adds a short marked user message that asks the model to continue. A real message of
+the user is better.
 """
 
 from __future__ import annotations
@@ -20,59 +20,55 @@ from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.transforms import user_note, with_messages
 
 
-def _last(facts: Facts) -> Message | None:
-    last = (
-        facts.messages[-1]
-        if facts.messages
-        and facts.profile.must_end_with_user_or_tool
-        and facts.conversation.kind == "request"
-        else None
-    )
+def _trailing_message(facts: Facts) -> Message | None:
+    """The last message, if it is text of the assistant that the target refuses there."""
     if (
-        last is None
-        or last.role != "assistant"
-        or any(isinstance(part, Call) for part in last.parts)
+        not facts.profile.must_end_with_user_or_tool
+        or facts.conversation.kind != "request"
+        or not facts.messages
     ):
         return None
-    return None if isinstance(last.raw, dict) and last.raw.get("prefix") else last
+    last = facts.messages[-1]
+    if last.role != "assistant" or any(isinstance(part, Call) for part in last.parts):
+        return None
+    is_prefix = isinstance(last.raw, dict) and last.raw.get("prefix")
+    return None if is_prefix else last
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    last = _last(facts)
+    last = _trailing_message(facts)
     if last is not None:
-        yield (
-            last.path,
-            f"the assistant speaks last; {facts.profile.name} wants a user or a result at the end",
-            "unsafe",
+        message = (
+            f"the last message is an assistant message; {facts.profile.name} requires a user or"
+            " tool message at the end"
         )
+        yield last.path, message, "unsafe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    last = _last(facts)
+    last = _trailing_message(facts)
     if last is None or not unsafe:
         return None
-    messages = (*facts.messages, user_note("please go on"))
-    return Fixed(
-        with_messages(facts.conversation, messages),
-        ((last.path, "a message of the user was added at the end"),),
-    )
+    messages = (*facts.messages, user_note("please continue"))
+    changes = ((last.path, "a user message was added at the end"),)
+    return Fixed(with_messages(facts.conversation, messages), changes)
 
 
 _USER: JSON = {"role": "user", "content": "hi"}
-_SAID: Object = {"role": "assistant", "content": "hello"}
+_REPLY: Object = {"role": "assistant", "content": "hello"}
 RULE = Rule(
     "TW040",
     "trailing-assistant",
-    title="a request ends with the assistant's own words",
+    title="a request ends with an assistant message",
     cost="lossy",
     check=_check,
     fix=_fix,
     order=48,
     applies=lambda profile: profile.must_end_with_user_or_tool,
-    bad=(Example("mistral", "mistral", {"messages": [_USER, _SAID]}),),
+    bad=(Example("mistral", "mistral", {"messages": [_USER, _REPLY]}),),
     good=(
-        Example("mistral", "mistral", {"messages": [_USER, _SAID, _USER]}),
-        Example("mistral", "mistral", {"messages": [_USER, {**_SAID, "prefix": True}]}),
-        Example("openai-chat", "openai-chat", {"messages": [_USER, _SAID]}),
+        Example("mistral", "mistral", {"messages": [_USER, _REPLY, _USER]}),
+        Example("mistral", "mistral", {"messages": [_USER, {**_REPLY, "prefix": True}]}),
+        Example("openai-chat", "openai-chat", {"messages": [_USER, _REPLY]}),
     ),
 )

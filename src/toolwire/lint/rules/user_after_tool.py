@@ -1,10 +1,11 @@
-"""A user speaks directly after a result.
+"""A user message follows a result directly.
 
-Some models want to answer first: "Unexpected role 'user' after role 'tool'". It happens when a user
-interrupts while tools run, or when a program puts a reminder or a picture after the results.
+Some models require an assistant message first: "Unexpected role 'user' after role 'tool'". It
+happens when a user interrupts while tools run, or when a program adds a reminder or an image after
+the results.
 
-The fix, which is not safe, puts a short marked message of the assistant between the two, and
-nowhere else: after all results of the turn, so that no result is parted from its call.
+The unsafe fix adds a short marked assistant message between the two, and nowhere else: it comes
+after all results of the turn, so that no result is separated from its call.
 """
 
 from __future__ import annotations
@@ -18,75 +19,75 @@ from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.transforms import MARK, merge_same_roles
 
 
-def _places(facts: Facts) -> list[int]:
-    """The places of the users' messages that follow a result directly."""
+def _user_indexes(facts: Facts) -> list[int]:
+    """The indexes of user messages that follow a result directly."""
     if (
         not facts.profile.no_user_after_tool
         or not facts.results
         or facts.conversation.kind != "request"
     ):
         return []
-    after = sorted({facts.message_index(result) + 1 for result in facts.results})
-    known = (n for n in after if n < len(facts.messages))
+    following = sorted({facts.message_index(result) + 1 for result in facts.results})
     return [
-        n
-        for n in known
-        if facts.messages[n].role == "user"
-        and not any(isinstance(p, Result) for p in facts.messages[n].parts)
+        index
+        for index in following
+        if index < len(facts.messages)
+        and facts.messages[index].role == "user"
+        and not any(isinstance(part, Result) for part in facts.messages[index].parts)
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for n in _places(facts):
-        yield (
-            facts.messages[n].path,
-            (
-                f"a user speaks directly after a result; {facts.profile.name} wants the assistant"
-                " to answer it"
-            ),
-            "unsafe",
+    for index in _user_indexes(facts):
+        message = (
+            f"a user message follows a result directly; {facts.profile.name} requires an assistant"
+            " message in between"
         )
+        yield facts.messages[index].path, message, "unsafe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    places = _places(facts)
-    if not unsafe or not places:
+    indexes = _user_indexes(facts)
+    if not unsafe or not indexes:
         return None
-    between = Message("assistant", (Text(f"{MARK} the results are here"),))
+    note = Message("assistant", (Text(f"{MARK} results received"),))
     messages: list[Message] = []
-    for n, message in enumerate(facts.messages):
-        messages += [between, message] if n in places else [message]
+    for index, message in enumerate(facts.messages):
+        messages += [note, message] if index in indexes else [message]
     changes = tuple(
-        (facts.messages[n].path, "a message of the assistant was put between a result and the user")
-        for n in places
+        (
+            facts.messages[index].path,
+            "an assistant message was added between a result and the user message",
+        )
+        for index in indexes
     )
     return Fixed(merge_same_roles(facts, messages), changes)
 
 
 _USER: JSON = {"role": "user", "content": "hi"}
-_ASKS: JSON = {
+_CALL: JSON = {
     "role": "assistant",
     "content": "",
     "tool_calls": [{"id": "abcdefghi", "function": {"name": "f", "arguments": "{}"}}],
 }
-_TOLD: JSON = {"role": "tool", "tool_call_id": "abcdefghi", "content": "1"}
+_RESULT: JSON = {"role": "tool", "tool_call_id": "abcdefghi", "content": "1"}
 RULE = Rule(
     "TW039",
     "user-after-tool",
-    title="a user speaks directly after a result",
+    title="a user message follows a result directly",
     cost="lossy",
     check=_check,
     fix=_fix,
     order=47,
     applies=lambda profile: profile.no_user_after_tool,
-    bad=(Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD, _USER]}),),
+    bad=(Example("mistral", "mistral-legacy", {"messages": [_USER, _CALL, _RESULT, _USER]}),),
     good=(
         Example(
             "mistral",
             "mistral-legacy",
-            {"messages": [_USER, _ASKS, _TOLD, {"role": "assistant", "content": "ok"}, _USER]},
+            {"messages": [_USER, _CALL, _RESULT, {"role": "assistant", "content": "ok"}, _USER]},
         ),
-        Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD]}),
-        Example("openai-chat", "openai-chat", {"messages": [_USER, _ASKS, _TOLD, _USER]}),
+        Example("mistral", "mistral-legacy", {"messages": [_USER, _CALL, _RESULT]}),
+        Example("openai-chat", "openai-chat", {"messages": [_USER, _CALL, _RESULT, _USER]}),
     ),
 )

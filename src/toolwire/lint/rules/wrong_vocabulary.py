@@ -1,12 +1,11 @@
-"""A message or item is said in the words of another wire.
+"""A message or item has the format of another wire.
 
-A chat has messages of the role `tool` and calls in the field `tool_calls`; a history of items has
+A chat has messages with the role `tool` and calls in the field `tool_calls`; a history of items has
 `function_call` and `function_call_output`. Clients that moved from one to the other mix them, and
 the server refuses what it does not know: "Invalid value: 'tool'. Supported values are: 'assistant',
 'system', 'developer', and 'user'."
 
-The fix says the same in the words of the wire: ids, names, arguments and outputs stay to the
-letter.
+The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim.
 """
 
 from __future__ import annotations
@@ -25,159 +24,156 @@ from toolwire.lint.examples.items import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
-_ITEMS = ("function_call", "function_call_output")
+_ITEM_TYPES = ("function_call", "function_call_output")
 
 
-def _chatty(facts: Facts) -> list[tuple[int, Object]]:
-    """Items that are messages of a chat."""
+def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
+    """Chat messages in a list of items: index and JSON."""
     return [
-        (n, item)
-        for n, _, item in input_items(facts)
+        (index, item)
+        for index, _, item in input_items(facts)
         if item.get("role") == "tool" or isinstance(item.get("tool_calls"), list)
     ]
 
 
-def _itemised(facts: Facts) -> list[tuple[int, Object]]:
-    """Messages of a chat that are items."""
+def _items_among_messages(facts: Facts) -> list[tuple[int, Object]]:
+    """Items in a list of chat messages: index and JSON."""
     body = facts.body
-    found = (
-        body.get("messages")
-        if isinstance(body, dict) and facts.conversation.kind == "request"
-        else None
-    )
-    if not isinstance(found, list):
+    if not isinstance(body, dict) or facts.conversation.kind != "request":
+        return []
+    messages = body.get("messages")
+    if not isinstance(messages, list):
         return []
     return [
-        (n, m)
-        for n, m in enumerate(found)
-        if isinstance(m, dict) and "role" not in m and m.get("type") in _ITEMS
+        (index, message)
+        for index, message in enumerate(messages)
+        if isinstance(message, dict)
+        and "role" not in message
+        and message.get("type") in _ITEM_TYPES
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for n, item in _chatty(facts):
-        what = "a message of the role `tool`" if item.get("role") == "tool" else "`tool_calls`"
-        yield ("input", n), f"{what} is how a chat says it; here it is an item of its own", "safe"
-    for n, item in _itemised(facts):
-        yield (
-            ("messages", n),
-            f"{item['type']} is an item of another wire; in a chat it is said by a message",
-            "safe",
-        )
+    for index, message in _messages_among_items(facts):
+        if message.get("role") == "tool":
+            subject, expected = "a message with the role `tool`", "`function_call_output`"
+        else:
+            subject, expected = "`tool_calls`", "`function_call`"
+        text = f"{subject} belongs in a chat; expected an item of the type {expected}"
+        yield ("input", index), text, "safe"
+    for index, item in _items_among_messages(facts):
+        text = f"{item['type']} is an item of another wire; expected a chat message"
+        yield ("messages", index), text, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    chatty, itemised = _chatty(facts), _itemised(facts)
-    if chatty:
-        changes = [(("input", n), "said as items, under the same ids") for n, _ in chatty]
-        return FixedBody(
-            with_items(facts, {n: _as_items(item) for n, item in chatty}), tuple(changes)
-        )
-    if itemised and isinstance(facts.body, dict):
-        changes = [(("messages", n), "said as a message, under the same id") for n, _ in itemised]
-        return FixedBody(
-            {**facts.body, "messages": _as_messages(facts.body["messages"])}, tuple(changes)
-        )
+    messages = _messages_among_items(facts)
+    if messages:
+        body = with_items(facts, {index: _as_items(message) for index, message in messages})
+        changes = [
+            (("input", index), "converted to items, with the same ids") for index, _ in messages
+        ]
+        return FixedBody(body, tuple(changes))
+    items = _items_among_messages(facts)
+    if items and isinstance(facts.body, dict):
+        body = {**facts.body, "messages": _as_messages(facts.body["messages"])}
+        changes = [
+            (("messages", index), "converted to a message, with the same id") for index, _ in items
+        ]
+        return FixedBody(body, tuple(changes))
     return None
 
 
 def _as_items(message: Object) -> list[JSON]:
-    """A message of a chat as items."""
+    """A chat message as items."""
     content = message.get("content")
     if message.get("role") == "tool":
-        said: Object = (
-            {"call_id": message["tool_call_id"]} if message.get("tool_call_id") is not None else {}
-        )
-        output: JSON = (
-            [_block(block, "input_text") for block in content]
-            if isinstance(content, list)
-            else content
-        )
+        output = _with_text_type(content, "input_text")
         return [
-            {"type": "function_call_output", **said, "output": "" if output is None else output}
+            {
+                "type": "function_call_output",
+                **_copy_field(message, "tool_call_id", "call_id"),
+                "output": "" if output is None else output,
+            }
         ]
-    blocks: JSON = (
-        [_block(block, "output_text") for block in content]
-        if isinstance(content, list)
-        else content
-    )
-    out: list[JSON] = (
-        [{"role": message.get("role", "assistant"), "content": blocks}] if blocks else []
-    )
+    items: list[JSON] = []
+    if content:
+        blocks = _with_text_type(content, "output_text")
+        items.append({"role": message.get("role", "assistant"), "content": blocks})
     calls = message["tool_calls"]
-    return (
-        out + [_call(one) for one in calls if isinstance(one, dict)]
-        if isinstance(calls, list)
-        else out
-    )
+    if isinstance(calls, list):
+        items += [_as_call_item(call) for call in calls if isinstance(call, dict)]
+    return items
 
 
-def _block(block: JSON, kind: str) -> JSON:
-    return (
+def _with_text_type(content: JSON, kind: str) -> JSON:
+    """Content in which text blocks have the type `kind`."""
+    if not isinstance(content, list):
+        return content
+    return [
         {**block, "type": kind}
         if isinstance(block, dict) and block.get("type") == "text"
         else block
-    )
+        for block in content
+    ]
 
 
-def _call(one: Object) -> JSON:
-    held = one.get("function") or one.get("custom")
-    inner: Object = held if isinstance(held, dict) else {}
-    given: Object = {"call_id": one["id"]} if one.get("id") is not None else {}
-    if "custom" in one:
-        return {
-            "type": "custom_tool_call",
-            **given,
-            "name": inner.get("name", ""),
-            "input": inner.get("input", ""),
-        }
-    return {
-        "type": "function_call",
-        **given,
-        "name": inner.get("name", ""),
-        "arguments": inner.get("arguments", "{}"),
-    }
+def _copy_field(source: Object, name: str, new_name: str) -> Object:
+    """The field `name` of an object under another name; empty if it is absent or null."""
+    value = source.get(name)
+    return {} if value is None else {new_name: value}
+
+
+def _as_call_item(call: Object) -> JSON:
+    function = call.get("function") or call.get("custom")
+    fields: Object = function if isinstance(function, dict) else {}
+    call_id = _copy_field(call, "id", "call_id")
+    name = fields.get("name", "")
+    if "custom" in call:
+        text = fields.get("input", "")
+        return {"type": "custom_tool_call", **call_id, "name": name, "input": text}
+    arguments = fields.get("arguments", "{}")
+    return {"type": "function_call", **call_id, "name": name, "arguments": arguments}
 
 
 def _as_messages(messages: JSON) -> list[JSON]:
-    """A chat in which items became messages; calls in a row are one."""
-    out: list[JSON] = []
+    """Chat messages instead of items; consecutive calls become one message."""
+    converted: list[JSON] = []
     calls: list[JSON] | None = None
-    for one in messages if isinstance(messages, list) else []:
-        kind = one.get("type") if isinstance(one, dict) and "role" not in one else None
-        if not isinstance(one, dict) or kind not in _ITEMS:
+    for message in messages if isinstance(messages, list) else []:
+        kind = message.get("type") if isinstance(message, dict) and "role" not in message else None
+        if not isinstance(message, dict) or kind not in _ITEM_TYPES:
             calls = None
-            out.append(one)
+            converted.append(message)
         elif kind == "function_call":
-            function: Object = {
-                "name": one.get("name", ""),
-                "arguments": one.get("arguments", "{}"),
-            }
-            named: Object = {"id": one["call_id"]} if one.get("call_id") is not None else {}
             if calls is None:
                 calls = []
-                out.append({"role": "assistant", "content": None, "tool_calls": calls})
-            calls.append({**named, "type": "function", "function": function})
+                converted.append({"role": "assistant", "content": None, "tool_calls": calls})
+            calls.append(_as_tool_call(message))
         else:
             calls = None
-            output = one.get("output", "")
-            whose: Object = (
-                {"tool_call_id": one["call_id"]} if one.get("call_id") is not None else {}
-            )
-            out.append(
-                {
-                    "role": "tool",
-                    **whose,
-                    "content": output if isinstance(output, str) else text_of(output),
-                }
-            )
-    return out
+            converted.append(_as_tool_message(message))
+    return converted
+
+
+def _as_tool_call(item: Object) -> JSON:
+    function: Object = {"name": item.get("name", ""), "arguments": item.get("arguments", "{}")}
+    return {**_copy_field(item, "call_id", "id"), "type": "function", "function": function}
+
+
+def _as_tool_message(item: Object) -> JSON:
+    output = item.get("output", "")
+    return {
+        "role": "tool",
+        **_copy_field(item, "call_id", "tool_call_id"),
+        "content": output if isinstance(output, str) else text_of(output),
+    }
 
 
 RULE = Rule(
     "TW045",
     "wrong-vocabulary",
-    title="a message or item is said in the words of another wire",
+    title="a message or item has the format of another wire",
     cost="lossless",
     check=_check,
     fix=_fix,
