@@ -285,3 +285,11 @@ def test_public_functions_and_modules_of_the_same_name_are_those_that_the_page_l
 def test_every_link_of_the_page_leads_to_a_page() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", PAGE)
     assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+
+
+def test_every_test_that_the_page_about_identity_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "identity.md").read_text()))
+    tests = ast.parse((ROOT / "tests" / "test_identity.py").read_text())
+    there = {node.name for node in tests.body if isinstance(node, ast.FunctionDef)}
+    assert named
+    assert named - there == set()
