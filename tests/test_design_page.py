@@ -18,6 +18,7 @@ from toolwire import decode, encode, restream, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.observations import Observation
 from toolwire.lint.rule import Rule
+from toolwire.streaming import events
 from toolwire.wires.engine.capabilities import Capabilities
 
 ROOT = Path(__file__).parents[1]
@@ -31,11 +32,11 @@ Function = tuple[str, str]
 """A qualified name, and the file below src/toolwire."""
 
 
-def section(heading: str) -> str:
+def section(heading: str, page: str = PAGE) -> str:
     """The text below a heading, up to the next heading of the same or a higher level."""
-    assert PAGE.count(f"\n{heading}\n") == 1, heading
+    assert page.count(f"\n{heading}\n") == 1, heading
     level = len(heading) - len(heading.lstrip("#"))
-    text = PAGE.split(f"\n{heading}\n")[1]
+    text = page.split(f"\n{heading}\n")[1]
     return re.split(rf"^#{{1,{level}}} ", text, flags=re.MULTILINE)[0]
 
 
@@ -293,3 +294,12 @@ def test_every_test_that_the_page_about_identity_names_exists() -> None:
     there = {node.name for node in tests.body if isinstance(node, ast.FunctionDef)}
     assert named
     assert named - there == set()
+
+
+def test_the_neutral_events_of_the_page_about_streams_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "streams.md").read_text()
+    diagram = re.split(r"^```\w*$", section("## The path of an event", page), flags=re.MULTILINE)[1]
+    classes = {name for name, value in vars(events).items() if isinstance(value, type)}
+    neutral = {name for name in classes if vars(events)[name].__module__ == events.__name__}
+    named = set(re.findall(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)?\b", diagram))
+    assert named - {"StreamReader", "StreamTranslator", "StreamWriter"} == neutral
