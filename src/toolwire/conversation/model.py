@@ -238,7 +238,13 @@ class Conversation(Struct, frozen=True, eq=False):
         return self._with_edits(edits)
 
     def rename_call(self, call: Call, name: str) -> Conversation:
-        """Give a call the name of another tool; its result follows."""
+        """Give a call the name of another tool; its result follows.
+
+        Raises:
+            ValueError: The call is not in this conversation, or the name is empty.
+        """
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"the name of a tool is a text that is not empty, not {name!r}")
         return self.replace(call, replace(call, name=name))
 
     def change_arguments(self, call: Call, arguments: LazyJson | JSON) -> Conversation:
@@ -246,7 +252,13 @@ class Conversation(Struct, frozen=True, eq=False):
         return self.replace(call, replace(call, args=arguments))
 
     def change_call_id(self, call: Call, call_id: str) -> Conversation:
-        """Give a call another id; its result follows."""
+        """Give a call another id; its result follows.
+
+        Raises:
+            ValueError: The call is not in this conversation, or the id is empty.
+        """
+        if not isinstance(call_id, str) or not call_id:
+            raise ValueError(f"the id of a call is a text that is not empty, not {call_id!r}")
         return self.replace(call, replace(call, id=call_id, origin="wire"))
 
     def replace_result(self, call: Call, output: Output, *, error: bool = False) -> Conversation:
@@ -333,6 +345,5 @@ def _tie(call: Call) -> tuple[str, str, bool]:
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
     """A result as it is after its call got another id or name."""
-    origin = result.origin if result.origin == "minted" else "wire"
     name = new.name if result.name == old.name else result.name
-    return replace(result, call_id=new.id, name=name, origin=origin)
+    return replace(result, call_id=new.id, name=name, origin="wire")

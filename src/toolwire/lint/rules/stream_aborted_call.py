@@ -65,6 +65,7 @@ RULE = Rule(
     title="a stream ended in the middle of a call",
     cost="refuse",
     check=_check,
+    scope="body",
     bad=(
         streamed(chunk(piece('{"a": ', index=0, id="c1", name="f"))),
         streamed(chunk(piece('{"a": ', index=0, id="c1", name="f")), chunk(stop="length")),

@@ -57,6 +57,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
+    scope="body",
     bad=(
         streamed(chunk(piece("", index=0, id=None, name="f")), chunk(piece("{}", index=0)), OVER),
         streamed(

@@ -41,6 +41,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
+    scope="body",
     bad=(
         streamed(
             chunk(piece("{}", id="c1", name="f")), chunk(piece("{}", id="c2", name="f")), OVER

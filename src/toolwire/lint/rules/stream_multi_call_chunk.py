@@ -42,6 +42,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
+    scope="body",
     bad=(
         streamed(
             chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")),
