@@ -20,7 +20,8 @@ from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
-from toolwire.lint.transforms import MARK, interrupted_result, place_results
+from toolwire.lint.result_placement import place_results
+from toolwire.lint.transforms import MARK, interrupted_result
 
 BYTES_A_TOKEN = 4
 """The estimate that `cut` goes by: one token for so many bytes of JSON. It is cheap, and wrong by a

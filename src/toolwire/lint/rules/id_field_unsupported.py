@@ -25,8 +25,9 @@ from toolwire.conversation.model import Conversation, Fix
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
 from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.result_placement import place_results
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import own_body, place_results, replace_parts
+from toolwire.lint.transforms import own_body, replace_parts
 
 
 def _with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath]]:
