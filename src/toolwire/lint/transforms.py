@@ -6,7 +6,7 @@ wire.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from toolwire.codec import encode
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text
+from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, Traceable
 from toolwire.lint.facts import CallBatch, Facts
 
 MARK = "[toolwire]"
@@ -31,12 +31,23 @@ def own_body(conversation: Conversation) -> JSON:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def replace_parts(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
+def _original(part: Part) -> Traceable:
+    return part.original or part
+
+
+def replace_parts(
+    conversation: Conversation,
+    new: Mapping[int, Part],
+    *,
+    original: Callable[[Part], Traceable] = _original,
+) -> Conversation:
     """The conversation with some parts replaced.
 
     Args:
         conversation: The conversation; everything else in it stays verbatim.
         new: The new parts, by the identity of the old ones.
+        original: For an old part, the part that the encoder compares the new one with: it writes
+            only the differences.
     """
     if not new:
         return conversation
@@ -44,7 +55,7 @@ def replace_parts(conversation: Conversation, new: Mapping[int, Part]) -> Conver
     for message in conversation.messages:
         if any(id(part) in new for part in message.parts):
             parts = tuple(
-                _with_source_of(part, new[id(part)]) if id(part) in new else part
+                _with_source(new[id(part)], part, original(part)) if id(part) in new else part
                 for part in message.parts
             )
             message = replace(message, parts=parts)
@@ -52,11 +63,11 @@ def replace_parts(conversation: Conversation, new: Mapping[int, Part]) -> Conver
     return replace(conversation, messages=tuple(messages))
 
 
-def _with_source_of(old: Part, new: Part) -> Part:
+def _with_source(new: Part, old: Part, original: Traceable) -> Part:
     return replace(
         new,
         signature=new.signature or old.signature,
-        source=Source(raw=old.raw, path=old.path, spec=old.spec, original=old.original or old),
+        source=Source(raw=old.raw, path=old.path, spec=old.spec, original=original),
     )
 
 
