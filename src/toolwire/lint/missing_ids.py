@@ -35,7 +35,9 @@ _PLAIN_ID = re.compile(r"[\w.:|-]+")
 
 
 def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Problem]:
-    """A finding for each call and result with this problem; `what` is the predicate of the message."""
+    """A finding for each call and result with this problem; `what` is the predicate of its
+    message.
+    """
     parts = parts_with_id_problem(facts, kind)
     if not parts:
         return
@@ -54,7 +56,7 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
 
 
 def give_ids(facts: Facts, kind: IdProblem) -> Fixed | None:
-    """Give ids to the calls and results with this problem, and to the other halves of their pairs."""
+    """Give ids to the calls and results with this problem, and to the rest of their pairs."""
     ambiguous = _ambiguous_parts(facts)
     adopted = _adopted_ids(facts)
     taken, surplus = used_ids(facts), surplus_results(facts)
