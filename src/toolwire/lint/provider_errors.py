@@ -194,7 +194,7 @@ ERROR_PATTERNS = (
     ErrorPattern(
         r"does not follow tool call \(2013\)|tool call and result not match",
         rules=("result-separated", "result-with-extra", "id-dup-in-turn"),
-        meaning="a result does not directly follow its call, or shares its message with other parts",
+        meaning="a result does not directly follow its call, or its message has other parts",
         implies={"result_placement": "alone"},
     ),
     ErrorPattern(
