@@ -1,8 +1,8 @@
-"""A history between two turns: which calls wait, what answers them, and its newest part.
+"""Edit a history between two turns: list pending calls, add their results, cut old messages.
 
-Whatever is done keeps pairs whole: a result goes where its call wants it, and a cut never parts a
-call from its result, nor the calls of one turn from each other. What is not touched keeps the JSON
-it came as. Knows no wire by name; profiles say what each takes.
+No operation splits a pair: a result is placed where the target expects it, and a cut never parts a
+call from its result, nor the calls of one turn from each other. What is not edited keeps its JSON.
+This module knows no wire by name; profiles say what each target accepts.
 """
 
 from __future__ import annotations
@@ -16,295 +16,299 @@ from msgspec.structs import replace
 from toolwire.codec import Encoded, decode, encode, resolve
 from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
-from toolwire.lint.transforms import MARK, interrupted_result, place_results
+from toolwire.lint.result_placement import place_results
+from toolwire.lint.transforms import MARK, interrupted_result
 
 BYTES_A_TOKEN = 4
-"""The estimate that `cut` goes by: one token for so many bytes of JSON. It is cheap, and wrong by a
-third either way."""
+"""The bytes of JSON that `cut` counts as one token: a cheap estimate, wrong by up to a third."""
 
 
-# --- calls that wait ------------------------------------------------------------------------------
+# --- pending calls --------------------------------------------------------------------------------
 
 
 def pending(body: Body, wire: str, kind: Kind = "request") -> list[Call]:
-    """The client's calls at the end of a history that have no result yet: answer, retry or abandon
-    them.
+    """The client's calls at the end of a history that have no result yet.
 
-    Those are of the last turn in which tools were called, if the assistant has not spoken since. A
-    call without a result that lies further back is a fault of the history: `check` finds it.
+    These are the open calls of the last turn with calls, if no assistant message follows it. An
+    open call further back is an error in the history, which `check` reports.
     """
-    return _waiting(_view(body, wire, kind))
+    return _pending_calls(_facts(body, wire, kind))
 
 
 def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
-    """The history with an answer to every call that waits, which says that it was not run, and why.
+    """Add an error result to every pending call, which says that the call was not run, and why.
 
-    The answer is an error and is marked as made here, so that nobody takes it for a result of the
-    tool. A call that may have been answered, by a result that names none, is left alone, and that
-    is a loss.
+    The result is marked as added by toolwire, so that it is not taken for output of the tool. A
+    call that a result without an id may belong to gets none; this is reported as a loss.
     """
-    facts = _view(body, wire)
-    words = None if reason is None else f"{MARK} {reason}"
-    unclear = {id(call): call for one in facts.ambiguous_groups for call in one.calls}
-    left = [call for call in _waiting(facts) if id(call) not in unclear]
-    out = _answered(
-        facts,
-        {
-            id(call): interrupted_result(call) if words is None else call.result(words, error=True)
-            for call in left
-        },
-    )
-    why = "a result without an id may be the answer of this call; it still waits"
-    out.losses.extend(Loss(call.path, why) for call in _waiting(facts) if id(call) in unclear)
-    return out
+    facts = _facts(body, wire)
+    ambiguous = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
+    calls = _pending_calls(facts)
+    results: dict[int, Result] = {}
+    for call in calls:
+        if call not in ambiguous:
+            result = interrupted_result(call)
+            if reason is not None:
+                result = call.result(f"{MARK} {reason}", error=True)
+            results[id(call)] = result
+    encoded = _add_results(facts, results)
+    loss = "a result without an id may belong to this call, so the call is still pending"
+    encoded.losses.extend(Loss(call.path, loss) for call in calls if call in ambiguous)
+    return encoded
 
 
 def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Encoded:
-    """The history with results for calls that wait, by the ids of the calls; those that are not
-    given go on waiting.
+    """Add results to pending calls; calls without a result stay pending.
 
-    A result is text, parts or any JSON value, or one made by `Call.result`, for errors. Raises
-    LocalError if no call, or more than one, waits under an id.
+    Args:
+        body: The history.
+        wire: The wire, profile or provider of the body.
+        results: The results by call id: text, parts or any JSON value, or a result made by
+            `Call.result`, for errors.
+
+    Raises:
+        LocalError: No pending call has one of the ids, or several have it.
     """
-    facts = _view(body, wire)
-    waits: dict[str, list[Call]] = {}
-    for call in _waiting(facts):
-        waits.setdefault(call.id, []).append(call)
-    for one in results:
-        calls = waits.get(one, [])
+    facts = _facts(body, wire)
+    calls_by_id: dict[str, list[Call]] = {}
+    for call in _pending_calls(facts):
+        calls_by_id.setdefault(call.id, []).append(call)
+    new_results: dict[int, Result] = {}
+    for call_id, output in results.items():
+        calls = calls_by_id.get(call_id, [])
         if not calls:
-            there = (
-                ", ".join(f"{call.id} ({call.name})" for held in waits.values() for call in held)
-                or "none"
-            )
-            raise LocalError(
-                wire, (), f"no call waits under the id {one!r}; those that wait: {there}"
-            )
+            names = (f"{call.id} ({call.name})" for group in calls_by_id.values() for call in group)
+            listing = ", ".join(names) or "none"
+            reason = f"no pending call has the id {call_id!r}; pending calls: {listing}"
+            raise LocalError(wire, (), reason)
         if len(calls) > 1:
-            raise LocalError(
-                wire,
-                calls[0].path,
-                f"{len(calls)} calls wait under the id {one!r}: repair the history first",
-            )
-    return _answered(
-        facts,
-        {id(waits[one][0]): _result(waits[one][0], given, wire) for one, given in results.items()},
-    )
+            reason = f"{len(calls)} pending calls have the id {call_id!r}: repair the history first"
+            raise LocalError(wire, calls[0].path, reason)
+        new_results[id(calls[0])] = _make_result(calls[0], output, wire)
+    return _add_results(facts, new_results)
 
 
-def _result(call: Call, given: Output | Result, wire: str) -> Result:
-    if not isinstance(given, Result):
-        return call.result(given)
-    if given.call_id != call.id:
-        raise LocalError(
-            wire, call.path, f"a result of {given.call_id} is given for the call {call.id}"
-        )
-    return call.result(given.output, error=given.error)
+def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
+    if not isinstance(output, Result):
+        return call.result(output)
+    if output.call_id != call.id:
+        reason = f"the result for the call {call.id} has the call id {output.call_id}"
+        raise LocalError(wire, call.path, reason)
+    return call.result(output.output, error=output.error)
 
 
-def _waiting(facts: Facts) -> list[Call]:
+def _pending_calls(facts: Facts) -> list[Call]:
     turn = facts.turns[-1] if facts.turns else None
     if turn is None or not turn.last:
         return []
-    ran = {id(call) for call in facts.server_calls_as_client}
-    return [call for call in turn.calls if id(call) not in facts.result_of and id(call) not in ran]
+    server_calls = PartSet(facts.server_calls_as_client)
+    return [
+        call for call in turn.calls if id(call) not in facts.result_of and call not in server_calls
+    ]
 
 
-def _answered(facts: Facts, given: Mapping[int, Result]) -> Encoded:
-    """The history with results of calls of its last turn, by the identity of the calls, where the
-    target wants them."""
-    blocks = [block for block in facts.batches if any(id(call) in given for call in block.calls)]
-    return _written(place_results(facts, blocks, given) if given else facts.conversation)
+def _add_results(facts: Facts, results: Mapping[int, Result]) -> Encoded:
+    """The history with results for calls of its last turn, by the identity of the calls."""
+    if not results:
+        return _encode(facts.conversation)
+    batches = [batch for batch in facts.batches if any(id(call) in results for call in batch.calls)]
+    return _encode(place_results(facts, batches, results))
 
 
-# --- the newest part ------------------------------------------------------------------------------
+# --- cut ------------------------------------------------------------------------------------------
 
 
 def cut(
     body: Body, wire: str, *, messages: int | None = None, tokens: int | None = None
 ) -> Encoded:
-    """The newest part of a history: so many messages, or about so many tokens.
+    """Keep the newest part of a history: a number of messages, or about a number of tokens.
 
     System prompt, tools and settings stay, and count as tokens. No pair and no turn is split, and
-    the first message is one that the target takes there; for that, more is kept than was asked for.
-    Nothing is put in: if even the oldest message cannot begin a history, that is a loss. A cut
-    history has no fault that the whole one had not. Tokens are estimated, by the bytes of the JSON.
-    Raises LocalError unless exactly one of the two is given, and is positive.
+    the first message is one that the target accepts there; for that, more may be kept than
+    requested. Nothing is added: if even the oldest message cannot start a history, that is reported
+    as a loss. A cut history has no violation that the whole one does not have.
+
+    Args:
+        body: The history.
+        wire: The wire, profile or provider of the body.
+        messages: The number of messages to keep.
+        tokens: The number of tokens to keep, estimated by the bytes of the JSON.
+
+    Raises:
+        LocalError: Not exactly one of `messages` and `tokens` is given, or it is not positive.
     """
-    wanted = [
+    limits = [
         (name, value)
         for name, value in (("messages", messages), ("tokens", tokens))
         if value is not None
     ]
-    if len(wanted) != 1:
-        raise LocalError(wire, (), "say how much to keep: either messages or tokens")
-    name, many = wanted[0]
-    if not isinstance(many, int) or isinstance(many, bool) or many < 1:
-        raise LocalError(wire, (), f"{name} is a whole number above zero, not {many!r}")
-    facts = _view(body, wire)
-    start = _newest(facts, many) if messages is not None else _affordable(facts, many)
-    out, first = _from(facts, max(start, facts.first_index))
-    if first is not None and not _begins(facts, first):
-        out.losses.append(
-            Loss(first.path, "a history cannot begin with this here, and there is nothing older")
-        )
-    return out
-
-
-def _from(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
-    """The history from the newest legal place on that is not after `start`, and its first
-    message.
-    """
-    said = facts.conversation
-    held = _held(facts)
-    before: Counter[str] | None = None
-    for n in range(min(start, len(facts.messages) - 1), facts.first_index, -1):
-        if held[n] or not _begins(facts, facts.messages[n]):
-            continue
-        kept = _written(
-            replace(said, messages=(*facts.messages[: facts.first_index], *facts.messages[n:]))
-        )
-        if before is None:
-            before = Counter(finding.name for finding in find_all(facts))
-        after = Counter(
-            finding.name for finding in find_all(Facts(decode(kept.body, said.wire), facts.profile))
-        )
-        if after <= before:
-            return kept, facts.messages[n]
-    return _written(said), (
-        facts.messages[facts.first_index] if facts.first_index < len(facts.messages) else None
+    if len(limits) != 1:
+        raise LocalError(wire, (), "give either messages or tokens")
+    name, limit = limits[0]
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise LocalError(wire, (), f"{name} must be a positive integer, not {limit!r}")
+    facts = _facts(body, wire)
+    start = (
+        _start_by_messages(facts, limit) if name == "messages" else _start_by_tokens(facts, limit)
     )
+    encoded, first = _cut_before(facts, max(start, facts.first_index))
+    if first is not None and not _can_start(facts, first):
+        reason = "the target does not accept this as the first message, and there is no older one"
+        encoded.losses.append(Loss(first.path, reason))
+    return encoded
 
 
-def _begins(facts: Facts, message: Message) -> bool:
-    """Whether a history may begin with a message, as far as the target is known."""
-    results = any(part.__class__ is Result and part.executor == "client" for part in message.parts)
-    calls = any(part.__class__ is Call and part.executor == "client" for part in message.parts)
+def _cut_before(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
+    """The history from the newest valid start at or before an index, and its first message."""
+    conversation = facts.conversation
+    splits = _splits(facts)
+    violations: Counter[str] | None = None
+    for n in range(min(start, len(facts.messages) - 1), facts.first_index, -1):
+        if splits[n] or not _can_start(facts, facts.messages[n]):
+            continue
+        messages = (*facts.messages[: facts.first_index], *facts.messages[n:])
+        encoded = _encode(replace(conversation, messages=messages))
+        if violations is None:
+            violations = _count_violations(facts)
+        if _count_violations(_facts_of(encoded, facts)) <= violations:
+            return encoded, facts.messages[n]
+    has_messages = facts.first_index < len(facts.messages)
+    return _encode(conversation), facts.messages[facts.first_index] if has_messages else None
+
+
+def _facts_of(encoded: Encoded, facts: Facts) -> Facts:
+    return Facts(decode(encoded.body, facts.conversation.wire), facts.profile)
+
+
+def _count_violations(facts: Facts) -> Counter[str]:
+    return Counter(finding.name for finding in find_all(facts))
+
+
+def _can_start(facts: Facts, message: Message) -> bool:
+    """True if the target is known to accept a message as the first, or not known to refuse it."""
+    has_results = any(
+        part.__class__ is Result and part.executor == "client" for part in message.parts
+    )
+    has_calls = any(part.__class__ is Call and part.executor == "client" for part in message.parts)
     if (
         message.role == "tool"
-        or (results and not calls)
-        or (calls and facts.profile.call_needs_preceding_user)
+        or (has_results and not has_calls)
+        or (has_calls and facts.profile.call_needs_preceding_user)
     ):
         return False
     return message.role in ("user", "system") or not facts.profile.must_start_with_user
 
 
-def _held(facts: Facts) -> list[bool]:
-    """For each place whether something would be torn apart by beginning there."""
+def _splits(facts: Facts) -> list[bool]:
+    """For each index, True if a history that starts there would split a pair, turn or message."""
     spans = [
         (facts.message_index(pair.call), facts.message_index(pair.result))
         for pair in facts.pairs
         if pair.call and pair.result
     ]
-    spans += [(turn.caller_indexes[0], turn.caller_indexes[-1]) for turn in facts.turns]
     for turn in facts.turns:
-        places = [
-            facts.message_index(answer)
-            for call in turn.calls
-            if (answer := facts.result_of.get(id(call))) is not None
-        ]
-        spans += [(turn.caller_indexes[0], max(places))] if places else []
-    spans += _namesakes(facts)
-    edges = [0] * (len(facts.messages) + 2)
-    for one, other in spans:
-        edges[min(one, other) + 1] += 1
-        edges[max(one, other) + 1] -= 1
-    held: list[bool] = []
+        results = (facts.result_of.get(id(call)) for call in turn.calls)
+        indexes = [facts.message_index(result) for result in results if result is not None]
+        spans.append((turn.caller_indexes[0], max([turn.caller_indexes[-1], *indexes])))
+    spans += _unpaired_spans(facts)
+    depth_changes = [0] * (len(facts.messages) + 2)
+    for first, last in spans:
+        depth_changes[min(first, last) + 1] += 1
+        depth_changes[max(first, last) + 1] -= 1
+    splits: list[bool] = []
     depth = 0
     for n, message in enumerate(facts.messages):
-        depth += edges[n]
-        held.append(depth > 0 or (n > 0 and _goes_on(facts.messages[n - 1], message)))
-    return held
+        depth += depth_changes[n]
+        splits.append(depth > 0 or (n > 0 and _continues(facts.messages[n - 1], message)))
+    return splits
 
 
-def _goes_on(before: Message, message: Message) -> bool:
-    """Whether a message goes on with what the one before it says: they stand in one message of the
-    body, or are what the assistant says in one go, where what it thought leads what it does.
+def _continues(previous: Message, message: Message) -> bool:
+    """True if two messages belong together: they are one message of the body, or both are of the
+    assistant, where reasoning precedes what it is about.
     """
-    return (
-        bool(message.path) and before.path == message.path
-    ) or before.role == message.role == "assistant"
+    if message.path and previous.path == message.path:
+        return True
+    return previous.role == message.role == "assistant"
 
 
-def _namesakes(facts: Facts) -> list[tuple[int, int]]:
-    """Results that no call took, and the call that bears their id: without it, they would be worse
-    than they are."""
+def _unpaired_spans(facts: Facts) -> list[tuple[int, int]]:
+    """The indexes of unpaired results and the nearest call with their id: without that call they
+    would become orphans.
+    """
     if not facts.unpaired_results:
         return []
-    places: dict[str, list[int]] = {}
+    indexes_by_id: dict[str, list[int]] = {}
     for call in facts.calls:
-        places.setdefault(call.id, []).append(facts.message_index(call))
-    found_at: list[tuple[int, int]] = []
+        indexes_by_id.setdefault(call.id, []).append(facts.message_index(call))
+    spans: list[tuple[int, int]] = []
     for result in facts.unpaired_results:
-        here = facts.message_index(result)
-        there = places.get(result.call_id, [])
-        near = [n for n in there if n <= here][-1:] or there[:1]
-        found_at += [(n, here) for n in near]
-    return found_at
+        index = facts.message_index(result)
+        indexes = indexes_by_id.get(result.call_id, [])
+        nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]
+        spans += [(n, index) for n in nearest]
+    return spans
 
 
-def _newest(facts: Facts, many: int) -> int:
-    """The place of the oldest of so many messages, counted as the body has them."""
-    heads = [
+def _start_by_messages(facts: Facts, limit: int) -> int:
+    """The index of the oldest of the newest messages, counted as the body has them."""
+    starts = [
         n
         for n, message in enumerate(facts.messages)
         if n == 0 or not message.path or facts.messages[n - 1].path != message.path
     ]
-    return heads[-many] if many <= len(heads) else 0
+    return starts[-limit] if limit <= len(starts) else 0
 
 
-def _affordable(facts: Facts, tokens: int) -> int:
-    """The oldest place from which on everything fits into so many tokens, by the estimate; at least
-    the last message does."""
-    weights = _weights(facts)
-    room = tokens * BYTES_A_TOKEN - (len(dump(facts.body)) - sum(weights[facts.first_index :]))
-    start = len(weights)
-    while start > facts.first_index and (room := room - weights[start - 1]) >= 0:
+def _start_by_tokens(facts: Facts, limit: int) -> int:
+    """The oldest index from which everything fits into the estimated tokens; the last message
+    always stays.
+    """
+    sizes = _message_sizes(facts)
+    fixed_size = len(dump(facts.body)) - sum(sizes[facts.first_index :])
+    budget = limit * BYTES_A_TOKEN - fixed_size
+    start = len(sizes)
+    while start > facts.first_index and (budget := budget - sizes[start - 1]) >= 0:
         start -= 1
-    return min(start, len(weights) - 1)
+    return min(start, len(sizes) - 1)
 
 
-def _weights(facts: Facts) -> list[int]:
-    """The bytes of each message, and of what separates it from the next; without the tools it
-    offers, which stay."""
-    seen: set[JsonPath] = set()
-    found_in: list[int] = []
-    offers: dict[JsonPath, int] = {}
+def _message_sizes(facts: Facts) -> list[int]:
+    """The bytes of each message with its separator, without tool definitions in it, which stay."""
+    tool_sizes: dict[JsonPath, int] = {}
     for tool in facts.conversation.tools:
         if len(tool.path) > 2:
-            offers[tool.path[:2]] = (
-                offers.get(tool.path[:2], 0)
-                + len(dump(tool.raw) if tool.raw is not UNSET else b"")
-                + 1
-            )
+            size = len(dump(tool.raw)) + 1 if tool.raw is not UNSET else 1
+            tool_sizes[tool.path[:2]] = tool_sizes.get(tool.path[:2], 0) + size
+    sizes: list[int] = []
+    counted: set[JsonPath] = set()
     for message in facts.messages:
-        stays = (
-            sum(offers.get(at, 0) for at in {part.path[:2] for part in message.parts})
-            if offers
-            else 0
-        )
+        size = 1
+        if tool_sizes:
+            paths = {part.path[:2] for part in message.parts}
+            size -= sum(tool_sizes.get(path, 0) for path in paths)
         if message.raw is not UNSET:
-            found_in.append(len(dump(message.raw)) + 1 - stays)
+            sizes.append(size + len(dump(message.raw)))
             continue
-        size = 1 - stays
         for part in message.parts:
-            if part.path not in seen:  # a call and its result may be one block
+            if part.path not in counted:  # a call and its result may be one block
                 size += len(describe(part) if part.raw is UNSET else dump(part.raw)) + 1
-                seen.add(part.path)
-        found_in.append(size)
-    return found_in
+                counted.add(part.path)
+        sizes.append(size)
+    return sizes
 
 
-# --- in and out -----------------------------------------------------------------------------------
+# --- read and write -------------------------------------------------------------------------------
 
 
-def _view(body: Body, wire: str, kind: Kind = "request") -> Facts:
+def _facts(body: Body, wire: str, kind: Kind = "request") -> Facts:
     return Facts(decode(body, wire, kind), resolve(wire)[1])
 
 
-def _written(conversation: Conversation) -> Encoded:
+def _encode(conversation: Conversation) -> Encoded:
     return encode(conversation, conversation.wire, conversation.kind)

@@ -16,7 +16,12 @@ from toolwire.lint import all_rules
 from toolwire.lint.examples.chat import USER, assistant, tool_call
 from toolwire.lint.examples.chat import tool_message as answer
 from toolwire.lint.explain import Explanation, explain
-from toolwire.lint.provider_errors import SIGNS, SPEAKERS, signs, told
+from toolwire.lint.provider_errors import (
+    ERROR_PATTERNS,
+    PROVIDER_PATTERNS,
+    match_errors,
+    read_references,
+)
 from toolwire.profiles.table import PROFILES, Profile
 
 UNANSWERED = (
@@ -445,7 +450,7 @@ def says(words: str) -> str:
 @rows("text, suspects", REFUSALS)
 def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspects: str) -> None:
     assert (
-        list(dict.fromkeys(name for sign in signs(text) for name in sign.suspects))
+        list(dict.fromkeys(name for pattern in match_errors(text) for name in pattern.rules))
         == suspects.split()
     )
 
@@ -460,18 +465,20 @@ def test_a_refusal_in_capitals_or_cut_out_of_json_is_still_understood(text: str)
 
 
 def test_every_row_of_the_table_is_shown_by_a_refusal() -> None:
-    assert [sign.words for sign in SIGNS if not any(sign.fits(text) for text in TEXTS)] == []
+    assert [
+        row.pattern for row in ERROR_PATTERNS if not any(row.matches(text) for text in TEXTS)
+    ] == []
 
 
 def test_every_suspect_is_a_rule() -> None:
     rules = {rule.name for rule in all_rules()}
-    assert {name for sign in SIGNS for name in sign.suspects} - rules == set()
+    assert {name for pattern in ERROR_PATTERNS for name in pattern.rules} - rules == set()
 
 
 def test_what_a_refusal_proves_and_who_it_betrays_are_there() -> None:
     known = {field.name for field in fields(Profile)}
-    assert {key for sign in SIGNS for key in sign.proves} <= known
-    assert {name for _, names in SPEAKERS for name in names} <= set(PROFILES)
+    assert {key for pattern in ERROR_PATTERNS for key in pattern.implies} <= known
+    assert {name for _, names in PROVIDER_PATTERNS for name in names} <= set(PROFILES)
 
 
 # --- with the body --------------------------------------------------------------------------------
@@ -845,7 +852,7 @@ def test_if_nothing_of_the_kind_is_in_the_body_that_is_said() -> None:
         "openai-chat",
     )
     assert found[0].name == "missing-result"
-    assert "nothing of the kind was found" in found[0].message
+    assert "no such violation was found" in found[0].message
 
 
 # --- without one ----------------------------------------------------------------------------------
@@ -871,7 +878,7 @@ def test_without_a_body_the_place_and_the_id_are_those_that_the_text_names() -> 
     ],
 )
 def test_places_are_picked_out_of_the_text(text: str, place: tuple[str | int, ...]) -> None:
-    assert told(text).places == (place,)
+    assert read_references(text).paths == (place,)
 
 
 @pytest.mark.parametrize(
@@ -888,7 +895,7 @@ def test_places_are_picked_out_of_the_text(text: str, place: tuple[str | int, ..
     ],
 )
 def test_ids_are_picked_out_of_the_text(text: str, ids: tuple[str, ...]) -> None:
-    assert told(text).ids == ids
+    assert read_references(text).ids == ids
 
 
 def test_unknown_words_are_not_explained() -> None:

@@ -49,8 +49,7 @@ def test_a_name_is_changed_alike_where_it_is_offered_chosen_called_and_answered(
     assert get(done.body, ("messages", 2, "name")) == new
     assert get(done.body, ("tool_choice", "function", "name")) == new
     assert [str(change) for change in done.changes] == [
-        f"/tools/0: TW059 name-bad-charset: the tool gmail.search goes under the name {new},"
-        " wherever it is offered or called"
+        f"/tools/0: TW059 name-bad-charset: the tool gmail.search is renamed to {new} everywhere"
     ]
 
 

@@ -1,6 +1,6 @@
-"""Open calls that a result in the history may well answer, though nobody can say which.
+"""Open calls whose result may be in the history under an id that does not identify it.
 
-Nothing may be put in the place of their results: the true one is there. Knows no rule.
+No fix may add a result for such a call: the real one exists. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ from toolwire.lint.id_is_output import results_with_output_as_id
 
 
 def ambiguous_calls(facts: Facts) -> set[int]:
-    """Such calls, by their identity: results bear output for an id, or calls share one and there
-    are fewer results."""
+    """The identities of open calls that share an id with a call that has a result, or whose turn
+    holds a result with its output as id.
+    """
     if not facts.open_calls:
         return set()
-    found = (
-        {id(call) for _, calls, _ in results_with_output_as_id(facts) for call in calls}
-        if facts.unpaired_results
-        else set()
-    )
+    identities = {id(call) for _, calls, _ in results_with_output_as_id(facts) for call in calls}
     for group in distinct_calls_sharing_an_id(facts) if has_repeated_ids(facts) else ():
         if any(id(call) in facts.result_of for call in group):
-            found |= {id(call) for call in group if id(call) not in facts.result_of}
-    return found
+            identities |= {id(call) for call in group if id(call) not in facts.result_of}
+    return identities

@@ -1,8 +1,8 @@
-"""What is wrong with the arguments of calls: looked at once for all rules about them.
+"""Faults in the arguments of calls, found in one pass for all rules about them, and their fixes.
 
-Where a call has its arguments, and whether as text or as an object, is found out from the row that
-wrote it: a trial call is written and looked at. Text is parsed only for targets that are known to
-check it. Knows no rule and no wire by name.
+The path of the arguments in a block, and whether they are text or an object there, is found by
+writing a trial call with the spec of the block. Text is parsed only for targets that check it. This
+module knows no rule and no wire by name.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from toolwire.wires.engine.specs import Block
 Kind: TypeAlias = Literal["invalid", "empty", "double", "type", "merged"]
 
 _TRIAL: Object = {"toolwire": 1}
-_FUNCTIONS = ("function", "function-legacy")
-"""Calls of any tool. Others take free text, or fields of their own."""
+_FUNCTION_FAMILIES = ("function", "function-legacy")
+"""Calls with JSON arguments. Others take free text, or have fields of their own."""
 RAW = "_raw"
-"""Where arguments are kept that are no object."""
+"""The field in which a fix stores arguments that are not an object."""
 
 
 class ArgumentFault(Struct, frozen=True, eq=False):
@@ -41,189 +41,193 @@ class ArgumentFault(Struct, frozen=True, eq=False):
     kind: Kind
     call: Call
     path: JsonPath
-    given: JSON
-    text: bool
-    """Whether the wire sends arguments as text."""
+    raw: JSON
+    """The arguments in the body."""
+    is_text: bool
+    """True if the wire sends arguments as text."""
     value: JSON | UnsetType = UNSET
-    """What they mean; nothing if nobody can tell."""
+    """The arguments that are meant; UNSET if that is not certain."""
     pieces: tuple[Object, ...] = ()
-    """The objects that stand one after the other."""
+    """The objects of concatenated arguments."""
 
     @property
     def who(self) -> str:
-        """The call in words; an id that was made up here means nothing to anybody."""
-        return (
-            f"the call of {self.call.name}"
-            if self.call.origin == "minted"
-            else f"the call {self.call.id} of {self.call.name}"
-        )
+        """The call, for a message; without its id if that was minted."""
+        if self.call.origin == "minted":
+            return f"the call of {self.call.name}"
+        return f"the call {self.call.id} of {self.call.name}"
 
     def written(self, value: JSON) -> JSON:
         """A value in the form in which the wire sends arguments."""
-        return text_of(value) if self.text else value
+        return text_of(value) if self.is_text else value
 
 
-class Form(Struct, frozen=True):
-    """Where a row has the arguments, and how."""
+class _ArgumentField(Struct, frozen=True):
+    """The field of a block that holds the arguments."""
 
     path: JsonPath
-    text: bool
+    is_text: bool
 
 
 @lru_cache(256)
-def _form(row: Block) -> Form | None:
-    """Where a row has the arguments of a call: found by writing one."""
-    if row.write is None:
+def _argument_field(spec: Block) -> _ArgumentField | None:
+    """The field for arguments in blocks of a spec, found by writing a trial call."""
+    if spec.write is None:
         return None
     trial = Call(
         "toolwire",
         "toolwire",
-        LazyJson.from_value(_TRIAL),
-        "wire",
-        row.family or "function",
-        source=Source(spec=row),
+        args=LazyJson.from_value(_TRIAL),
+        origin="wire",
+        family=spec.family or "function",
+        source=Source(spec=spec),
     )
+    context = EncodeContext("", "request", ids=None, names={}, home=NO_MAP)
     try:
-        found = list(
-            _places(
-                row.write(trial, EncodeContext("", "request", ids=None, names={}, home=NO_MAP)), ()
-            )
-        )
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AssertionError,
-    ):  # a row that can write only what it has read
+        fields = list(_trial_fields(spec.write(trial, context), ()))
+    except (KeyError, TypeError, ValueError, AssertionError):  # writes only what it has read
         return None
-    return found[0] if len(found) == 1 else None
+    return fields[0] if len(fields) == 1 else None
 
 
-def _places(value: JSON, at: JsonPath) -> Iterator[Form]:
+def _trial_fields(value: JSON, path: JsonPath) -> Iterator[_ArgumentField]:
     if value == _TRIAL:
-        yield Form(at, text=False)
+        yield _ArgumentField(path, is_text=False)
     elif value == text_of(_TRIAL):
-        yield Form(at, text=True)
+        yield _ArgumentField(path, is_text=True)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _places(inner, (*at, key))
+            yield from _trial_fields(inner, (*path, key))
 
 
-_LOOKED: WeakKeyDictionary[Facts, list[ArgumentFault]] = WeakKeyDictionary()
+_FAULTS: WeakKeyDictionary[Facts, list[ArgumentFault]] = WeakKeyDictionary()
 
 
 def argument_faults(facts: Facts, kind: Kind) -> list[ArgumentFault]:
-    """The calls whose arguments have this fault."""
+    """The calls with one kind of fault in their arguments."""
     if (
         not facts.profile.arguments_format
         or not facts.calls
         or facts.conversation.kind != "request"
     ):
         return []
-    found = _LOOKED.get(facts)
-    if found is None:
-        found = _LOOKED[facts] = list(_looked(facts))
-    return [fault for fault in found if fault.kind == kind] if found else found
+    faults = _FAULTS.get(facts)
+    if faults is None:
+        find = _faults_in_body if facts.own_wire else _faults_elsewhere
+        faults = _FAULTS[facts] = list(find(facts, facts.profile.arguments_format))
+    return [fault for fault in faults if fault.kind == kind] if faults else faults
 
 
-def _looked(facts: Facts) -> Iterator[ArgumentFault]:
-    wants = facts.profile.arguments_format
-    if not facts.own_wire:
-        yield from _faults_elsewhere(facts, wants)
-        return
+def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
+    """Faults of arguments in the body of the target's own wire."""
     for call in facts.calls:
-        row = call.spec
+        spec = call.spec
         if (
-            not isinstance(row, Block)
-            or row.family not in _FUNCTIONS
+            not isinstance(spec, Block)
+            or spec.family not in _FUNCTION_FAMILIES
             or not isinstance(call.raw, dict)
         ):
             continue
-        form = _form(row)
-        if form is None:
+        field = _argument_field(spec)
+        if field is None or _has_expected_type(call.raw, field, wants):
             continue
-        quick: JSON = call.raw
-        for step in form.path:
-            quick = quick.get(step) if quick.__class__ is dict else None  # type: ignore[arg-type]
-        if quick.__class__ is (
-            str if form.text and wants == "text" else None if form.text else dict
-        ):
+        path, raw = _read_field(call.raw, field.path)
+        if raw.__class__ is dict and not field.is_text:
             continue
-        where, given = _given(call.raw, form.path)
-        if given.__class__ is dict and not form.text:
-            continue
-        parent = get(call.raw, where[:-1])
-        if isinstance(given, UnsetType) and not (form.text and isinstance(parent, dict)):
-            continue
-        fault = _fault(
-            call, (*call.path, *where), None if isinstance(given, UnsetType) else given, form, wants
-        )
+        if isinstance(raw, UnsetType):
+            if not field.is_text or not isinstance(get(call.raw, path[:-1]), dict):
+                continue
+            raw = None
+        fault = _fault(call, (*call.path, *path), raw=raw, is_text=field.is_text, wants=wants)
         if fault is not None:
             yield fault
 
 
-def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
-    """Faults of arguments that go to another wire, whose writer puts them into the right form.
+def _has_expected_type(block: Object, field: _ArgumentField, wants: str) -> bool:
+    """True if a quick look at the type shows that there is no fault."""
+    value: JSON = block
+    for step in field.path:
+        value = value.get(step) if value.__class__ is dict else None  # type: ignore[arg-type]
+    if field.is_text:
+        return wants == "text" and value.__class__ is str
+    return value.__class__ is dict
 
-    What is left is text inside text, and text that is not JSON where the target parses it.
+
+def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
+    """Faults of arguments that go to another wire, whose encoder writes the right form.
+
+    What remains is JSON text inside a JSON string, and text that is not JSON where the target
+    parses it.
     """
     if wants == "text":
         return
     for call in facts.calls:
         text = call.args.content
-        if call.family not in _FUNCTIONS or not isinstance(text, str) or not text.strip():
+        if call.family not in _FUNCTION_FAMILIES or not isinstance(text, str) or not text.strip():
             continue
-        fault = _of_text(call, call.path, text, Form(call.path, text=True), wants)
+        fault = _fault_in_text(call, call.path, text=text, is_text=True, wants=wants)
         if fault is not None and (fault.kind == "double" or wants == "json"):
             yield fault
 
 
-def _given(raw: Object, at: JsonPath) -> tuple[JsonPath, JSON | UnsetType]:
-    """What stands at a place, in either spelling of its fields."""
-    where: tuple[str | int, ...] = ()
-    value: JSON | UnsetType = raw
-    for step in at:
-        held = value if isinstance(value, dict) else {}
-        name = str(step) if str(step) in held or snake(str(step)) not in held else snake(str(step))
-        where = (*where, name)
-        value = held.get(name, UNSET)
-    return where, value
+def _read_field(block: Object, path: JsonPath) -> tuple[JsonPath, JSON | UnsetType]:
+    """The path and value of a field whose names may be in camel case or snake case."""
+    actual_path: JsonPath = ()
+    value: JSON | UnsetType = block
+    for step in path:
+        parent = value if isinstance(value, dict) else {}
+        name = str(step)
+        if name not in parent and snake(name) in parent:
+            name = snake(name)
+        actual_path = (*actual_path, name)
+        value = parent.get(name, UNSET)
+    return actual_path, value
 
 
-def _fault(call: Call, at: JsonPath, given: JSON, form: Form, wants: str) -> ArgumentFault | None:
-    if isinstance(given, str):
-        return _of_text(call, at, given, form, wants)
-    if form.text:
-        if given is None:
-            return ArgumentFault("type", call, at, given, True, {})
-        if wants == "object" and isinstance(given, dict):  # a template wants the object, and has it
+def _fault(
+    call: Call, path: JsonPath, *, raw: JSON, is_text: bool, wants: str
+) -> ArgumentFault | None:
+    if isinstance(raw, str):
+        return _fault_in_text(call, path, text=raw, is_text=is_text, wants=wants)
+    if not is_text:
+        if raw is None:
             return None
-        return ArgumentFault("type", call, at, given, True, given)
-    return ArgumentFault("type", call, at, given, False) if given is not None else None
+        return ArgumentFault("type", call, path=path, raw=raw, is_text=False)
+    if wants == "object" and isinstance(raw, dict):  # what the chat template of the target needs
+        return None
+    value = {} if raw is None else raw
+    return ArgumentFault("type", call, path=path, raw=raw, is_text=True, value=value)
 
 
-def _of_text(call: Call, at: JsonPath, given: str, form: Form, wants: str) -> ArgumentFault | None:
-    if not given or given.isspace():
-        return ArgumentFault("empty", call, at, given, form.text, {})
-    try:
-        value = parse(given)
-    except ValueError:
-        pieces = _pieces(given)
+def _fault_in_text(
+    call: Call, path: JsonPath, *, text: str, is_text: bool, wants: str
+) -> ArgumentFault | None:
+    def fault(
+        kind: Kind, value: JSON | UnsetType = UNSET, pieces: tuple[Object, ...] = ()
+    ) -> ArgumentFault:
         return ArgumentFault(
-            "merged" if pieces else "invalid", call, at, given, form.text, pieces=pieces
+            kind, call, path=path, raw=text, is_text=is_text, value=value, pieces=pieces
         )
+
+    if not text or text.isspace():
+        return fault("empty", {})
+    try:
+        value = parse(text)
+    except ValueError:
+        pieces = _split_objects(text)
+        return fault("merged" if pieces else "invalid", pieces=pieces)
     if isinstance(value, dict):
-        return None if form.text else ArgumentFault("type", call, at, given, False, value)
-    inside = _inside(value)
-    if inside is not None:
-        return ArgumentFault("double", call, at, given, form.text, inside)
+        return None if is_text else fault("type", value)
+    encoded = _decode_nested(value)
+    if encoded is not None:
+        return fault("double", encoded)
     if wants != "object":
         return None
-    return ArgumentFault("type", call, at, given, form.text, {} if value is None else UNSET)
+    return fault("type", {} if value is None else UNSET)
 
 
-def _inside(value: JSON) -> Object | None:
-    """The object in a text in a text."""
+def _decode_nested(value: JSON) -> Object | None:
+    """The object that is encoded as a JSON string once or twice."""
     for _ in range(2):
         if not isinstance(value, str) or value.strip()[:1] not in ("{", '"'):
             return None
@@ -236,67 +240,66 @@ def _inside(value: JSON) -> Object | None:
     return None
 
 
-def _pieces(text: str) -> tuple[Object, ...]:
-    """The objects of a text that is nothing but objects one after the other, if there are
-    several.
-    """
-    rest = text.strip()
-    if rest[:1] != "{" or rest[-1:] != "}":
+def _split_objects(text: str) -> tuple[Object, ...]:
+    """The objects of a text that consists of two or more concatenated JSON objects."""
+    text = text.strip()
+    if text[:1] != "{" or text[-1:] != "}":
         return ()
-    read = JSONDecoder()
-    out: list[Object] = []
-    at = 0
-    while at < len(rest):
+    decoder = JSONDecoder()
+    objects: list[Object] = []
+    position = 0
+    while position < len(text):
         try:
-            value, at = read.raw_decode(rest, at)
+            value, position = decoder.raw_decode(text, position)
         except (JSONDecodeError, RecursionError):
             return ()
         if not isinstance(value, dict):
             return ()
-        out.append(value)
-        while at < len(rest) and rest[at] in " \t\r\n":
-            at += 1
-    return tuple(out) if len(out) > 1 else ()
+        objects.append(value)
+        while position < len(text) and text[position] in " \t\r\n":
+            position += 1
+    return tuple(objects) if len(objects) > 1 else ()
 
 
 def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
-    """A finding for each; safe where it is clear what is meant."""
+    """A finding for each fault; the fix is safe where the arguments that are meant are certain."""
     for fault in argument_faults(facts, kind):
-        shown = fault.given if isinstance(fault.given, str) else text_of(fault.given)
-        said = f"the arguments of {fault.who} {why}: {shown[:60]!r}"
-        yield fault.path, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
+        text = fault.raw if isinstance(fault.raw, str) else text_of(fault.raw)
+        message = f"the arguments of {fault.who} {why}: {text[:60]!r}"
+        yield fault.path, message, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
 
 
 def set_arguments(
-    facts: Facts, found: Iterable[tuple[ArgumentFault, JSON, str]]
+    facts: Facts, edits: Iterable[tuple[ArgumentFault, JSON, str]]
 ) -> Fixed | FixedBody | None:
-    """The history with other arguments in some calls."""
+    """Set the arguments of some calls; each edit is a fault, the new arguments and a message."""
     if not facts.own_wire:
-        return _replace_arguments(facts, list(found))
+        return _replace_arguments(facts, list(edits))
     body = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault, value, what in found:
+    for fault, value, message in edits:
         body = put(body, fault.path, fault.written(value))
-        changes.append((fault.path, f"{fault.who}: {what}"))
+        changes.append((fault.path, f"{fault.who}: {message}"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _replace_arguments(facts: Facts, found: list[tuple[ArgumentFault, JSON, str]]) -> Fixed | None:
+def _replace_arguments(facts: Facts, edits: list[tuple[ArgumentFault, JSON, str]]) -> Fixed | None:
     new: dict[int, Part] = {
         id(fault.call): replace(fault.call, args=LazyJson.from_value(value))
-        for fault, value, _ in found
+        for fault, value, _ in edits
     }
-    changes = tuple((fault.path, f"{fault.who}: {what}") for fault, _, what in found)
+    changes = tuple((fault.path, f"{fault.who}: {message}") for fault, _, message in edits)
     return Fixed(replace_parts(facts.conversation, new), changes) if new else None
 
 
 def fix_arguments(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | FixedBody | None:
-    """The body with the arguments as they are meant; as they are, in a field of their own, where
-    nobody can tell."""
-    found: list[tuple[ArgumentFault, JSON, str]] = []
+    """Set the arguments that are meant; where these are not certain, store the raw arguments in a
+    field of an object if unsafe fixes are allowed.
+    """
+    edits: list[tuple[ArgumentFault, JSON, str]] = []
     for fault in argument_faults(facts, kind):
         if not isinstance(fault.value, UnsetType):
-            found.append((fault, fault.value, what))
+            edits.append((fault, fault.value, what))
         elif unsafe:
-            found.append((fault, {RAW: fault.given}, f"what was given is kept under `{RAW}`"))
-    return set_arguments(facts, found)
+            edits.append((fault, {RAW: fault.raw}, f"the raw arguments are stored under `{RAW}`"))
+    return set_arguments(facts, edits)

@@ -1,7 +1,6 @@
-"""What three rules do alike: bring ids that hold more than an id back to what they were, on both
-sides.
+"""Find and reduce ids that hold more than an id, on calls and results alike.
 
-Knows no rule.
+Shared by the rules about composite ids. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
+    CompositeId,
     call_id_of,
     describe_move,
     harmful_composites,
@@ -28,63 +28,56 @@ Reduce = Callable[[str], str | None]
 
 
 def find_composites(facts: Facts, reduce: Reduce, what: str) -> Iterable[Problem]:
-    """The ids that hold more and do harm; `what` says what they are, before the id they
-    should be.
+    """A finding for each composite id that causes an error; `what` stands between the id and the
+    plain id in the message.
     """
-    for odd in harmful_composites(facts, reduce):
-        part = odd.part
-        if isinstance(part, Call):
-            why = (
-                f"{facts.profile.name} does not take it"
-                if part.id in facts.refused_ids
-                else "its result bears another"
-            )
-            said = (
-                f"the id {shorten(part.id)} of the call of {part.name} {what}"
-                f" {shorten(odd.plain)}{describe_maker(odd.plain)}; {why}"
-            )
-        else:
-            name = odd.call.name if odd.call is not None else ""
-            said = (
-                f"the id {shorten(part.call_id)} of a result of {name} {what}"
-                f" {shorten(odd.plain)}{describe_maker(odd.plain)}"
-            )
-        yield part.path, said, "safe"
+    for composite in harmful_composites(facts, reduce):
+        yield composite.part.path, _describe(facts, composite, what), "safe"
+
+
+def _describe(facts: Facts, composite: CompositeId, what: str) -> str:
+    part = composite.part
+    plain = f"{shorten(composite.plain)}{describe_maker(composite.plain)}"
+    if not isinstance(part, Call):
+        name = composite.call.name if composite.call is not None else ""
+        return f"the id {shorten(part.call_id)} of a result of {name} {what} {plain}"
+    reason = "its result has another id"
+    if part.id in facts.refused_ids:
+        reason = f"{facts.profile.name} does not accept it"
+    return f"the id {shorten(part.id)} of the call of {part.name} {what} {plain}; {reason}"
 
 
 def reduce_ids(
     facts: Facts, reduce: Reduce, also: Callable[[Call, Call], Call] | None = None
 ) -> Fixed | None:
-    """The body with the ids that do harm reduced; `also` does more to a call, given as it was and
-    under its new id."""
-    ties = split_pairs(facts, reduce)
+    """Reduce the composite ids that cause an error.
+
+    Args:
+        facts: The history.
+        reduce: Returns the plain id of a composite one, or None.
+        also: Edits a call further; its arguments are the call before and the call with its new id.
+    """
+    call_of = split_pairs(facts, reduce)
     taken = used_ids(facts)
     new: dict[int, Call] = {}
-    kept: dict[int, Call] = {}
+    ties: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for odd in harmful_composites(facts, reduce):
-        part = odd.part
+    for composite in harmful_composites(facts, reduce):
+        part = composite.part
         if isinstance(part, Call):
-            # A result that bears the plain id already is this call's, and no other.
-            mine = [id(result) for result in facts.unpaired_results if ties.get(id(result)) is part]
-            free = taken - {
-                call_id_of(result) for result in facts.unpaired_results if id(result) in mine
-            }
-            one = (
-                odd.plain
-                if odd.plain not in free and not facts.profile.own_id_pattern
-                else new_id(facts, part, odd.plain, free)
-            )
-            taken.add(one)
-            new[id(part)] = with_id(part, one) if also is None else also(part, with_id(part, one))
-            kept |= dict.fromkeys(mine, part)
-            changes.append((part.path, describe_move(facts, part, one)))
-        elif odd.call is not None:
-            kept[id(part)] = odd.call
-            changes.append(
-                (
-                    part.path,
-                    f"the result for {shorten(part.call_id)} goes under {shorten(odd.call.id)}",
-                )
-            )
-    return Fixed(reassign_ids(facts, new, kept), tuple(changes)) if changes else None
+            # An unpaired result that already has the plain id belongs to this call.
+            results = [result for result in facts.unpaired_results if call_of.get(result) is part]
+            taken_elsewhere = taken - {call_id_of(result) for result in results}
+            call_id = composite.plain
+            if call_id in taken_elsewhere or facts.profile.own_id_pattern:
+                call_id = new_id(facts, part, composite.plain, taken_elsewhere)
+            taken.add(call_id)
+            call = with_id(part, call_id)
+            new[id(part)] = call if also is None else also(part, call)
+            ties |= {id(result): part for result in results}
+            changes.append((part.path, describe_move(facts, part, call_id)))
+        elif composite.call is not None:
+            ties[id(part)] = composite.call
+            old_id, call_id = shorten(part.call_id), shorten(composite.call.id)
+            changes.append((part.path, f"the result for {old_id} has the call id {call_id} now"))
+    return Fixed(reassign_ids(facts, new, ties), tuple(changes)) if changes else None

@@ -1,22 +1,22 @@
-"""Ids that several calls share: in one turn, as copies of one call, and across turns.
+"""Calls that share an id: within a turn, as copies of one call, and across turns.
 
-Knows no rule.
+This module knows no rule.
 """
 
 from __future__ import annotations
 
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 
 
 def has_repeated_ids(facts: Facts) -> bool:
-    """Whether any id is that of several calls."""
+    """True if several calls share an id."""
     return len({call.id for call in facts.calls}) < len(facts.calls)
 
 
 def ids_must_differ(facts: Facts) -> bool:
-    """Whether the target refuses an id that two calls of a turn share, or the two results that go
-    with it."""
+    """True if the target refuses two calls of a turn with one id, or two results with one id."""
     return facts.profile.ids_unique_in_request or (
         facts.profile.rejects_duplicate_results and facts.profile.requires_ids
     )
@@ -24,65 +24,73 @@ def ids_must_differ(facts: Facts) -> bool:
 
 def calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id, for each turn and id."""
-    found: list[list[Call]] = []
+    shared: list[list[Call]] = []
     for turn in facts.turns if has_repeated_ids(facts) else ():
         groups: dict[str, list[Call]] = {}
         for call in turn.calls:
             groups.setdefault(call.id, []).append(call)
-        found += [group for group in groups.values() if len(group) > 1]
-    return found
+        shared += [group for group in groups.values() if len(group) > 1]
+    return shared
 
 
 def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
-    """The calls of a group that are another one again: the same tool, the same arguments, and no
-    result that is its own."""
-    found: list[Call] = []
-    kept: list[Call] = []
+    """The calls of a group that repeat an earlier call of it: the same tool and arguments, and no
+    result of their own.
+    """
+    copies: list[Call] = []
+    originals: list[Call] = []
     for call in group:
-        if any(_same(facts, call, other) for other in kept):
-            found.append(call)
+        if any(_is_copy(facts, call, original) for original in originals):
+            copies.append(call)
         else:
-            kept.append(call)
-    return found
+            originals.append(call)
+    return copies
 
 
-def _same(facts: Facts, call: Call, other: Call) -> bool:
+def _is_copy(facts: Facts, call: Call, original: Call) -> bool:
     if (call.name, call.family, call.args.canonical) != (
-        other.name,
-        other.family,
-        other.args.canonical,
+        original.name,
+        original.family,
+        original.args.canonical,
     ):
         return False
-    mine, theirs = facts.result_of.get(id(call)), facts.result_of.get(id(other))
-    return mine is None or (
-        theirs is not None and (mine.text, mine.error) == (theirs.text, theirs.error)
+    result = facts.result_of.get(id(call))
+    if result is None:
+        return True
+    original_result = facts.result_of.get(id(original))
+    return original_result is not None and (result.text, result.error) == (
+        original_result.text,
+        original_result.error,
     )
 
 
 def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
-    """The calls of a turn that share an id and are not copies of one another, for each
-    turn and id.
+    """The calls of a turn that share an id and are not copies of one another, for each turn and
+    id.
     """
-    groups = (
-        [call for call in group if not any(call is one for one in copies_of_calls(facts, group))]
-        for group in calls_sharing_an_id(facts)
-    )
-    return [group for group in groups if len(group) > 1]
+    groups: list[list[Call]] = []
+    for group in calls_sharing_an_id(facts):
+        copies = PartSet(copies_of_calls(facts, group))
+        distinct = [call for call in group if call not in copies]
+        if len(distinct) > 1:
+            groups.append(distinct)
+    return groups
 
 
 def reused_ids(facts: Facts) -> list[tuple[Call, int]]:
-    """The first call of a turn under an id that an earlier turn had, and the how manieth call of
-    that id it is."""
+    """The first call of each turn with an id of an earlier turn, and its ordinal number among all
+    calls with that id.
+    """
     if not has_repeated_ids(facts):
         return []
-    found: list[tuple[Call, int]] = []
+    reused: list[tuple[Call, int]] = []
     count: dict[str, int] = {}
     for turn in facts.turns:
-        here: set[str] = set()
-        before = set(count)
+        earlier_ids = set(count)
+        turn_ids: set[str] = set()
         for call in turn.calls:
             count[call.id] = count.get(call.id, 0) + 1
-            if call.id in before and call.id not in here:
-                found.append((call, count[call.id]))
-            here.add(call.id)
-    return found
+            if call.id in earlier_ids and call.id not in turn_ids:
+                reused.append((call, count[call.id]))
+            turn_ids.add(call.id)
+    return reused

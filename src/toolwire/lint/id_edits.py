@@ -1,6 +1,7 @@
-"""What the rules about ids share: how an id stood in the JSON, new ids, and pairs put under them.
+"""Edits of ids that rules share: read an id from the JSON, make a new one, give it to a pair.
 
-A result always goes where its call goes, also one too many. Knows no rule and no wire.
+A result always gets the id of its call, also a second result of the same call. This module knows no
+rule and no wire.
 """
 
 from __future__ import annotations
@@ -15,217 +16,223 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import NO_MAP, IdRule, digest, first_free, fit
 from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result, Source
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_formats import native_id_text, shorten
+from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
 IdProblem: TypeAlias = Literal["", "missing", "empty", "odd"]
+"""What is wrong with an id as JSON; `odd` is a value that is not a string."""
 PairHalf: TypeAlias = "Call | Result"
 
 
 def call_id_of(part: PairHalf) -> str:
-    """The id of a call, or that of a result's call."""
+    """The id of a call, or the call id of a result."""
     return part.id if isinstance(part, Call) else part.call_id
 
 
 def accepted_ids(facts: Facts) -> IdRule:
-    """The ids that the target takes."""
+    """The ids that the target accepts."""
     return facts.profile.accepted_ids or facts.profile.id_rule
 
 
 def refused_calls(facts: Facts) -> list[Call]:
-    """The calls whose ids the target does not take. One that we gave because there was none is not
-    the history's."""
-    strange = facts.refused_ids
-    return (
-        [call for call in facts.calls if call.id in strange and call.origin == "wire"]
-        if strange
-        else []
-    )
+    """The calls with an id that the target refuses. Minted ids are not in the history and do not
+    count.
+    """
+    if not facts.refused_ids:
+        return []
+    return [call for call in facts.calls if call.id in facts.refused_ids and call.origin == "wire"]
 
 
-# --- how an id stood in the JSON ------------------------------------------------------------------
+# --- ids in the JSON ------------------------------------------------------------------------------
 
 
 def id_field(part: PairHalf) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
-    """Where in its block the id of a part stands, and what stands there; None if such a block has
-    no id at all."""
-    row, raw = part.spec, part.raw
-    if not isinstance(row, Block) or not isinstance(raw, dict):
+    """The path of the id in the block of a part, its value (UNSET if absent) and its spec; None if
+    blocks of this type have no id.
+    """
+    spec, raw = part.spec, part.raw
+    if not isinstance(spec, Block) or not isinstance(raw, dict):
         return None
-    known = next((one for one in row.ids if one.role == "correlation"), None)
-    if known is None:
+    id_spec = next((field for field in spec.ids if field.role == "correlation"), None)
+    if id_spec is None:
         return None
-    inside = next(
-        (key for key in (row.name, snake(row.name)) if isinstance(raw.get(key), dict)), None
+    wrapper = next(
+        (key for key in (spec.name, snake(spec.name)) if isinstance(raw.get(key), dict)), None
     )
-    for name in dict.fromkeys((known.name, snake(known.name))):
-        for at in ((name,), *(((inside, name),) if inside is not None else ())):
-            value = get(raw, at)
+    for name in dict.fromkeys((id_spec.name, snake(id_spec.name))):
+        paths: list[JsonPath] = [(name,)] if wrapper is None else [(name,), (wrapper, name)]
+        for path in paths:
+            value = get(raw, path)
             if not isinstance(value, UnsetType):
-                return at, value, known
-    return (known.name,), UNSET, known
+                return path, value, id_spec
+    return (id_spec.name,), UNSET, id_spec
 
 
 def id_problem(part: PairHalf, facts: Facts) -> IdProblem:
-    """What is wrong with an id as JSON: there is none, it is empty, or it is no text."""
-    found = id_field(part)
-    if found is None:
+    """What is wrong with the id of a part as JSON: it is missing, empty, or not a string."""
+    field = id_field(part)
+    if field is None:
         return ""
-    at, value, known = found
-    if isinstance(part, Result) and known.nullable and value in (UNSET, None):
-        return ""  # documented as optional: the name tells
+    path, value, id_spec = field
+    if isinstance(part, Result) and id_spec.nullable and value in (UNSET, None):
+        return ""  # documented as optional: the name of the tool pairs the result
     if isinstance(value, UnsetType) or value is None:
         return "missing"
     if isinstance(value, str):
         return "empty" if not value.strip() or value == "null" else ""
-    return "odd" if not _number_here(part, at, facts) else ""
+    return "" if _writes_number(part, path, facts) else "odd"
 
 
-def _number_here(part: PairHalf, at: JsonPath, facts: Facts) -> bool:
-    """Whether the wire itself would write a number there."""
-    row = part.spec
-    if not isinstance(row, Block) or row.write is None:
+def _writes_number(part: PairHalf, path: JsonPath, facts: Facts) -> bool:
+    """True if the wire itself writes a number at this path."""
+    spec = part.spec
+    if not isinstance(spec, Block) or spec.write is None:
         return False
-    page = EncodeContext(
+    context = EncodeContext(
         facts.conversation.wire, facts.conversation.kind, ids=None, names={}, home=NO_MAP
     )
-    value = get(row.write(part, page), at)
-    return value.__class__ is int
+    return get(spec.write(part, context), path).__class__ is int
 
 
 def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
-    """Calls and results whose id is wrong in one way, in order; none where the target needs no ids.
+    """Calls and results with one kind of problem in their id, in order.
 
-    Who wants arguments as objects reads everything by its type: a number is no id there, also where
-    none is needed.
+    There are none if the target needs no ids, with one exception: a target that wants arguments as
+    objects checks the types of all fields, so it refuses a number as an optional id too.
     """
-    typed = (
-        kind == "odd" and facts.profile.arguments_format == "object" and facts.profile.has_id_field
-    )
-    if not (facts.profile.requires_ids or typed) or not facts.ids_not_text:
+    profile = facts.profile
+    checks_types = kind == "odd" and profile.arguments_format == "object" and profile.has_id_field
+    if not (profile.requires_ids or checks_types) or not facts.ids_not_text:
         return []
     return [part for part in facts.ids_not_text if id_problem(part, facts) == kind]
 
 
-# --- which result is whose ------------------------------------------------------------------------
+# --- calls of unpaired results --------------------------------------------------------------------
 
 
 def turns_by_part(facts: Facts) -> dict[int, Turn]:
-    """The turn that a call belongs to and that a result stands in, by their identity."""
-    by_place = {
+    """The turn of each call, and the turn that each result stands in, by their identity."""
+    turn_at = {
         n: turn for turn in facts.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
     }
-    sides: list[PairHalf] = [*facts.calls, *facts.results]
-    found = {id(part): by_place.get(facts.message_index(part)) for part in sides}
-    return {key: turn for key, turn in found.items() if turn is not None}
+    parts: list[PairHalf] = [*facts.calls, *facts.results]
+    turns = {id(part): turn_at.get(facts.message_index(part)) for part in parts}
+    return {key: turn for key, turn in turns.items() if turn is not None}
 
 
 def surplus_results(facts: Facts) -> dict[int, Call]:
-    """The call of each result that came when it already had one, by the identity of the result."""
+    """The call of each result that follows an earlier result of the same call, by the identity of
+    the later result.
+    """
     if not facts.unpaired_results:
         return {}
-    stray = {id(result) for result in facts.unpaired_results}
+    unpaired = PartSet(facts.unpaired_results)
     latest: dict[str, Call] = {}
-    found: dict[int, Call] = {}
+    call_of: dict[int, Call] = {}
     for message in facts.messages:
         for part in message.parts:
             if isinstance(part, Call):
                 latest[part.id] = part
-            elif isinstance(part, Result) and id(part) in stray and part.origin != "minted":
+            elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
                 call = latest.get(part.call_id)
                 if call is not None and id(call) in facts.result_of:
-                    found[id(part)] = call
-    return found
+                    call_of[id(part)] = call
+    return call_of
 
 
-def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> dict[int, Call]:
-    """The open call of each stray result whose id is the same once both are reduced, by the
-    identity of the result."""
+def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Result, Call]:
+    """The open call of each unpaired result of the same turn whose id equals that of the call once
+    both are reduced.
+    """
     if not facts.open_calls or not facts.unpaired_results:
-        return {}
+        return PartMap()
     turns = turns_by_part(facts)
-    wanted: dict[tuple[int, str], list[Call]] = {}
+
+    def key(part: PairHalf) -> tuple[tuple[int, ...], str]:
+        turn = turns.get(id(part))
+        call_id = call_id_of(part)
+        return () if turn is None else turn.caller_indexes, reduce(call_id) or call_id
+
+    calls: dict[tuple[tuple[int, ...], str], list[Call]] = {}
     for call in facts.open_calls:
-        wanted.setdefault((id(turns.get(id(call))), reduce(call.id) or call.id), []).append(call)
-    came: dict[tuple[int, str], list[Result]] = {}
+        calls.setdefault(key(call), []).append(call)
+    results: dict[tuple[tuple[int, ...], str], list[Result]] = {}
     for result in facts.unpaired_results:
-        came.setdefault(
-            (id(turns.get(id(result))), reduce(result.call_id) or result.call_id), []
-        ).append(result)
-    return {
-        id(results[0]): wanted[key][0]
-        for key, results in came.items()
-        if len(results) == 1 and len(wanted.get(key, ())) == 1
-    }
+        results.setdefault(key(result), []).append(result)
+    return PartMap(
+        (group[0], calls[group_key][0])
+        for group_key, group in results.items()
+        if len(group) == 1 and len(calls.get(group_key, ())) == 1
+    )
 
 
 class CompositeId(Struct, frozen=True, eq=False):
-    """An id that holds more than an id: where it stands, and what it should be."""
+    """An id that holds more than an id."""
 
     part: Call | Result
     plain: str
+    """The id without the rest."""
     call: Call | None = None
-    """The open call of a result that bears it."""
+    """For a result: the open call that it belongs to."""
 
 
 def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> list[CompositeId]:
-    """Ids that reduce to less and do harm as they are: the target refuses them, or call and result
-    do not meet."""
+    """The composite ids that cause an error: the target refuses them, or they part a call from its
+    result.
+    """
     if not facts.refused_ids and not (facts.open_calls and facts.unpaired_results):
         return []
-    found = [
+    composites = [
         CompositeId(call, plain)
         for call in refused_calls(facts)
         if (plain := reduce(call.id)) is not None
     ]
-    ties = (
-        split_pairs(facts, reduce)
-        if facts.profile.rejects_orphan_results or facts.profile.rejects_missing_results
-        else {}
-    )
-    known = {id(odd.part) for odd in found}
-    for result in facts.unpaired_results if ties else ():
-        call = ties.get(id(result))
+    if not (facts.profile.rejects_orphan_results or facts.profile.rejects_missing_results):
+        return composites
+    call_of = split_pairs(facts, reduce)
+    refused = PartSet(composite.part for composite in composites)
+    for result in facts.unpaired_results if call_of else ():
+        call = call_of.get(result)
         if call is None:
             continue
         plain = reduce(call.id)
-        if plain is not None and id(call) not in known:
-            found.append(CompositeId(call, plain))
+        if plain is not None and call not in refused:
+            composites.append(CompositeId(call, plain))
         elif plain is None and (plain := reduce(result.call_id)) is not None:
-            found.append(CompositeId(result, plain, call))
-    return found
+            composites.append(CompositeId(result, plain, call))
+    return composites
 
 
 # --- new ids --------------------------------------------------------------------------------------
 
 
 def used_ids(facts: Facts) -> set[str]:
-    """Every id that the history itself has."""
-    sides: list[PairHalf] = [*facts.calls, *facts.server_calls, *facts.results]
-    return {call_id_of(part) for part in sides if part.origin != "minted"}
+    """Every id in the history; minted ids are not in it."""
+    parts: list[PairHalf] = [*facts.calls, *facts.server_calls, *facts.results]
+    return {call_id_of(part) for part in parts if part.origin != "minted"}
 
 
 def new_id(facts: Facts, call: Call, wish: str, taken: set[str]) -> str:
-    """An id that the target takes and nobody has, added to those that are taken.
+    """An unused id that the target accepts; it is added to `taken`.
 
-    The wished one if it may be, else one made of it; a model that names its calls itself gets one
-    of its own kind.
+    The id is `wish` if possible, else made from it. A target whose model names its calls itself
+    gets an id of that kind.
     """
     rule = facts.profile.id_rule
-    made = native_id(facts, call, taken)
-    made = made or first_free(
+    call_id = native_id(facts, call, taken) or first_free(
         lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken
     )
-    taken.add(made)
-    return made
+    taken.add(call_id)
+    return call_id
 
 
 def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
-    """The id that the target's model would have given to a call at this place; empty if it does not
-    name calls itself."""
+    """The id that the target's model would give to this call; empty if it does not name calls."""
     pattern = facts.profile.own_id_pattern
     if not pattern or not re.fullmatch(pattern, native_id_text(call.name, 0)):
         return ""
@@ -235,75 +242,64 @@ def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
     return native_id_text(call.name, n)
 
 
-def numbered_id(one: str, n: int) -> str:
-    """What the n-th call of one id should be called: the same beginning, and a hash."""
-    return f"{one}_{digest(one, n)[:8]}"
+def numbered_id(call_id: str, n: int) -> str:
+    """The id for the n-th call with one id: the same text, and a hash."""
+    return f"{call_id}_{digest(call_id, n)[:8]}"
 
 
 def describe_move(facts: Facts, call: Call, new: str) -> str:
-    """What a fix says that gives another id to a call."""
-    before = f" under {shorten(call.id)}" if call.origin == "wire" and call.id != new else ""
-    after = ", and so does its result" if id(call) in facts.result_of else ""
-    return f"the call of {call.name or 'a tool'}{before} goes under {shorten(new)}{after}"
+    """The message of a fix that gives another id to a call."""
+    subject = f"the call of {call.name or 'a tool'}"
+    if call.origin == "wire" and call.id != new:
+        subject = f"the call {shorten(call.id)}" + (f" ({call.name})" if call.name else "")
+    if id(call) in facts.result_of:
+        return f"{subject} and its result have the id {shorten(new)} now"
+    return f"{subject} has the id {shorten(new)} now"
 
 
-# --- pairs under other ids ------------------------------------------------------------------------
+# --- edits of pairs -------------------------------------------------------------------------------
 
 
-def with_id(call: Call, one: str) -> Call:
-    """A call under another id."""
-    return replace(call, id=one, origin="wire")
+def with_id(call: Call, call_id: str) -> Call:
+    """The call with another id."""
+    return replace(call, id=call_id, origin="wire")
 
 
 def reassign_ids(
     facts: Facts, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
 ) -> Conversation:
-    """The conversation with calls replaced, by their identity, and every result of theirs under
-    their new ids.
+    """The conversation with some calls replaced, and all their results under the new ids.
 
-    `ties` gives stray results to calls, by the identity of the result. The ids are written even if
-    they read the same.
+    Args:
+        facts: The history.
+        calls: The new calls, by the identity of the old ones. An id is written even if it reads the
+            same as before.
+        ties: The calls of unpaired results, by the identity of the result.
     """
-    given = {**surplus_results(facts), **(ties or {})}
+    owners = {**surplus_results(facts), **(ties or {})}
     new: dict[int, Part] = {}
     for call in facts.calls:
         if id(call) in calls:
             new[id(call)] = calls[id(call)]
             result = facts.result_of.get(id(call))
             if result is not None:
-                given[id(result)] = call
+                owners[id(result)] = call
     for result in facts.results:
-        owner = given.get(id(result))
+        owner = owners.get(id(result))
         if owner is not None and (id(owner) in calls or (ties and id(result) in ties)):
-            new[id(result)] = replace(result, call_id=calls.get(id(owner), owner).id, origin="wire")
-    return _put(facts.conversation, new)
+            call_id = calls.get(id(owner), owner).id
+            new[id(result)] = replace(result, call_id=call_id, origin="wire")
+    return replace_parts(facts.conversation, new, original=_without_id)
 
 
-def _put(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
-    messages: list[Message] = []
-    for message in conversation.messages:
-        if any(id(part) in new for part in message.parts):
-            parts = tuple(
-                _edited(part, new[id(part)]) if id(part) in new else part for part in message.parts
-            )
-            message = replace(message, parts=parts)
-        messages.append(message)
-    return replace(conversation, messages=tuple(messages))
+def _without_id(part: Part) -> Part:
+    """The part with an empty id.
 
-
-def _edited(old: Part, new: Part) -> Part:
-    """The new part in the place of the old one. Only a difference is written, so the old one is
-    taken to have had no id: a number must become text, and an id that we made up must be told.
+    As the original of an edited part it makes the encoder write the id in any case: a number
+    becomes text, and a minted id becomes visible.
     """
-    before = (
-        replace(old, id="")
-        if isinstance(old, Call)
-        else replace(old, call_id="")
-        if isinstance(old, Result)
-        else old
-    )
-    return replace(
-        new,
-        signature=new.signature or old.signature,
-        source=Source(raw=old.raw, path=old.path, spec=old.spec, original=before),
-    )
+    if isinstance(part, Call):
+        return replace(part, id="")
+    if isinstance(part, Result):
+        return replace(part, call_id="")
+    return part

@@ -1,7 +1,6 @@
-"""What three rules do alike: fit ids that a target does not take, and leave those that another rule
-explains.
+"""Fit ids that a target refuses, except those that a more specific rule explains.
 
-Knows no rule.
+Shared by the rules about the characters and the length of ids. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from toolwire.lint.rule import Fixed
 
 
 def unexplained_refusals(facts: Facts) -> list[Call]:
-    """The calls whose ids the target refuses, without those that are more than an id or something
-    else altogether."""
+    """The calls with an id that the target refuses and that is neither composite nor output."""
     return [
         call
         for call in refused_calls(facts)
@@ -27,14 +25,15 @@ def unexplained_refusals(facts: Facts) -> list[Call]:
 
 
 def fit_refused_ids(facts: Facts, calls: list[Call]) -> Fixed | None:
-    """The body with calls and their results under ids that the target takes: a beginning of the old
-    one, and a hash of it all."""
+    """Give the calls and their results ids that the target accepts: the start of the old id and a
+    hash of all of it.
+    """
     taken = used_ids(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:
-        one = fit(call.id, facts.profile.id_rule, taken)
-        taken.add(one)
-        new[id(call)] = with_id(call, one)
-        changes.append((call.path, describe_move(facts, call, one)))
+        call_id = fit(call.id, facts.profile.id_rule, taken)
+        taken.add(call_id)
+        new[id(call)] = with_id(call, call_id)
+        changes.append((call.path, describe_move(facts, call, call_id)))
     return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None

@@ -1,8 +1,7 @@
-"""Ids by their shapes: who makes such ids, which hold two ids or something else besides, and how a
-model's own are spelled.
+"""Formats of ids: who generates them, which are composite, and how models name their own calls.
 
-A table with no other use than to say where an id came from and to take it apart: nothing is ever
-refused for its shape alone. Knows no rule.
+The table only serves to describe ids and to split them: no id is refused for its format alone. This
+module knows no rule.
 """
 
 from __future__ import annotations
@@ -13,65 +12,65 @@ _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = "[A-Za-z_][A-Za-z0-9_.-]*"
 
 _MAKERS: tuple[tuple[str, str], ...] = (
-    # The first that fits speaks: the peculiar ones come first, those that others may share last.
+    # The first match counts: distinctive formats come first, common ones last.
     (r"tw-[0-9a-f]{16}", "toolwire"),
     (r"toolu_vrtx_\w+", "Claude on Vertex AI"),
     (r"toolu_bdrk_\w+", "Claude on Bedrock"),
-    (r"srvtoolu_\w+", "Anthropic, for a tool that it runs itself,"),
-    (r"mcptoolu_\w+", "Anthropic, for an MCP server,"),
+    (r"srvtoolu_\w+", "Anthropic, for a tool that it runs itself"),
+    (r"mcptoolu_\w+", "Anthropic, for an MCP server"),
     (r"toolu_\w+", "Anthropic"),
     (r"tooluse_[A-Za-z0-9_-]{22}", "Bedrock"),
     (r"chatcmpl-tool-[0-9a-f]+", "vLLM"),
     (rf"adk-{_UUID}", "Google ADK"),
-    (r"lc-tool-call-.+", "LangChain, where there was none,"),
+    (r"lc-tool-call-.+", "LangChain, for a call without an id"),
     (r"call_function_[a-z0-9]+_\d+", "MiniMax"),
     (r"call_0\d_[A-Za-z0-9]+", "DeepSeek"),
     (r"call_[A-Za-z0-9]{24}", "OpenAI"),
-    (rf"call_{_UUID}", "an adapter, from a UUID,"),
-    (r"call_[0-9a-f]{32}", "an adapter, from a UUID,"),
+    (rf"call_{_UUID}", "an adapter, from a UUID"),
+    (r"call_[0-9a-f]{32}", "an adapter, from a UUID"),
     (r"call_\d{5,}", "Gemini or GLM"),
-    (r"(?:fc|rs|msg|ws|ctc)_[0-9a-f]{32,}", "OpenAI, for an item,"),
+    (r"(?:fc|rs|msg|ws|ctc)_[0-9a-f]{32,}", "OpenAI, for an item"),
     (rf"functions\.{_NAME}:\d+", "Kimi"),
-    (rf"tool_\d+_{_NAME}", "OpenRouter, for Gemini,"),
+    (rf"tool_\d+_{_NAME}", "OpenRouter, for Gemini"),
     (rf"{_NAME}:\d+", "Kimi"),
     (r"[a-z_]+-(?=[A-Za-z]*\d)[A-Za-z0-9]{8}", "Antigravity"),
-    (rf"{_UUID}", "an adapter, from a UUID,"),
-    (r"call_\d{1,4}", "a server that counts anew in each answer"),
+    (rf"{_UUID}", "an adapter, from a UUID"),
+    (r"call_\d{1,4}", "a server that numbers the calls of each response"),
     (r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{9}", "Mistral"),
-    (r"\d+", "a server that counts or draws numbers"),
+    (r"\d+", "a server that uses numbers"),
 )
-_COMPILED = tuple((re.compile(pattern), who) for pattern, who in _MAKERS)
+_COMPILED = tuple((re.compile(pattern), name) for pattern, name in _MAKERS)
 
 
 def maker(text: str) -> str:
-    """Who makes ids of this shape; empty if nobody known does."""
-    return next((who for pattern, who in _COMPILED if pattern.fullmatch(text)), "")
+    """Who generates ids of this format; empty if unknown."""
+    return next((name for pattern, name in _COMPILED if pattern.fullmatch(text)), "")
 
 
 def provider(text: str) -> str:
-    """Who makes ids of this shape, if that is somebody by name and not a habit that many have."""
-    who = maker(text)
-    return who if who[:1].isupper() else ""
+    """The product that generates ids of this format; empty if several do, or if it is unknown."""
+    name = maker(text)
+    return name if name[:1].isupper() else ""
 
 
 def describe_maker(text: str) -> str:
-    """Who makes such ids, as words to put after an id."""
-    who = maker(text)
-    return f" (an id as {who} makes them)" if who else ""
+    """Who generates ids of this format, to be put after an id in a message."""
+    name = maker(text)
+    return f" (the format of {name})" if name else ""
 
 
 def shorten(text: str) -> str:
-    """An id for a message: on one line, and not longer than a line."""
+    """An id for a message: printable, on one line and at most 48 characters long."""
     shown = text if len(text) <= 48 else f"{text[:32]}…{text[-8:]}"
     return (
         shown if shown.isprintable() else shown.encode("unicode_escape", "surrogatepass").decode()
     )
 
 
-# --- more than an id ------------------------------------------------------------------------------
+# --- composite ids --------------------------------------------------------------------------------
 
 _ITEM = r"(?P<item>(?:fc|ctc|rs|msg|ws|item)[_-][^|\n]+)"
-_HALVES = tuple(
+_CALL_AND_ITEM = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?P<call>[^|\n]+)[|\n]{_ITEM}",
@@ -82,47 +81,47 @@ _HALVES = tuple(
 _PAYLOAD = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"(?P<id>.+?)__thought__(?P<load>.+)",
-        r"(?P<id>.+?)_ts_(?P<load>[A-Za-z0-9+/=_-]{16,})",
+        r"(?P<id>.+?)__thought__(?P<payload>.+)",
+        r"(?P<id>.+?)_ts_(?P<payload>[A-Za-z0-9+/=_-]{16,})",
     )
 )
-_TWICE = re.compile(r"([A-Za-z]+[_.-].{1,200}?|.{6,200}?)\1+", re.DOTALL)
+_REPEATED = re.compile(r"([A-Za-z]+[_.-].{1,200}?|.{6,200}?)\1+", re.DOTALL)
 
 
 def split_composite(text: str) -> tuple[str, str] | None:
-    """The id of the call and that of its item, if both stand in one."""
-    found = next((match for pattern in _HALVES if (match := pattern.fullmatch(text))), None)
-    return (found["call"], found["item"]) if found is not None else None
+    """The call id and the item id of an id that joins both."""
+    matches = (pattern.fullmatch(text) for pattern in _CALL_AND_ITEM)
+    match = next(filter(None, matches), None)
+    return (match["call"], match["item"]) if match is not None else None
 
 
 def split_payload(text: str) -> tuple[str, str] | None:
-    """An id and what was hidden behind it."""
-    found = next((match for pattern in _PAYLOAD if (match := pattern.fullmatch(text))), None)
-    return (found["id"], found["load"]) if found is not None else None
+    """The id and the payload of an id with a payload appended."""
+    matches = (pattern.fullmatch(text) for pattern in _PAYLOAD)
+    match = next(filter(None, matches), None)
+    return (match["id"], match["payload"]) if match is not None else None
 
 
 def repeated_unit(text: str) -> str | None:
-    """The id that was written several times in a row."""
-    found = _TWICE.fullmatch(text) if len(text) < 4096 else None
-    return (
-        str(found[1]) if found is not None and len(set(found[1])) > 1 else None
-    )  # a row of one letter is no repeated id
+    """The id that a text repeats several times; one repeated character does not count."""
+    match = _REPEATED.fullmatch(text) if len(text) < 4096 else None
+    return str(match[1]) if match is not None and len(set(match[1])) > 1 else None
 
 
 def call_half(text: str) -> str | None:
-    """The call's half of two ids in one."""
-    found = split_composite(text)
-    return found[0] if found is not None else None
+    """The call id of an id that joins a call id and an item id."""
+    halves = split_composite(text)
+    return halves[0] if halves is not None else None
 
 
 def without_payload(text: str) -> str | None:
-    """An id without what was hidden behind it."""
-    found = split_payload(text)
-    return found[0] if found is not None else None
+    """The id of an id with a payload appended."""
+    halves = split_payload(text)
+    return halves[0] if halves is not None else None
 
 
 def is_composite(text: str) -> bool:
-    """Whether an id is odd because it holds more than one id."""
+    """True if an id holds another id, a payload, or itself several times."""
     return (
         call_half(text) is not None
         or without_payload(text) is not None
@@ -134,29 +133,30 @@ SIGNATURE_PATHS: dict[str, tuple[str, ...]] = {
     "gemini": ("thoughtSignature",),
     "openai-chat": ("extra_content", "google", "thought_signature"),
 }
-"""Where the signature of a call stands in its block, on the wires whose servers want it back."""
+"""The path of the signature in the block of a call, on wires whose servers require it."""
 
-# --- a model's own ids ----------------------------------------------------------------------------
+# --- ids that models generate ---------------------------------------------------------------------
 
 
 def native_id_text(name: str, n: int) -> str:
-    """The n-th call of a history, as the models name it that want their ids back as they were."""
+    """The id of the n-th call of a history in the format of models that generate ids themselves."""
     return f"functions.{name}:{n}"
 
 
 _NOT_WORD = re.compile(r"[^A-Za-z0-9]")
-_FITTED = re.compile(r"_[0-9A-Za-z]{8}")
+_HASH_SUFFIX = re.compile(r"_[0-9A-Za-z]{8}")
 
 
 def is_mangled_native_id(text: str, name: str) -> bool:
-    """Whether an id is a model's own with its signs replaced or taken out: `functionsread0`, also
-    with a hash behind it."""
-    found = re.match(rf"functions(?P<a>[_-]?){_spelled(name)}(?P<b>[_-]?)\d+", text)
-    return found is not None and (
-        found.end() == len(text) or _FITTED.fullmatch(text, found.end()) is not None
+    """True if an id is one that a model generated, with punctuation replaced or removed, such as
+    `functionsread0`; a hash may follow.
+    """
+    match = re.match(rf"functions[_-]?{_name_pattern(name)}[_-]?\d+", text)
+    return match is not None and (
+        match.end() == len(text) or _HASH_SUFFIX.fullmatch(text, match.end()) is not None
     )
 
 
-def _spelled(name: str) -> str:
-    """The name with each sign as it is, as another sign, or gone."""
-    return "".join("[^A-Za-z0-9]?" if _NOT_WORD.match(sign) else sign for sign in name)
+def _name_pattern(name: str) -> str:
+    """A pattern for the name in which punctuation may be replaced or missing."""
+    return "".join("[^A-Za-z0-9]?" if _NOT_WORD.match(char) else char for char in name)

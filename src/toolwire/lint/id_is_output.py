@@ -1,6 +1,6 @@
-"""Results whose id is their own output: told by their content, their signs and their length.
+"""Results whose id is their own output, recognized by content, characters or length.
 
-Knows no rule and no wire.
+This module knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 import re
 
 from toolwire.conversation.json import parse
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import Facts
+from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_edits import surplus_results, turns_by_part
 from toolwire.lint.id_formats import is_composite
 
-_PROSE = re.compile(r"[\s{}\[\]\"<>]")
-"""Signs that words and JSON have and ids do not."""
-_SHORTEST = 8
-"""A beginning that is shorter may be one by chance."""
-_LONGEST = 64
+_TEXT_CHARACTERS = re.compile(r"[\s{}\[\]\"<>]")
+"""Characters of prose and JSON that ids do not have."""
+_MIN_PREFIX = 8
+"""Shorter prefixes may be equal by chance."""
+_MAX_ID_LENGTH = 64
 
 
-def _bare(text: str) -> str:
-    """A text without the quotes that JSON puts around it, and without blanks."""
+def _normalize(text: str) -> str:
+    """The text without white space, and without the quotes of a JSON string."""
     if text[:1] in '"{[':
         try:
             value = parse(text)
@@ -31,64 +32,60 @@ def _bare(text: str) -> str:
     return "".join(text.split())
 
 
-def is_output(one: str, result: Result) -> bool:
-    """Whether an id is what the result says, or the beginning of it."""
-    said, named = _bare(result.text), _bare(one)
-    if not named or said == named:
-        return bool(named)
-    return min(len(said), len(named)) >= _SHORTEST and (
-        said.startswith(named) or named.startswith(said)
+def is_output(call_id: str, result: Result) -> bool:
+    """True if an id is the output of the result, or one is a prefix of the other."""
+    output, text = _normalize(result.text), _normalize(call_id)
+    if not text:
+        return False
+    if output == text:
+        return True
+    return min(len(output), len(text)) >= _MIN_PREFIX and (
+        output.startswith(text) or text.startswith(output)
     )
 
 
 def has_output_as_id(facts: Facts, call: Call) -> bool:
-    """Whether a call and its result both go under what the result says."""
+    """True if the id of a call and its result is the output of the result."""
     result = facts.result_of.get(id(call))
     return result is not None and is_output(call.id, result)
 
 
 def results_with_output_as_id(facts: Facts) -> list[tuple[Result, list[Call], int]]:
-    """Stray results that bear output for an id, each with the open calls of its turn, and how many
-    such results there are."""
+    """Unpaired results with output as id, each with the open calls of its turn and the number of
+    such results in the turn; 0 if the turn has other unpaired results too.
+    """
     if not facts.unpaired_results or not facts.open_calls or facts.continues_elsewhere:
         return []
-    turns, more = turns_by_part(facts), surplus_results(facts)
-    open_by: dict[int, list[Call]] = {}
+    turns, surplus = turns_by_part(facts), surplus_results(facts)
+    open_calls: PartMap[Turn, list[Call]] = PartMap()
     for call in facts.open_calls:
-        if (
-            turn := turns.get(id(call))
-        ) is not None:  # a call that somebody else than the assistant makes is in no turn
-            open_by.setdefault(id(turn), []).append(call)
-    alone = [
-        one
-        for one in facts.unpaired_results
-        if id(one) not in more and id(turns.get(id(one))) in open_by
-    ]
-    by_turn: dict[int, list[Result]] = {}
-    for result in alone:
-        by_turn.setdefault(id(turns[id(result)]), []).append(result)
-    found: list[tuple[Result, list[Call], int]] = []
-    for key, results in by_turn.items():
-        calls = [
-            call
-            for call in open_by[key]
-            if facts.message_index(call) < facts.message_index(results[0])
-        ]
-        odd = [
-            result
-            for result in results
-            if _output_like(result, single=len(calls) == len(results) == 1)
-        ]
-        found += [
-            (result, calls, len(odd) if len(odd) == len(results) else 0) for result in odd if calls
-        ]
-    return found
+        turn = turns.get(id(call))
+        if turn is not None:  # a call outside of assistant messages is in no turn
+            open_calls.setdefault(turn, []).append(call)
+    unpaired: PartMap[Turn, list[Result]] = PartMap()
+    for result in facts.unpaired_results:
+        turn = turns.get(id(result))
+        if turn is not None and turn in open_calls and id(result) not in surplus:
+            unpaired.setdefault(turn, []).append(result)
+    matches: list[tuple[Result, list[Call], int]] = []
+    for turn, results in unpaired.items():
+        index = facts.message_index(results[0])
+        calls = [call for call in open_calls[turn] if facts.message_index(call) < index]
+        if not calls:
+            continue
+        single = len(calls) == len(results) == 1
+        with_output = [result for result in results if _is_output_like(result, single=single)]
+        count = len(with_output) if len(with_output) == len(results) else 0
+        matches += [(result, calls, count) for result in with_output]
+    return matches
 
 
-def _output_like(result: Result, *, single: bool) -> bool:
-    one = result.call_id
-    if result.origin != "wire" or is_composite(one):
+def _is_output_like(result: Result, *, single: bool) -> bool:
+    call_id = result.call_id
+    if result.origin != "wire" or is_composite(call_id):
         return False
     return (
-        is_output(one, result) or _PROSE.search(one) is not None or (single and len(one) > _LONGEST)
+        is_output(call_id, result)
+        or _TEXT_CHARACTERS.search(call_id) is not None
+        or (single and len(call_id) > _MAX_ID_LENGTH)
     )

@@ -1,7 +1,7 @@
-"""Ids that a bridge rewrote on one side only: the result of a rewriting is recognized exactly.
+"""Ids that a bridge rewrote on the call or the result only: known rewritings are matched exactly.
 
 Two ids that merely resemble each other never pair. A result belongs to a call only if one of the
-known rewritings turns one id into exactly the other, and no other call or result could be meant.
+known rewritings turns one id into exactly the other, and no other call or result matches.
 This module knows no rule and no wire.
 """
 
@@ -39,9 +39,9 @@ def rewritings(call_id: str) -> set[str]:
     return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
 
 
-def is_rewriting(one: str, other: str) -> bool:
+def is_rewriting(first: str, second: str) -> bool:
     """True if a known rewriting turns one of two ids into the other."""
-    return other in rewritings(one) or one in rewritings(other)
+    return second in rewritings(first) or first in rewritings(second)
 
 
 def calls_of_rewritten_ids(facts: Facts) -> dict[int, Call]:

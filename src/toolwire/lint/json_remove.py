@@ -1,5 +1,7 @@
-"""Take things out of a body where they stand, and leave the rest of it to the letter. Knows no rule
-and no wire."""
+"""Remove items and fields from a body; everything else stays verbatim.
+
+This module knows no rule and no wire.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,19 @@ from toolwire.conversation.json import JSON, JsonPath, get, put
 
 
 def remove_paths(body: JSON, paths: Iterable[JsonPath]) -> JSON:
-    """The body without what stands at some places: items of lists, fields of objects."""
-    for at in sorted(
-        paths, key=_order, reverse=True
-    ):  # from the end, so that places before stay what they are
-        holder, last = get(body, at[:-1]), at[-1]
-        if isinstance(holder, list) and isinstance(last, int):
-            body = put(body, at[:-1], [item for n, item in enumerate(holder) if n != last])
-        elif isinstance(holder, dict):
-            body = put(body, at[:-1], {key: value for key, value in holder.items() if key != last})
+    """The body without the list items and object fields at some paths."""
+    # From the end, so that earlier paths stay valid.
+    for path in sorted(paths, key=_sort_key, reverse=True):
+        parent, last = get(body, path[:-1]), path[-1]
+        if isinstance(parent, list) and isinstance(last, int):
+            body = put(body, path[:-1], [item for n, item in enumerate(parent) if n != last])
+        elif isinstance(parent, dict):
+            rest = {key: value for key, value in parent.items() if key != last}
+            body = put(body, path[:-1], rest)
     return body
 
 
-def _order(at: JsonPath) -> tuple[tuple[bool, int, str], ...]:
+def _sort_key(path: JsonPath) -> tuple[tuple[bool, int, str], ...]:
     return tuple(
-        (isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in at
+        (isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in path
     )

@@ -1,7 +1,7 @@
-"""What three rules do alike: give an id to calls and results that came without one that is text.
+"""Give ids to calls and results whose id is missing, empty or not a string.
 
-An id is given only where it is certain which result is whose: given to a call alone it would part
-the two for good. Knows no rule.
+Shared by three rules. A call gets an id only if it is certain which result belongs to it: an id on
+the call alone would part the two for good. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Iterable
 
 from toolwire.conversation.ids import fit
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
     IdProblem,
+    PairHalf,
     accepted_ids,
     describe_move,
     id_problem,
@@ -29,123 +31,117 @@ from toolwire.lint.id_edits import (
 from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Fixed, Problem
 
-_PLAIN = re.compile(r"[\w.:|-]+")
+_PLAIN_ID = re.compile(r"[\w.:|-]+")
 
 
 def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Problem]:
-    """The calls and results that lack an id in one way; `what` says how, after the part."""
+    """A finding for each call and result with this problem; `what` is the predicate of its
+    message.
+    """
     parts = parts_with_id_problem(facts, kind)
     if not parts:
         return
-    stuck = _stuck(facts)
+    ambiguous = _ambiguous_parts(facts)
     for part in parts:
-        where = f"message {facts.message_index(part)}"
         if isinstance(part, Call):
-            said = f"the call of {part.name or 'a tool'} in {where} {what}"
+            subject = f"the call of {part.name or 'a tool'}"
         else:
-            said = f"the result{f' of {part.name}' if part.name else ''} in {where} {what}"
-        if id(part) in stuck:
-            yield (
-                part.path,
-                f"{said}, and nothing tells which result is whose: say it by hand",
-                None,
-            )
+            subject = f"the result of {part.name}" if part.name else "the result"
+        message = f"{subject} in message {facts.message_index(part)} {what}"
+        if part in ambiguous:
+            reason = "it is not certain which result belongs to which call: add the ids by hand"
+            yield part.path, f"{message}, and {reason}", None
         else:
-            yield part.path, said, "safe"
+            yield part.path, message, "safe"
 
 
 def give_ids(facts: Facts, kind: IdProblem) -> Fixed | None:
-    """The body with ids given to those that lack them in one way, and to the other halves of their
-    pairs."""
-    stuck = _stuck(facts)
-    adopted = _adopted(facts)
-    taken, more = used_ids(facts), surplus_results(facts)
+    """Give ids to the calls and results with this problem, and to the rest of their pairs."""
+    ambiguous = _ambiguous_parts(facts)
+    adopted = _adopted_ids(facts)
+    taken, surplus = used_ids(facts), surplus_results(facts)
     calls: dict[int, Call] = {}
     ties: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for part in parts_with_id_problem(facts, kind):
-        if id(part) in stuck:
+        if part in ambiguous:
             continue
         if isinstance(part, Call):
-            calls[id(part)] = new = with_id(part, _new(facts, part, adopted, taken))
+            new = with_id(part, _choose_id(facts, part, adopted, taken))
+            calls[id(part)] = new
             changes.append((part.path, describe_move(facts, part, new.id)))
-        elif (call := facts.call_of.get(id(part)) or more.get(id(part))) is not None and id(
-            call
-        ) not in calls:
-            if id_problem(
-                call, facts
-            ):  # it has none either: the rule that says so gives one to both
-                calls[id(call)] = with_id(call, _new(facts, call, adopted, taken))
-            ties[id(part)] = call
-            changes.append(
-                (
-                    part.path,
-                    (
-                        f"the result goes under {shorten(calls.get(id(call), call).id)}, as its call"
-                        " does"
-                    ),
-                )
-            )
+            continue
+        call = facts.call_of.get(id(part)) or surplus.get(id(part))
+        if call is None or id(call) in calls:
+            continue
+        if id_problem(call, facts):  # the call has no id either, so both get the same
+            calls[id(call)] = with_id(call, _choose_id(facts, call, adopted, taken))
+        ties[id(part)] = call
+        call_id = shorten(calls.get(id(call), call).id)
+        changes.append((part.path, f"the result has the id of its call now: {call_id}"))
     return Fixed(reassign_ids(facts, calls, ties), tuple(changes)) if changes else None
 
 
-def _new(facts: Facts, call: Call, adopted: dict[int, str], taken: set[str]) -> str:
-    if id(call) in adopted:
-        return adopted[id(call)]
+def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set[str]) -> str:
+    if call in adopted:
+        return adopted[call]
     if call.origin == "wire":  # a number: its digits
         return fit(call.id, facts.profile.id_rule, taken - {call.id})
-    # Where an item's id stood in, it is told apart from that of the call.
-    return new_id(facts, call, call.id if call.origin == "minted" else f"call_{call.id}", taken)
+    # An item id is not used as the call id: the new id differs from it.
+    wish = call.id if call.origin == "minted" else f"call_{call.id}"
+    return new_id(facts, call, wish, taken)
 
 
-def _adopted(facts: Facts) -> dict[int, str]:
-    """Open calls without an id that are alone in their turn, as is a stray result that has one: it
-    is theirs."""
+def _adopted_ids(facts: Facts) -> PartMap[Call, str]:
+    """Ids for open calls without one: if a turn has one open call and one unpaired result, the call
+    gets the id of the result.
+    """
+    adopted: PartMap[Call, str] = PartMap()
     if not facts.open_calls or not facts.unpaired_results:
-        return {}
-    turns, more = turns_by_part(facts), surplus_results(facts)
-    find_missing_ids: dict[int, str] = {}
+        return adopted
+    turns, surplus = turns_by_part(facts), surplus_results(facts)
     for call in facts.open_calls:
         turn = turns.get(id(call))
-        if turn is None:  # somebody else than the assistant makes it
+        if turn is None or call.origin != "minted":  # no turn: not in an assistant message
             continue
-        opens = [other for other in turn.calls if id(other) not in facts.result_of]
-        here = [
+        open_calls = [other for other in turn.calls if id(other) not in facts.result_of]
+        results = [
             result
             for result in facts.unpaired_results
-            if turns.get(id(result)) is turn and id(result) not in more
+            if turns.get(id(result)) is turn and id(result) not in surplus
         ]
-        if call.origin == "minted" and len(opens) == len(here) == 1 and _fits(facts, call, here[0]):
-            find_missing_ids[id(call)] = here[0].call_id
-    return find_missing_ids
+        if len(open_calls) == len(results) == 1 and _can_adopt(facts, call, results[0]):
+            adopted[call] = results[0].call_id
+    return adopted
 
 
-def _fits(facts: Facts, call: Call, result: Result) -> bool:
-    one = result.call_id
+def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
+    call_id = result.call_id
     if (
         result.origin != "wire"
-        or one in {other.id for other in facts.calls}
+        or call_id in {other.id for other in facts.calls}
         or result.name not in (None, "", call.name)
     ):
         return False
     return (
-        accepted_ids(facts).fits(one)
-        and _PLAIN.fullmatch(one) is not None
+        accepted_ids(facts).fits(call_id)
+        and _PLAIN_ID.fullmatch(call_id) is not None
         and id_problem(result, facts) == ""
     )
 
 
-def _stuck(facts: Facts) -> set[int]:
-    """Those of which nobody can say whose they are: results that found no call, and the open calls
-    that they may answer."""
+def _ambiguous_parts(facts: Facts) -> PartSet[PairHalf]:
+    """Unpaired results, and the open calls of the same turns that they may belong to."""
+    parts: PartSet[PairHalf] = PartSet()
     if not facts.unpaired_results:
-        return set()
-    turns, more, adopted = turns_by_part(facts), surplus_results(facts), _adopted(facts)
-    alone = [result for result in facts.unpaired_results if id(result) not in more]
-    unclear = {id(turns.get(id(result))) for result in alone}
-    calls = {
-        id(call)
-        for call in facts.open_calls
-        if id(turns.get(id(call))) in unclear and id(call) not in adopted
-    }
-    return calls | {id(result) for result in alone}
+        return parts
+    turns, surplus, adopted = turns_by_part(facts), surplus_results(facts), _adopted_ids(facts)
+    ambiguous_turns = PartSet[object]()
+    for result in facts.unpaired_results:
+        if id(result) not in surplus:
+            parts.add(result)
+            ambiguous_turns.add(turns.get(id(result)))
+    for call in facts.open_calls:
+        if turns.get(id(call)) in ambiguous_turns and call not in adopted:
+            parts.add(call)
+    return parts

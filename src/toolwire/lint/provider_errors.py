@@ -1,9 +1,8 @@
-"""What providers write when they refuse a history: the words to look for, what they mean, and the
-rules to suspect.
+"""Texts of provider errors: the patterns to look for, their meaning, and the rules to suspect.
 
-Rows stand in the order in which they are tried; likelier suspects come first. A refusal is a fact
-about the one who wrote it, so a row also says what it proves of the provider, whatever is known of
-it otherwise. Knows texts, not bodies.
+Patterns are tried in order, and likelier rules come first. An error also shows what its provider
+checks, whatever its profile says, so a pattern lists the profile fields that it implies. This
+module reads texts only, not bodies.
 """
 
 from __future__ import annotations
@@ -17,35 +16,35 @@ from msgspec import Struct
 from toolwire.conversation.ids import IdRule
 from toolwire.conversation.json import JsonPath
 
-Proof: TypeAlias = "Mapping[str, bool | str | IdRule | None]"
-_WORD = IdRule("a-zA-Z0-9_-")
-_NINE = IdRule("a-zA-Z0-9", 9, exact=True)
+ProfileFields: TypeAlias = "Mapping[str, bool | str | IdRule | None]"
+_WORD_IDS = IdRule("a-zA-Z0-9_-")
+_NINE_CHARACTER_IDS = IdRule("a-zA-Z0-9", 9, exact=True)
 
 
-class Sign(Struct, frozen=True):
-    """Words that betray a fault: what they mean, and the names of the rules to suspect, the
-    likeliest first."""
+class ErrorPattern(Struct, frozen=True):
+    """A pattern for the text of an error, its meaning, and the names of the rules to suspect."""
 
-    words: str
+    pattern: str
     """A regular expression."""
-    suspects: tuple[str, ...]
-    means: str
+    rules: tuple[str, ...]
+    """Names of rules, the likeliest first."""
+    meaning: str
     also: str = ""
-    """Another one that the text must hold too."""
-    proves: Proof = {}
-    """What the provider checks, as fields of its profile."""
+    """A second regular expression that must match too."""
+    implies: ProfileFields = {}
+    """Fields of the provider's profile that the error reveals."""
 
-    def fits(self, text: str) -> bool:
-        """Whether a text holds these words."""
-        return _held(self.words, text) and (not self.also or _held(self.also, text))
+    def matches(self, text: str) -> bool:
+        """True if the text matches the pattern."""
+        return _matches(self.pattern, text) and (not self.also or _matches(self.also, text))
 
 
-def _held(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
-_LONG = r"string too long.{0,20}expected a string with maximum length \d+"
-_UNANSWERED = (
+_TOO_LONG = r"string too long.{0,20}expected a string with maximum length \d+"
+_MISSING_RESULT_RULES = (
     "missing-result",
     "partial-batch",
     "result-separated",
@@ -54,7 +53,7 @@ _UNANSWERED = (
     "server-tool-as-client",
     "calls-split",
 )
-_UNASKED = (
+_ORPHAN_RULES = (
     "orphan-result",
     "history-starts-with-result",
     "result-separated",
@@ -62,7 +61,7 @@ _UNASKED = (
     "call-dropped-keep-result",
     "result-before-call",
 )
-_COUNTED = (
+_COUNT_RULES = (
     "count-mismatch",
     "partial-batch",
     "results-split",
@@ -70,391 +69,397 @@ _COUNTED = (
     "dup-result",
     "id-reused-across-turns",
 )
-_ARGUMENTS = (
+_ARGUMENT_RULES = (
     "args-invalid-json",
     "args-empty-string",
     "args-wrong-type",
     "args-double-encoded",
     "args-merged",
 )
-_SIGNED = ("signature-missing", "signature-foreign", "calls-split")
-_THOUGHT = ("reasoning-missing", "reasoning-dangling", "item-id-stale")
+_SIGNATURE_RULES = ("signature-missing", "signature-foreign", "calls-split")
+_REASONING_RULES = ("reasoning-missing", "reasoning-dangling", "item-id-stale")
 
-SIGNS = (
-    # --- one id ---
-    Sign(
-        _LONG,
-        ("id-too-long", "id-is-result-content", "id-carries-payload", "id-composite"),
-        "an id is longer than this provider takes",
+ERROR_PATTERNS = (
+    # --- ids ---
+    ErrorPattern(
+        _TOO_LONG,
+        rules=("id-too-long", "id-is-result-content", "id-carries-payload", "id-composite"),
+        meaning="an id is longer than this provider accepts",
         also=r"tool_calls\W{0,2}\[|tool_call_id",
     ),
-    Sign(
-        _LONG,
-        ("id-too-long",),
-        "the id of a call is longer than this provider takes",
+    ErrorPattern(
+        _TOO_LONG,
+        rules=("id-too-long",),
+        meaning="the id of a call is longer than this provider accepts",
         also=r"\.call_id\b",
     ),
-    Sign(
+    ErrorPattern(
         r"expected an id that begins with '(fc|ctc|msg|rs|ws)",
-        ("item-id-prefix", "item-id-as-call-id"),
-        "the id of an item does not begin as ids of its type do; it is not the id that ties a call"
-        " to its result",
+        rules=("item-id-prefix", "item-id-as-call-id"),
+        meaning=(
+            "an item id does not have the prefix of its item type; it is not the id that pairs a"
+            " call with its result"
+        ),
     ),
-    Sign(
+    ErrorPattern(
         r"expected an id that contains letters, numbers, underscores, or dashes",
-        ("item-id-prefix",),
-        "the id of an item is empty or has characters that are not taken, dashes among them",
+        rules=("item-id-prefix",),
+        meaning="an item id is empty, or has characters that are not accepted, such as dashes",
     ),
-    Sign(
+    ErrorPattern(
         r"empty string\. expected a string with minimum length 1",
-        ("id-empty",),
-        "the id of a call or result is empty",
+        rules=("id-empty",),
+        meaning="the id of a call or result is empty",
         also=r"call_id|tool_calls\[\d+\]\.id",
-        proves={"requires_ids": True},
+        implies={"requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"empty string\. expected a string with minimum length 1",
-        ("name-empty", "name-missing"),
-        "the name of a tool is empty",
+        rules=("name-empty", "name-missing"),
+        meaning="the name of a tool is empty",
         also=r"function\.name|\]\.name",
     ),
-    Sign(
+    ErrorPattern(
         r"empty array\. expected an array with minimum length 1",
-        ("empty-tool-calls",),
-        "a message has a list of calls with nothing in it",
+        rules=("empty-tool-calls",),
+        meaning="a message has an empty list of calls",
         also="tool_calls",
-        proves={"rejects_empty_tool_calls": True},
+        implies={"rejects_empty_tool_calls": True},
     ),
-    Sign(
+    ErrorPattern(
         r"expected a string, but got null",
-        ("id-missing",),
-        "the id of a call or result is null",
+        rules=("id-missing",),
+        meaning="the id of a call or result is null",
         also=r"\.id\b|call_id",
-        proves={"requires_ids": True},
+        implies={"requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"must have a .?tool_call_id|property .?tool_call_id.? is missing|tool_use_id: field"
         r" required|id cannot be empty",
-        ("id-missing", "id-empty"),
-        "a call or result has no id",
-        proves={"requires_ids": True},
+        rules=("id-missing", "id-empty"),
+        meaning="a call or result has no id",
+        implies={"requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"not found in .?tool_calls.? of previous message",
-        ("id-is-result-content", "id-foreign", *_UNASKED),
-        "a result names a call that the message before it did not make",
-        proves={"rejects_orphan_results": True},
+        rules=("id-is-result-content", "id-foreign", *_ORPHAN_RULES),
+        meaning="a result names a call that is not in the message before it",
+        implies={"rejects_orphan_results": True},
     ),
-    # --- twice ---
-    Sign(
+    # --- duplicates ---
+    ErrorPattern(
         r"duplicate value for .?tool_call_id|toolresult blocks.{0,200}contain duplicate ids|must"
         r" have a single result",
-        ("dup-result",),
-        "a call has more than one result",
-        proves={"rejects_duplicate_results": True},
+        rules=("dup-result",),
+        meaning="a call has more than one result",
+        implies={"rejects_duplicate_results": True},
     ),
-    Sign(
+    ErrorPattern(
         r"tool_use.? ids must be unique|is duplicated|tooluse blocks.{0,200}contain duplicate ids",
-        ("id-dup-in-turn", "id-reused-across-turns", "id-dup-call"),
-        "two calls have the same id",
-        proves={"ids_unique_in_request": True},
+        rules=("id-dup-in-turn", "id-reused-across-turns", "id-dup-call"),
+        meaning="two calls have the same id",
+        implies={"ids_unique_in_request": True},
     ),
-    Sign(r"duplicate item found with id", ("duplicate-item",), "the same item is there twice"),
+    ErrorPattern(
+        r"duplicate item found with id", rules=("duplicate-item",), meaning="an item occurs twice"
+    ),
     # --- pairs ---
-    Sign(
+    ErrorPattern(
         r"no tool output found for|tool results are missing",
-        _UNANSWERED,
-        "a call has no result",
-        proves={"rejects_missing_results": True},
+        rules=_MISSING_RESULT_RULES,
+        meaning="a call has no result",
+        implies={"rejects_missing_results": True},
     ),
-    Sign(
+    ErrorPattern(
         r"did not have response messages|insufficient tool messages|without .?tool_result.? blocks"
         r" immediately after"
         r"|expected toolresult blocks|did not find \d+ .?tool_result.? block|do not have a"
         r" corresponding toolmessage"
         r"|must be followed by tool messages",
-        _UNANSWERED,
-        "a call has no result directly after it",
-        proves={"rejects_missing_results": True, "result_placement": "next"},
+        rules=_MISSING_RESULT_RULES,
+        meaning="a call has no result directly after it",
+        implies={"rejects_missing_results": True, "result_placement": "next"},
     ),
-    Sign(
+    ErrorPattern(
         r"must be a response to a prec\w+ing message|unexpected .?tool_use_id.? found"
         r"|no tool call found for function call output|no previous assistant message with a tool"
         r" call"
         r"|tool id\(.{0,200}?\) not found \(2013\)|tool_call_id.{0,100}?\s+is not found|unexpected"
         r" tool call id"
         r"|has no corresponding tooluse|missing corresponding tool call for tool response",
-        _UNASKED,
-        "a result has no call directly before it",
-        proves={"rejects_orphan_results": True},
+        rules=_ORPHAN_RULES,
+        meaning="a result has no call directly before it",
+        implies={"rejects_orphan_results": True},
     ),
-    Sign(
+    ErrorPattern(
         r"does not follow tool call \(2013\)|tool call and result not match",
-        ("result-separated", "result-with-extra", "id-dup-in-turn"),
-        "a result does not directly follow its call, or is not alone there",
-        proves={"result_placement": "alone"},
+        rules=("result-separated", "result-with-extra", "id-dup-in-turn"),
+        meaning="a result does not directly follow its call, or its message has other parts",
+        implies={"result_placement": "alone"},
     ),
-    Sign(
+    ErrorPattern(
         r"corresponding .?server_tool_use.? block before it",
-        ("server-tool-unpaired",),
-        "the result of a tool that the provider ran stands without its call",
-        proves={"server_results_stay_in_message": True},
+        rules=("server-tool-unpaired",),
+        meaning="the result of a server tool has no call",
+        implies={"server_results_stay_in_message": True},
     ),
-    Sign(
+    ErrorPattern(
         r"number of function response parts is equal|not the same number of function calls and"
         r" responses"
         r"|exceeds the number of tooluse blocks",
-        _COUNTED,
-        "a turn has not as many results as calls",
-        proves={
+        rules=_COUNT_RULES,
+        meaning="a turn does not have as many results as calls",
+        implies={
             "rejects_missing_results": True,
             "rejects_orphan_results": True,
             "rejects_duplicate_results": True,
         },
     ),
-    Sign(
+    ErrorPattern(
         r"function (call|response) turn comes immediately after",
-        ("history-starts-with-call", "result-separated", "result-with-extra"),
-        "calls and results are not in the places where this provider wants them",
-        proves={"call_needs_preceding_user": True, "result_placement": "alone"},
+        rules=("history-starts-with-call", "result-separated", "result-with-extra"),
+        meaning="calls or results are not in the position that this provider requires",
+        implies={"call_needs_preceding_user": True, "result_placement": "alone"},
     ),
-    Sign(
+    ErrorPattern(
         r"functionresponse\.(id|name).{0,200}does not match|function_response\.name: name cannot be"
         r" empty",
-        ("results-out-of-order", "result-name-mismatch"),
-        "a result does not bear the id or name of its call",
-        proves={"results_follow_call_order": True, "results_need_tool_name": True},
+        rules=("results-out-of-order", "result-name-mismatch"),
+        meaning="a result does not have the id or name of its call",
+        implies={"results_follow_call_order": True, "results_need_tool_name": True},
     ),
-    # --- what an id may be ---
-    Sign(
+    # --- formats of ids ---
+    ErrorPattern(
         r"unknown name \"id\" at 'contents",
-        ("id-field-unsupported",),
-        "this provider has no field for the id of a call",
-        proves={"has_id_field": False},
+        rules=("id-field-unsupported",),
+        meaning="this provider has no field for the id of a call",
+        implies={"has_id_field": False},
     ),
-    Sign(
+    ErrorPattern(
         r"should match pattern '\^\[a-zA-Z0-9_-\]\+\$'",
-        ("id-bad-charset", "id-empty"),
-        "an id is empty or has characters other than letters, digits, _ and -",
+        rules=("id-bad-charset", "id-empty"),
+        meaning="an id is empty or has characters other than letters, digits, _ and -",
         also=r"id\b",
-        proves={"id_rule": _WORD, "accepted_ids": None, "requires_ids": True},
+        implies={"id_rule": _WORD_IDS, "accepted_ids": None, "requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"must be a-z, A-Z, 0-9, with a length of 9|alphanumeric strings with length 9",
-        ("id-wrong-length", "id-bad-charset", "id-empty"),
-        "an id is not nine letters or digits",
-        proves={"id_rule": _NINE, "accepted_ids": None, "requires_ids": True},
+        rules=("id-wrong-length", "id-bad-charset", "id-empty"),
+        meaning="an id is not nine letters or digits",
+        implies={"id_rule": _NINE_CHARACTER_IDS, "accepted_ids": None, "requires_ids": True},
     ),
     # --- roles ---
-    Sign(
+    ErrorPattern(
         r"unexpected role .?user.? after role .?tool",
-        ("user-after-tool", "trailing-assistant"),
-        "a user speaks directly after a result, and an assistant should first",
-        proves={"no_user_after_tool": True},
+        rules=("user-after-tool", "trailing-assistant"),
+        meaning="a user message directly follows a result; an assistant message must come first",
+        implies={"no_user_after_tool": True},
     ),
-    Sign(
+    ErrorPattern(
         r"expected last role to be one of",
-        ("trailing-assistant", "user-after-tool"),
-        "the request ends with a message of the assistant",
-        proves={"must_end_with_user_or_tool": True},
+        rules=("trailing-assistant", "user-after-tool"),
+        meaning="the request ends with an assistant message",
+        implies={"must_end_with_user_or_tool": True},
     ),
-    # --- what was thought ---
-    Sign(
+    # --- reasoning ---
+    ErrorPattern(
         r"missing a .?thought_?signature",
-        _SIGNED,
-        "a call came back without the signature it was made with",
-        proves={"reasoning_to_return": "signature", "reasoning_models": ".*"},
+        rules=_SIGNATURE_RULES,
+        meaning="a call lacks its thought signature",
+        implies={"reasoning_to_return": "signature", "reasoning_models": ".*"},
     ),
-    Sign(
+    ErrorPattern(
         r"corrupted thought signature|invalid .?signature.? in .?thinking",
-        (_SIGNED[1], _SIGNED[0], _SIGNED[2]),
-        "a signature is not one that this very endpoint made",
+        rules=("signature-foreign", "signature-missing", "calls-split"),
+        meaning="a signature was not generated by this endpoint",
     ),
-    Sign(
+    ErrorPattern(
         r"without its required .?reasoning.? item|without its required following item|items are not"
         r" persisted",
-        _THOUGHT,
-        "an item and the reasoning that belongs to it came back one without the other, or are not"
-        " stored",
-        proves={"reasoning_to_return": "reasoning"},
+        rules=_REASONING_RULES,
+        meaning=(
+            "an item was sent without its reasoning item, or a reasoning item without the item that"
+            " follows it, or neither is stored"
+        ),
+        implies={"reasoning_to_return": "reasoning"},
     ),
-    Sign(
+    ErrorPattern(
         r"expected .?thinking.? or .?redacted_thinking",
-        ("thinking-missing",),
-        "thinking is on, and the newest turn with calls does not begin with what was thought",
-        proves={"reasoning_to_return": "thinking"},
+        rules=("thinking-missing",),
+        meaning="thinking is enabled, and the newest turn with calls lacks its thinking block",
+        implies={"reasoning_to_return": "thinking"},
     ),
-    Sign(
+    ErrorPattern(
         r"reasoning_content.{0,200}(missing|must be passed back)|missing"
         r" .?reasoning_content|reasoning_text",
-        ("reasoning-content-missing",),
-        "what the model thought before a call must come back with it",
-        proves={
+        rules=("reasoning-content-missing",),
+        meaning="the reasoning before a call must be sent back with it",
+        implies={
             "reasoning_to_return": "reasoning_content",
             "reasoning_models": ".*",
             "reasoning_needed_in_every_turn": True,
         },
     ),
     # --- arguments ---
-    Sign(
+    ErrorPattern(
         r"item pairs from a mapping",
-        _ARGUMENTS,
-        "the arguments of a call are no JSON object",
-        proves={"arguments_format": "object"},
+        rules=_ARGUMENT_RULES,
+        meaning="the arguments of a call are not a JSON object",
+        implies={"arguments_format": "object"},
     ),
-    Sign(
+    ErrorPattern(
         r"not a valid JSON string|invalid function arguments json string",
-        _ARGUMENTS,
-        "the arguments of a call are not JSON",
-        proves={"arguments_format": "json"},
+        rules=_ARGUMENT_RULES,
+        meaning="the arguments of a call are not JSON",
+        implies={"arguments_format": "json"},
     ),
-    # --- the rest ---
-    Sign(
+    # --- other ---
+    ErrorPattern(
         r"toolConfig field must be defined",
-        ("tools-undefined",),
-        "the history holds calls, but no tools are offered",
-        proves={"calls_need_tool_definitions": True},
+        rules=("tools-undefined",),
+        meaning="the history has calls, but the request defines no tools",
+        implies={"calls_need_tool_definitions": True},
     ),
-    Sign(
+    ErrorPattern(
         r"cannot be empty when status value is error",
-        ("content-shape",),
-        "a result that is an error says nothing",
-        proves={"rejects_blank_text": True},
+        rules=("content-shape",),
+        meaning="an error result has no text",
+        implies={"rejects_blank_text": True},
     ),
-    Sign(
+    ErrorPattern(
         r"string does not match pattern",
-        ("name-bad-charset", "name-too-long"),
-        "the name of a tool has characters that are not taken, or too many",
+        rules=("name-bad-charset", "name-too-long"),
+        meaning="the name of a tool is too long, or has characters that are not accepted",
         also=r"tools\W{0,2}\[|custom\.name|\.name\b",
-        proves={"accepted_names": None},
+        implies={"accepted_names": None},
     ),
-    Sign(
+    ErrorPattern(
         r"custom\.name: string should match|invalid function name",
-        ("name-bad-charset", "name-too-long"),
-        "the name of a tool has characters that are not taken, or too many",
-        proves={"accepted_names": None},
+        rules=("name-bad-charset", "name-too-long"),
+        meaning="the name of a tool is too long, or has characters that are not accepted",
+        implies={"accepted_names": None},
     ),
-    Sign(
+    ErrorPattern(
         r"invalid value: 'tool'\. supported values",
-        ("wrong-vocabulary",),
-        "a message of the chat shape stands among items, where results are items of their own",
+        rules=("wrong-vocabulary",),
+        meaning="a Chat Completions message is among the items of a Responses request",
     ),
-    # --- seen in the sources of the rows above, without one of their own ---
-    Sign(
-        _LONG,
-        ("name-too-long",),
-        "the name of a tool is longer than this provider takes",
+    # --- errors reported in the same sources as those above ---
+    ErrorPattern(
+        _TOO_LONG,
+        rules=("name-too-long",),
+        meaning="the name of a tool is longer than this provider accepts",
         also=r"\.name'?:",
-        proves={"accepted_names": None},
+        implies={"accepted_names": None},
     ),
-    Sign(
-        _LONG,
-        ("id-carries-payload", "id-composite", "item-id-prefix"),
-        "the id of an item is longer than this provider takes",
+    ErrorPattern(
+        _TOO_LONG,
+        rules=("id-carries-payload", "id-composite", "item-id-prefix"),
+        meaning="an item id is longer than this provider accepts",
         also=r"input\[\d+\]\.id\b",
     ),
-    Sign(
+    ErrorPattern(
         r"'NoneType' object is not iterable",
-        ("content-shape",),
-        "a message has null where a text is wanted",
+        rules=("content-shape",),
+        meaning="a message has null instead of text",
         also="wrong_api_format",
-        proves={"assistant_content": "some"},
+        implies={"assistant_content": "some"},
     ),
-    # --- fields of another type, as servers say it that check types before anything else ---
-    Sign(
+    # --- wrong types, from servers that check types first ---
+    ErrorPattern(
         r"id'?: expected a string, but got an?\b|(?:tool_use\.id|tool_use_id): input should be a"
         r" valid string",
-        ("id-not-string",),
-        "an id is not a text",
-        proves={"requires_ids": True},
+        rules=("id-not-string",),
+        meaning="an id is not a string",
+        implies={"requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"tool_use\.id: field required",
-        ("id-missing",),
-        "a call has no id",
-        proves={"requires_ids": True},
+        rules=("id-missing",),
+        meaning="a call has no id",
+        implies={"requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"failed to satisfy constraint: member must",
-        ("id-missing", "id-empty", "id-bad-charset", "id-too-long", "id-not-string"),
-        "the id of a call or result is missing, empty, or not of the shape that is taken",
+        rules=("id-missing", "id-empty", "id-bad-charset", "id-too-long", "id-not-string"),
+        meaning="the id of a call or result is missing, empty, or not in the accepted format",
         also="toolUseId",
-        proves={"requires_ids": True},
+        implies={"requires_ids": True},
     ),
-    Sign(
+    ErrorPattern(
         r"failed to satisfy constraint: member must",
-        ("name-empty", "name-missing", "name-bad-charset", "name-too-long"),
-        "the name of a tool is missing, or not of the shape that is taken",
+        rules=("name-empty", "name-missing", "name-bad-charset", "name-too-long"),
+        meaning="the name of a tool is missing, or not in the accepted format",
         also=r"tool(?:Use|Spec)?\.name\b",
     ),
-    Sign(
+    ErrorPattern(
         r"tool use with id .{0,100}was found without a corresponding",
-        ("server-tool-unpaired",),
-        "a call that the provider ran stands without its result",
-        proves={"server_results_stay_in_message": True},
+        rules=("server-tool-unpaired",),
+        meaning="the call of a server tool has no result",
+        implies={"server_results_stay_in_message": True},
     ),
-    Sign(
+    ErrorPattern(
         r"missing required parameter: '?messages\[\d+\]\.role|unknown parameter:"
         r" '?input\[\d+\]\.tool_calls",
-        ("wrong-vocabulary",),
-        "an item stands among messages, or a message with calls among items",
+        rules=("wrong-vocabulary",),
+        meaning="an item is among messages, or a message with calls among items",
     ),
-    Sign(
+    ErrorPattern(
         r"expected one of .{0,60}, but got|tool_result\.content: input should"
         r" be|function_response\.response'"
         r"|toolresult\.content",
-        ("output-not-string", "content-shape"),
-        "the output of a result is not in the form it has here",
+        rules=("output-not-string", "content-shape"),
+        meaning="the output of a result does not have the required type",
         also=r"output|tool_result|toolResult|function_response|content",
     ),
-    Sign(
+    ErrorPattern(
         r"arguments'?: expected a string|tool_use\.input: input should be a valid"
         r" dictionary|function_call\.args' \("
         r"|tooluse\.input is invalid",
-        _ARGUMENTS,
-        "the arguments of a call are not of the type that they have here",
-        proves={"arguments_format": "object"},
+        rules=_ARGUMENT_RULES,
+        meaning="the arguments of a call do not have the required type",
+        implies={"arguments_format": "object"},
     ),
-    Sign(
+    ErrorPattern(
         r"tool_use\.name: string should have at least 1|function_call\.name: name cannot be empty"
         r"|\.name'?: expected a string, but got|tool_use\.name: field required",
-        ("name-empty", "name-missing"),
-        "a call has no name",
+        rules=("name-empty", "name-missing"),
+        meaning="a call has no name",
     ),
-    Sign(
+    ErrorPattern(
         r"tool names must be unique|duplicate function declaration",
-        ("name-collision",),
-        "two tools on offer have one name",
-        proves={"rejects_duplicate_tool_names": True},
+        rules=("name-collision",),
+        meaning="two tool definitions have the same name",
+        implies={"rejects_duplicate_tool_names": True},
     ),
-    Sign(
+    ErrorPattern(
         r"tool choice '.{0,200}' not found in|not found in provided tools",
-        ("name-unknown",),
-        "the tool that must be used is not on offer",
-        proves={"tool_choice_must_exist": True},
+        rules=("name-unknown",),
+        meaning="the tool choice names a tool that is not defined",
+        implies={"tool_choice_must_exist": True},
     ),
-    Sign(
+    ErrorPattern(
         r"the following must be satisfied.{0,100}\.content' : value must be a string",
-        ("content-shape",),
-        "the content beside calls is a list, and plain text is wanted",
-        proves={"assistant_content": "text"},
+        rules=("content-shape",),
+        meaning="the content of a message with calls is a list; it must be text",
+        implies={"assistant_content": "text"},
     ),
-    Sign(
+    ErrorPattern(
         r"text content blocks must be non-empty|the text field .{0,80}is blank"
         r"|the content field in the message object .{0,60}is empty",
-        ("content-shape",),
-        "a text has no words",
-        proves={"rejects_blank_text": True},
+        rules=("content-shape",),
+        meaning="a text is empty or blank",
+        implies={"rejects_blank_text": True},
     ),
-    Sign(
+    ErrorPattern(
         r"unknown variant .?function",
-        ("legacy-function-call",),
-        "the old role of results is not known here",
-        proves={"accepts_function_call": False},
+        rules=("legacy-function-call",),
+        meaning="the deprecated role `function` is not supported",
+        implies={"accepts_function_call": False},
     ),
 )
 
-SPEAKERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+PROVIDER_PATTERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"with maximum length 40\b", ("openai-chat-legacy",)),
     (r"after role .?tool", ("mistral-legacy",)),
     (
@@ -484,31 +489,33 @@ SPEAKERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"toolu_vrtx_", ("vertex-anthropic",)),
     (r"messages\.\[\d+\]", ("azure-openai",)),
 )
-"""Who writes so, as profiles; one word may be said on several wires."""
+"""Texts that only some providers use, with the names of their profiles on each wire."""
 
 
-class Told(Struct, frozen=True):
-    """What a refusal names: ids, places in the body, and the longest that is taken (0 if it does
-    not say)."""
+class References(Struct, frozen=True):
+    """What the text of an error refers to."""
 
     text: str
     ids: tuple[str, ...]
-    places: tuple[JsonPath, ...]
-    longest: int
+    """Call ids and item ids."""
+    paths: tuple[JsonPath, ...]
+    """Paths in the body."""
+    max_length: int
+    """The maximum length that the text states; 0 if it states none."""
 
 
-_LIMIT = 50_000
-"""More of a text is not looked at: it is a log, not a refusal. The patterns are bounded too, so
-that no text takes long."""
-_QUOTED = re.compile(r"\\{1,8}([\"'/`])")
-_CODED = re.compile(r"\\{1,8}u00([0-9a-f]{2})", re.IGNORECASE)
+_MAX_TEXT = 50_000
+"""Only this many characters are read: a longer text is a log. The patterns are bounded too, so that
+no text takes long."""
+_ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`])")
+_ESCAPED_CODE = re.compile(r"\\{1,8}u00([0-9a-f]{2})", re.IGNORECASE)
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
-_PLACE = re.compile(
+_PATH = re.compile(
     rf"\b(messages?|input|contents|tools)((?:{_STEP})(?:{_STEP}|\.[a-z_]\w*)*)", re.IGNORECASE
 )
 _INDEX = re.compile(r"\b(?:message )?index ([0-9]{1,9})\b", re.IGNORECASE)
-_NUMBER = re.compile(r"maximum length ([0-9]{1,9})\b", re.IGNORECASE)
-_IDS = tuple(
+_MAX_LENGTH = re.compile(r"maximum length ([0-9]{1,9})\b", re.IGNORECASE)
+_ID_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<![\w.:|\[-])((?:call|toolu|tooluse|srvtoolu|mcptoolu|fc|rs|msg|ws|ctc|adk|tool|chatcmpl-tool|functions)[_.-][\w.:|-]{0,300}\d[\w:|-]{0,300})",
@@ -521,50 +528,50 @@ _IDS = tuple(
         r"\bitem ['\"`]([^\s'\"`]+)['\"`]",
     )
 )
-_LISTED = re.compile(r"\b(?:following )?ids?: ([\w.:|-]+(?:, ?[\w.:|-]+)*)", re.IGNORECASE)
+_ID_LIST = re.compile(r"\b(?:following )?ids?: ([\w.:|-]+(?:, ?[\w.:|-]+)*)", re.IGNORECASE)
 
 
-def plain(text: str) -> str:
-    """A text without the escapes of the JSON, or the JSON in JSON, that it was cut from."""
-    return _CODED.sub(lambda match: chr(int(match[1], 16)), _QUOTED.sub(r"\1", text[:_LIMIT]))
+def unescape(text: str) -> str:
+    """The text without JSON escapes, also nested ones, if it was copied from JSON."""
+    text = _ESCAPED_QUOTE.sub(r"\1", text[:_MAX_TEXT])
+    return _ESCAPED_CODE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def told(text: str) -> Told:
-    """What a plain text names."""
-    ids = [match[1].rstrip(".:") for pattern in _IDS for match in pattern.finditer(text)]
-    ids += [
-        one.strip().rstrip(".:") for match in _LISTED.finditer(text) for one in match[1].split(",")
-    ]
-    longest = _NUMBER.search(text)
-    number = int(longest[1]) if longest else 0
-    return Told(
+def read_references(text: str) -> References:
+    """The ids, paths and maximum length in an unescaped text."""
+    ids = [match[1] for pattern in _ID_PATTERNS for match in pattern.finditer(text)]
+    ids += [item.strip() for match in _ID_LIST.finditer(text) for item in match[1].split(",")]
+    ids = [call_id.rstrip(".:") for call_id in ids]
+    max_length = _MAX_LENGTH.search(text)
+    return References(
         text,
-        tuple(dict.fromkeys(one for one in ids if one)),
-        tuple(dict.fromkeys(_places(text))),
-        number,
+        ids=tuple(dict.fromkeys(call_id for call_id in ids if call_id)),
+        paths=tuple(dict.fromkeys(_read_paths(text))),
+        max_length=int(max_length[1]) if max_length else 0,
     )
 
 
-def _places(text: str) -> list[JsonPath]:
-    """Places of the body that a text names, cut after the last number: what follows is a field, or
-    a type."""
-    found: list[JsonPath] = []
-    for match in _PLACE.finditer(text):
+def _read_paths(text: str) -> list[JsonPath]:
+    """The paths in a text, up to their last index: what follows is a field or a type."""
+    paths: list[JsonPath] = []
+    for match in _PATH.finditer(text):
         steps = re.findall(r"[0-9]+|[a-z_]\w*", match[2], re.IGNORECASE)
         last = max(n for n, step in enumerate(steps) if step.isdecimal())
         root = "messages" if match[1].lower().startswith("message") else match[1].lower()
-        found.append(
+        paths.append(
             (root, *(int(step) if step.isdecimal() else step for step in steps[: last + 1]))
         )
-    found += [("messages", int(match[1])) for match in _INDEX.finditer(text)]
-    return found
+    paths += [("messages", int(match[1])) for match in _INDEX.finditer(text)]
+    return paths
 
 
-def signs(text: str) -> list[Sign]:
-    """The signs that a plain text shows, in order."""
-    return [sign for sign in SIGNS if sign.fits(text)]
+def match_errors(text: str) -> list[ErrorPattern]:
+    """The error patterns that an unescaped text matches, in order."""
+    return [pattern for pattern in ERROR_PATTERNS if pattern.matches(text)]
 
 
-def speakers(text: str) -> tuple[str, ...]:
-    """The profiles that a plain text betrays, the likeliest first."""
-    return tuple(name for pattern, names in SPEAKERS if _held(pattern, text) for name in names)
+def match_providers(text: str) -> tuple[str, ...]:
+    """The profiles whose providers use the words of an unescaped text, the likeliest first."""
+    return tuple(
+        name for pattern, names in PROVIDER_PATTERNS if _matches(pattern, text) for name in names
+    )

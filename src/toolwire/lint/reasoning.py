@@ -1,5 +1,7 @@
-"""Whether a request has its model think, and which messages belong to the turn that is under way.
-Knows no rule and no wire."""
+"""Reasoning in a request: whether it is enabled, and where the current turn starts.
+
+This module knows no rule and no wire.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +11,32 @@ from toolwire.conversation.json import get
 from toolwire.conversation.parts import Result
 from toolwire.lint.facts import Facts
 
-_SWITCHES = (
+_SWITCH_PATHS = (
     ("thinking", "type"),
     ("additionalModelRequestFields", "thinking", "type"),
     ("extra_body", "thinking", "type"),
 )
-"""Where a request says whether its model thinks."""
+"""Paths of the field that enables or disables thinking."""
 
 
 def thinking_switch(facts: Facts) -> str:
-    """What a request says about thinking; nothing if it does not."""
-    if not facts.own_wire:
-        budget = facts.conversation.settings.get("budget")
-        return {True: "enabled", False: "disabled"}[budget > 0] if isinstance(budget, int) else ""
-    return next((said for path in _SWITCHES if isinstance(said := get(facts.body, path), str)), "")
+    """The value of the field that enables thinking; empty if it is absent."""
+    if facts.own_wire:
+        values = (get(facts.body, path) for path in _SWITCH_PATHS)
+        return next((value for value in values if isinstance(value, str)), "")
+    budget = facts.conversation.settings.get("budget")
+    if not isinstance(budget, int):
+        return ""
+    return "enabled" if budget > 0 else "disabled"
 
 
 def thinking_path(facts: Facts) -> tuple[str, ...]:
-    """Where it says so."""
-    return next((path[:-1] for path in _SWITCHES if isinstance(get(facts.body, path), str)), ())
+    """The path of the object that enables thinking; empty if it is absent."""
+    return next((path[:-1] for path in _SWITCH_PATHS if isinstance(get(facts.body, path), str)), ())
 
 
 def is_reasoning_model(facts: Facts) -> bool:
-    """Whether the model that a request names is one of those that must get back what they
-    thought.
-    """
+    """True if the model of the request must get its reasoning back."""
     model = facts.conversation.settings.get("model")
     return (
         bool(facts.profile.reasoning_models)
@@ -43,8 +46,9 @@ def is_reasoning_model(facts: Facts) -> bool:
 
 
 def current_turn_start(facts: Facts) -> int:
-    """The place after the last message in which somebody spoke to the model: the turn that is under
-    way begins there."""
+    """The index of the first message of the turn in progress: the one after the last user or system
+    message with content other than results.
+    """
     for n in range(len(facts.messages) - 1, -1, -1):
         message = facts.messages[n]
         if message.role in ("user", "system") and any(

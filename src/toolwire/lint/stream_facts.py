@@ -1,9 +1,8 @@
-"""One look at a recorded stream for the rules about streams: its events, what they say, and the
-pieces that calls came in.
+"""Facts about a recorded stream: its events, and the fragments in which calls arrive.
 
-It is also a view of the answer that the stream folds to, so that every other rule sees the answer.
-Places of the rules about streams lead into the list of events; those of the others into the folded
-body. Knows no rule and no wire.
+`StreamFacts` also holds the facts about the message that the stream folds to, so that every other
+rule checks that message. Paths of the rules about streams lead into the list of events, paths of
+all other rules into the folded body. This module knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from toolwire.wires.engine.specs import read_id
 
 
 class CallFragment(Struct, frozen=True):
-    """A piece of a call, in streams where pieces are told apart by an index."""
+    """A fragment of a call, in streams that identify calls by an index."""
 
     path: JsonPath
     choice: JSON
@@ -45,125 +44,140 @@ class CallFragment(Struct, frozen=True):
 
     @property
     def known(self) -> str:
-        """Its id, if it has one."""
+        """The id of the call; empty if the fragment has none."""
         return read_id(self.id)[0]
 
     @property
     def key(self) -> tuple[str, int] | None:
-        """Which call it belongs to; None if it does not say."""
+        """The choice and index that identify the call; None if there is no index."""
         number = isinstance(self.index, int) and not isinstance(self.index, bool)
         return (repr(self.choice), self.index) if number else None  # type: ignore[return-value]
 
 
 class StreamedCall(Struct):
-    """A call of the stream: where it was opened, and what came of it."""
+    """A call of the stream: the path of the event that starts it, and how it continues."""
 
     path: JsonPath
     call: Call
     text: str = ""
+    """The text of the arguments."""
     alias: str | None = None
+    """The id that the call gets after its start."""
     cut: bool = False
+    """True if the stream ends before the call does."""
     stop: str | None = None
+    """The finish reason of the stream."""
 
 
 class StreamFacts(Facts):
-    """A recorded stream, and the answer it stands for."""
+    """A recorded stream, and the facts about the message that it folds to."""
 
     def __init__(
         self,
         conversation: Conversation,
         profile: Profile,
-        events: list[Chunk],
-        said: list[tuple[int, Event]],
         *,
+        events: list[Chunk],
+        parsed_events: list[tuple[int, Event]],
         indexed: bool,
     ) -> None:
         super().__init__(conversation, profile)
         self.events = events
-        self.said = said
-        """What the events say, each with the number of the event."""
+        self.parsed_events = parsed_events
+        """The neutral events, each with the index of the wire event that it was read from."""
         self.indexed = indexed
-        """Whether every piece of a call has an index on this wire."""
+        """True if every fragment of a call has an index on this wire."""
 
     @cached_property
     def pieces(self) -> list[CallFragment]:
-        """The pieces of calls, in the order in which they came."""
-        return [piece for n, event in enumerate(self.events) for piece in _pieces(event, n)]
+        """The fragments of calls, in order."""
+        return [
+            fragment for n, event in enumerate(self.events) for fragment in _fragments(event, n)
+        ]
 
     @cached_property
     def told(self) -> list[StreamedCall]:
-        """The calls for a client, in the order in which they were opened."""
-        found: list[StreamedCall] = []
-        slots: dict[int, StreamedCall] = {}
-        for n, event in self.said:
+        """The calls that the client runs, in the order in which they start."""
+        calls: list[StreamedCall] = []
+        open_calls: dict[int, StreamedCall] = {}
+        for n, event in self.parsed_events:
             match event:
-                case PartStart(part=Call() as call) | PartComplete(part=Call() as call) if (
-                    call.executor == "client"
+                case PartStart(part=Call() as part) | PartComplete(part=Call() as part) if (
+                    part.executor == "client"
                 ):
-                    found.append(StreamedCall((n,), call, call.arguments))
+                    calls.append(StreamedCall((n,), part, part.arguments))
                     if isinstance(event, PartStart):
-                        slots[event.slot] = found[-1]
-                case PartDelta(slot=slot, text=text) if slot in slots:
-                    slots[slot].text += text
-                case PartEnd(slot=slot) if slot in slots:
-                    one = slots.pop(slot)
-                    one.text = one.text if event.whole is None else event.whole
-                    one.alias, one.cut = event.alias, event.cut
+                        open_calls[event.slot] = calls[-1]
+                case PartDelta(slot=slot, text=text) if slot in open_calls:
+                    open_calls[slot].text += text
+                case PartEnd(slot=slot) if slot in open_calls:
+                    call = open_calls.pop(slot)
+                    call.text = call.text if event.whole is None else event.whole
+                    call.alias, call.cut = event.alias, event.cut
                 case Finish(stop=stop):
-                    for one in found:
-                        one.stop = one.stop or stop
-        return found
+                    for call in calls:
+                        call.stop = call.stop or stop
+        return calls
 
 
-def _pieces(event: JSON, n: int) -> Iterator[CallFragment]:
+def _fragments(event: JSON, event_index: int) -> Iterator[CallFragment]:
     choices = event.get("choices") if isinstance(event, dict) else None
-    for i, choice in enumerate(choices if isinstance(choices, list) else ()):
+    for n, choice in enumerate(choices if isinstance(choices, list) else ()):
         delta = choice.get("delta") if isinstance(choice, dict) else None
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
         for k, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(choice, dict) and isinstance(call, dict):
-                inner = call.get("function") or call.get("custom")
-                name = inner.get("name") if isinstance(inner, dict) else None
-                at = (n, "choices", i, "delta", "tool_calls", k)
+                function = call.get("function") or call.get("custom")
                 yield CallFragment(
-                    at, choice.get("index", i), call.get("index"), call.get("id"), name
+                    (event_index, "choices", n, "delta", "tool_calls", k),
+                    choice=choice.get("index", n),
+                    index=call.get("index"),
+                    id=call.get("id"),
+                    name=function.get("name") if isinstance(function, dict) else None,
                 )
 
 
 def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
-    """The view of a recorded stream.
+    """The facts about a recorded stream.
 
-    Raises RemoteError if it is no stream of this wire.
+    Raises:
+        RemoteError: The input is not a stream of this wire.
     """
-    spoken, how = resolve_stream(wire)
-    events, kept = EventInput(spoken.name, how), list[Chunk]()
-    reader = how.reader(keep=True)
-    said: list[tuple[int, Event]] = []
+    stream_wire, stream_codec = resolve_stream(wire)
+    events, chunks = EventInput(stream_wire.name, stream_codec), list[Chunk]()
+    reader = stream_codec.reader(keep=True)
+    parsed_events: list[tuple[int, Event]] = []
 
-    def take(chunks: Iterable[Chunk | StreamError]) -> None:
-        for chunk in chunks:
+    def read(new_chunks: Iterable[Chunk | StreamError]) -> None:
+        for chunk in new_chunks:
             if isinstance(chunk, StreamError):
-                raise RemoteError(spoken.name, (len(kept),), chunk.message)
-            said.extend((len(kept), event) for event in reader.read(chunk))
-            kept.append(chunk)
+                raise RemoteError(stream_wire.name, (len(chunks),), chunk.message)
+            parsed_events.extend((len(chunks), event) for event in reader.read(chunk))
+            chunks.append(chunk)
             reader.count += 1
 
-    for item in _items(stream, spoken.name):
-        take(events.take(item))
-    take(events.rest())
+    for item in _items(stream, stream_wire.name):
+        read(events.take(item))
+    read(events.rest())
     reader.done = events.done
-    said += ((max(len(kept) - 1, 0), event) for event in reader.end())
+    parsed_events += ((max(len(chunks) - 1, 0), event) for event in reader.end())
     indexed = any(
-        one.name == "index" and one.required
-        for row in spoken.rows
-        if row.forms == ("stream",)
-        for one in row.ids
+        id_spec.name == "index" and id_spec.required
+        for spec in stream_wire.rows
+        if spec.forms == ("stream",)
+        for id_spec in spec.ids
     )
-    return StreamFacts(_folded(reader.body(), wire), profile, kept, said, indexed=indexed)
+    return StreamFacts(
+        _decode_message(reader.body(), wire),
+        profile,
+        events=chunks,
+        parsed_events=parsed_events,
+        indexed=indexed,
+    )
 
 
-def _folded(body: JSON, wire: str) -> Conversation:
-    """The answer that a stream stands for; of one that broke off before there was any, nothing."""
+def _decode_message(body: JSON, wire: str) -> Conversation:
+    """The message that a stream folds to; an empty conversation if it ended before any content."""
     try:
         return decode(body, wire, "response")
     except RemoteError:
@@ -171,7 +185,7 @@ def _folded(body: JSON, wire: str) -> Conversation:
 
 
 def _items(stream: object, wire: str) -> Iterable[Item]:
-    """What a recorded stream is given as: bytes or text, an event, or several of either."""
+    """The items of a recorded stream: bytes, text or an event, or an iterable of them."""
     if isinstance(stream, (*BYTES, Mapping)):
         return (stream,)
     if isinstance(stream, Iterable):

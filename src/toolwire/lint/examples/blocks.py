@@ -1,5 +1,7 @@
-"""Small histories in which calls and results are blocks, parts or items, for the examples of rules.
-Knows no rule."""
+"""Example bodies with content blocks, Bedrock blocks, Gemini parts and Responses items.
+
+This module knows no rule.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +9,50 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.rule import Example
 
-# --- blocks ---
+# --- Anthropic content blocks ---
 
 
-def use(one: str, kind: str = "tool_use", name: str = "f") -> JSON:
+def use(call_id: str, kind: str = "tool_use", name: str = "f") -> JSON:
     """A call."""
-    return {"type": kind, "id": one, "name": name, "input": {}}
+    return {"type": kind, "id": call_id, "name": name, "input": {}}
 
 
-def answer(one: str, kind: str = "tool_result", content: JSON = "1", **more: JSON) -> JSON:
+def answer(call_id: str, kind: str = "tool_result", content: JSON = "1", **more: JSON) -> JSON:
     """The result of a call."""
-    return {"type": kind, "tool_use_id": one, "content": content, **more}
+    return {"type": kind, "tool_use_id": call_id, "content": content, **more}
 
 
 def words(text: str) -> JSON:
-    """Some text."""
+    """A text block."""
     return {"type": "text", "text": text}
 
 
 def model(*content: JSON) -> JSON:
-    """What the assistant says."""
+    """An assistant message."""
     return {"role": "assistant", "content": list(content)}
 
 
 def user(*content: JSON) -> JSON:
-    """What the user says, or the tools."""
+    """A user message; it also holds results."""
     return {"role": "user", "content": list(content)}
 
 
-# --- blocks that are told by their field ---
+# --- Bedrock blocks, which are named by their only field ---
 
 
-def used(one: str, name: str = "f") -> JSON:
+def used(call_id: str, name: str = "f") -> JSON:
     """A call."""
-    return {"toolUse": {"toolUseId": one, "name": name, "input": {}}}
+    return {"toolUse": {"toolUseId": call_id, "name": name, "input": {}}}
 
 
-def given(one: str | None, text: str = "1") -> JSON:
+def given(call_id: str | None, text: str = "1") -> JSON:
     """The result of a call."""
-    named: Object = {} if one is None else {"toolUseId": one}
-    return {"toolResult": {**named, "content": [{"text": text}]}}
+    id_field: Object = {} if call_id is None else {"toolUseId": call_id}
+    return {"toolResult": {**id_field, "content": [{"text": text}]}}
 
 
 def converse(*messages: JSON, target: str = "bedrock") -> Example:
-    """A history of such blocks, which offers its tool."""
+    """A Bedrock request that defines its tool."""
     tool: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
     return Example(
         "bedrock",
@@ -62,30 +64,30 @@ def converse(*messages: JSON, target: str = "bedrock") -> Example:
     )
 
 
-# --- parts ---
+# --- Gemini parts ---
 
 
-def called(name: str, one: str | None = None, **more: JSON) -> JSON:
+def called(name: str, call_id: str | None = None, **more: JSON) -> JSON:
     """A call."""
-    return {"functionCall": {**_named(one), "name": name, "args": {}}, **more}
+    return {"functionCall": {**_id_field(call_id), "name": name, "args": {}}, **more}
 
 
-def responded(name: str, value: JSON = 1, one: str | None = None) -> JSON:
+def responded(name: str, value: JSON = 1, call_id: str | None = None) -> JSON:
     """The result of a call."""
-    return {"functionResponse": {**_named(one), "name": name, "response": {"result": value}}}
+    return {"functionResponse": {**_id_field(call_id), "name": name, "response": {"result": value}}}
 
 
-def _named(one: str | None) -> Object:
-    return {} if one is None else {"id": one}
+def _id_field(call_id: str | None) -> Object:
+    return {} if call_id is None else {"id": call_id}
 
 
 def asking(*parts: JSON) -> JSON:
-    """What the model says."""
+    """A model message."""
     return {"role": "model", "parts": list(parts)}
 
 
 def saying(*parts: JSON) -> JSON:
-    """What the user says, or the tools."""
+    """A user message; it also holds results."""
     return {"role": "user", "parts": list(parts)}
 
 
@@ -93,23 +95,23 @@ HI: JSON = {"role": "user", "parts": [{"text": "hi"}]}
 
 
 def contents(*messages: JSON, target: str = "gemini", **more: JSON) -> Example:
-    """A history of parts."""
+    """A Gemini request."""
     return Example("gemini", target, {"contents": list(messages), **more})
 
 
-# --- items ---
+# --- Responses items ---
 
 
-def item(one: str, name: str = "f") -> JSON:
+def item(call_id: str, name: str = "f") -> JSON:
     """A call."""
-    return {"type": "function_call", "call_id": one, "name": name, "arguments": "{}"}
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
 
 
-def output(one: str, text: str = "1") -> JSON:
+def output(call_id: str, text: str = "1") -> JSON:
     """The result of a call."""
-    return {"type": "function_call_output", "call_id": one, "output": text}
+    return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
 def items(*after: JSON, target: str = "openai-responses", **more: JSON) -> Example:
-    """A history of items that a user begins."""
+    """A Responses request that starts with a user message."""
     return Example("openai-responses", target, {"input": [USER, *after], **more})

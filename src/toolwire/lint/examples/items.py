@@ -1,8 +1,7 @@
-"""Histories that are one flat list of items with ids of their own: looking at them, and taking
-items out or writing them anew.
+"""Items of a Responses request: read and replace them, and example bodies with them.
 
-Works on the JSON, because several items make one message of a conversation. Knows no rule and no
-wire by name.
+These functions work on the JSON, because several items form one message of a conversation. This
+module knows no rule and no wire by name.
 """
 
 from __future__ import annotations
@@ -16,32 +15,32 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example
 
 KEY = "input"
+"""The field of a request that holds the items."""
 
-
-_LISTED: WeakKeyDictionary[Facts, list[tuple[int, str, Object]]] = WeakKeyDictionary()
+_ITEMS: WeakKeyDictionary[Facts, list[tuple[int, str, Object]]] = WeakKeyDictionary()
 
 
 def input_items(facts: Facts) -> list[tuple[int, str, Object]]:
-    """The items of a request to a target that checks their ids: the place, the type and the JSON of
-    each."""
+    """The index, type and JSON of each item in a request to a target that checks item ids."""
     if (
         not facts.profile.item_id_prefixes
         or facts.conversation.kind != "request"
         or not isinstance(facts.body, dict)
     ):
         return []
-    items_example = _LISTED.get(facts)
-    if items_example is None:
-        found = facts.body.get(KEY)
-        whole = found if isinstance(found, list) else []
-        items_example = _LISTED[facts] = [
-            (n, kind_of(item), item) for n, item in enumerate(whole) if isinstance(item, dict)
+    items = _ITEMS.get(facts)
+    if items is None:
+        value = facts.body.get(KEY)
+        items = _ITEMS[facts] = [
+            (n, kind_of(item), item)
+            for n, item in enumerate(value if isinstance(value, list) else ())
+            if isinstance(item, dict)
         ]
-    return items_example
+    return items
 
 
 def kind_of(item: Object) -> str:
-    """The type of an item; a message may leave it out."""
+    """The type of an item; a message need not state it."""
     kind = item.get("type")
     if isinstance(kind, str):
         return kind
@@ -49,15 +48,13 @@ def kind_of(item: Object) -> str:
 
 
 def with_items(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
-    """The body with some items replaced, each by any number of others."""
+    """The body with some items, given by their indexes, replaced by any number of others."""
     body = facts.body
-    found = body.get(KEY) if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not isinstance(found, list):
+    items = body.get(KEY) if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(items, list):
         return body
-    out: list[JSON] = []
-    for n, item in enumerate(found):
-        out.extend(new.get(n, (item,)))
-    return {**body, KEY: out}
+    new_items = [new_item for n, item in enumerate(items) for new_item in new.get(n, (item,))]
+    return {**body, KEY: new_items}
 
 
 def without_id(item: Object) -> Object:
@@ -66,14 +63,14 @@ def without_id(item: Object) -> Object:
 
 
 def is_model_item(kind: str, item: Object) -> bool:
-    """Whether an item is the model's: neither a result nor somebody else's message."""
+    """True if the model generated an item: it is no result and no message of another role."""
     if kind == "message":
         return item.get("role") == "assistant"
     return not kind.endswith("_output") and kind != "mcp_approval_response"
 
 
 def has_readable_text(item: Object) -> bool:
-    """Whether a thought has words that somebody can read."""
+    """True if a reasoning item has readable text."""
     return bool(item.get("summary") or item.get("content"))
 
 
@@ -83,11 +80,11 @@ def has_readable_text(item: Object) -> bool:
 def function_call(
     call_id: str | None = "call_1", item: str | None = None, arguments: JSON = "{}"
 ) -> Object:
-    """A call, with or without the id of its item."""
-    out: Object = {"type": "function_call", "name": "f", "arguments": arguments}
+    """A call, with or without an item id."""
+    call: Object = {"type": "function_call", "name": "f", "arguments": arguments}
     if call_id is not None:
-        out["call_id"] = call_id
-    return {**out, "id": item} if item is not None else out
+        call["call_id"] = call_id
+    return {**call, "id": item} if item is not None else call
 
 
 def function_call_output(call_id: str = "call_1", output: JSON = "1") -> Object:
@@ -97,12 +94,12 @@ def function_call_output(call_id: str = "call_1", output: JSON = "1") -> Object:
 
 def reasoning_item(item: str | None = "rs_1", *words: str, **more: JSON) -> Object:
     """A reasoning item."""
-    told: list[JSON] = [{"type": "summary_text", "text": text} for text in words]
-    out: Object = {"type": "reasoning", "summary": told, **more}
-    return {**out, "id": item} if item is not None else out
+    summary: list[JSON] = [{"type": "summary_text", "text": text} for text in words]
+    reasoning: Object = {"type": "reasoning", "summary": summary, **more}
+    return {**reasoning, "id": item} if item is not None else reasoning
 
 
-def items_example(*found: JSON, target: str = "openai-responses", **more: JSON) -> Example:
-    """A history of items that begins with a user, and who it goes to."""
-    body: Object = {"model": "gpt-5", "input": [USER, *found], **more}
+def items_example(*items: JSON, target: str = "openai-responses", **more: JSON) -> Example:
+    """A Responses request for a target that starts with a user message."""
+    body: Object = {"model": "gpt-5", "input": [USER, *items], **more}
     return Example("openai-responses", target, body)

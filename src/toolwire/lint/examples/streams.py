@@ -1,4 +1,4 @@
-"""Small streams of the commonest shape, for the examples of rules. Knows no rule."""
+"""Example streams of Chat Completions chunks. This module knows no rule."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from toolwire.lint.rule import Example
 
 
 def piece(arguments: str | None = None, **more: JSON) -> JSON:
-    """A piece of a call: `name`, `id` and `index` are there if they are given, null or not."""
-    inner: Object = {"name": more.pop("name")} if "name" in more else {}
-    return {
-        **more,
-        "function": {**inner, **({} if arguments is None else {"arguments": arguments})},
-    }
+    """A fragment of a call; `name`, `id` and `index` are present if given, even as None."""
+    function: Object = {"name": more.pop("name")} if "name" in more else {}
+    if arguments is not None:
+        function["arguments"] = arguments
+    return {**more, "function": function}
 
 
 def chunk(*pieces: JSON, stop: str | None = None) -> JSON:
-    """An event with pieces of calls."""
+    """A chunk with fragments of calls."""
     delta: Object = {"tool_calls": list(pieces)} if pieces else {}
     return {
         "id": "r1",
@@ -29,5 +28,5 @@ OVER = chunk(stop="tool_calls")
 
 
 def streamed(*events: JSON, target: str = "openai-chat") -> Example:
-    """A recorded stream, and whose rules apply."""
+    """A recorded stream of a target."""
     return Example("openai-chat", target, list(events), "stream")

@@ -27,8 +27,9 @@ from toolwire.conversation.parts import Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
 from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.result_placement import place_results
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import own_body, place_results, replace_parts
+from toolwire.lint.transforms import own_body, replace_parts
 
 
 def _parts_with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath]]:

@@ -22,8 +22,8 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.result_placement import add_results
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import add_results
 
 
 def _early_results(facts: Facts) -> list[Result]:

@@ -60,7 +60,7 @@ RULE = Rule(
     handled_by="write",
     bad=(
         contents(HI, asking(called("search")), saying(responded("call_176130"))),
-        contents(HI, asking(called("search", "a")), saying(responded("unknown", one="a"))),
+        contents(HI, asking(called("search", "a")), saying(responded("unknown", call_id="a"))),
     ),
     good=(contents(HI, asking(called("search")), saying(responded("search"))),),
 )

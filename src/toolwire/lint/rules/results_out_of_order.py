@@ -17,8 +17,9 @@ from toolwire.conversation.json import JSON
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.facts import Facts
+from toolwire.lint.result_placement import place_results
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import describe_calls, place_results
+from toolwire.lint.transforms import describe_calls
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

@@ -1,0 +1,267 @@
+"""Calls, results, pairs, turns and batches of a history.
+
+Each property is computed on first use, so that a well-formed history pays only for the
+observations. This module knows no rule and no wire.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from msgspec import Struct, UnsetType
+
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.observations import Observations, observe
+from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
+from toolwire.profiles.table import Profile
+
+
+class Turn(Struct, frozen=True):
+    """Consecutive assistant messages with calls, and the messages up to the next assistant
+    message.
+    """
+
+    caller_indexes: tuple[int, ...]
+    """Indexes of the assistant messages."""
+    follower_indexes: tuple[int, ...]
+    """Indexes of the messages that follow them."""
+    calls: tuple[Call, ...]
+    """The calls that the client runs."""
+    last: bool
+    """True if no assistant message follows: results of its calls may still be added."""
+
+
+class CallBatch(Struct, frozen=True, eq=False):
+    """Directly consecutive assistant messages that all call tools, and the results of the calls."""
+
+    caller_indexes: tuple[int, ...]
+    """Indexes of the messages; more than one if parallel calls are split over several messages."""
+    calls: tuple[Call, ...]
+    """The calls that the client runs."""
+    results: tuple[Result, ...]
+    """The client's results, in the order of the history."""
+
+
+class PairFacts:
+    """A conversation, the profile of its target, and how calls and results pair up."""
+
+    def __init__(
+        self, conversation: Conversation, profile: Profile, observations: Observations | None = None
+    ) -> None:
+        self.conversation = conversation
+        self.profile = profile
+        self.body: JSON = conversation.source.body
+        self.messages = conversation.messages
+        self.own_wire = conversation.wire == profile.wire
+        """True if the conversation was read from the wire of the target: then the target gets the
+        JSON of its body."""
+        self._observations = observations
+
+    @cached_property
+    def observations(self) -> Observations:
+        """The observations of one cheap pass."""
+        return self._observations or observe(self.conversation, self.profile.wire)
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """The calls that the client runs, in order."""
+        return [call for call in self.observations.calls if call.executor == "client"]
+
+    @cached_property
+    def server_calls(self) -> list[Call]:
+        """The calls that a provider ran: those of the target's wire, then those of other wires."""
+        observations = self.observations
+        foreign = [call for call in observations.calls if call.executor != "client"]
+        if not foreign:
+            return observations.native_server_calls
+        return [*observations.native_server_calls, *foreign]
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """All results, in order."""
+        return self.observations.results
+
+    @cached_property
+    def first_index(self) -> int:
+        """The index of the first message that is not a system message."""
+        return next(
+            (n for n, message in enumerate(self.messages) if message.role != "system"),
+            len(self.messages),
+        )
+
+    @cached_property
+    def _message_indexes(self) -> PartMap[Part, int]:
+        return PartMap(
+            (part, n)
+            for n, message in enumerate(self.messages)
+            for part in message.parts
+            if part.__class__ is Call or part.__class__ is Result
+        )
+
+    def message_index(self, part: Call | Result) -> int:
+        """The index of the message that holds a call or result."""
+        return self._message_indexes[part]
+
+    def message_after(self, index: int) -> Message | None:
+        """The message after an index."""
+        return self.messages[index + 1] if index + 1 < len(self.messages) else None
+
+    def holds_only_results(self, index: int) -> bool:
+        """True if a message holds results and nothing else."""
+        parts = self.messages[index].parts
+        return bool(parts) and all(part.__class__ is Result for part in parts)
+
+    # --- pairs ---
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Every call with its result, then the results without a call."""
+        return pairs(self.messages, ordered=self.conversation.ordered)
+
+    @cached_property
+    def _pairs_by_id(self) -> tuple[dict[int, Result], dict[int, Call]] | None:
+        """Results by call and calls by result if ids alone decide.
+
+        None if an id is missing, unknown or repeated, or if a result precedes its call.
+        """
+        calls = [*self.calls, *self.server_calls] if self.server_calls else self.calls
+        call_by_id = {call.id: call for call in calls}
+        if len(call_by_id) < len(calls):
+            return None
+        result_of: dict[int, Result] = {}
+        call_of: dict[int, Call] = {}
+        for result in self.results:
+            call = call_by_id.get(result.call_id)
+            if (
+                call is None
+                or result.origin == "minted"
+                or id(call) in result_of
+                or self.message_index(result) <= self.message_index(call)
+            ):
+                return None
+            result_of[id(call)] = result
+            call_of[id(result)] = call
+        return result_of, call_of
+
+    @cached_property
+    def result_of(self) -> dict[int, Result]:
+        """The result of a call, by the identity of the call."""
+        if self._pairs_by_id is not None:
+            return self._pairs_by_id[0]
+        return {
+            id(pair.call): pair.result
+            for pair in self.pairs
+            if pair.call is not None and pair.result is not None
+        }
+
+    @cached_property
+    def call_of(self) -> dict[int, Call]:
+        """The call of a result, by the identity of the result."""
+        if self._pairs_by_id is not None:
+            return self._pairs_by_id[1]
+        return {
+            id(pair.result): pair.call
+            for pair in self.pairs
+            if pair.call is not None and pair.result is not None
+        }
+
+    @cached_property
+    def open_calls(self) -> list[Call]:
+        """The client's calls without a result, in order."""
+        return [call for call in self.calls if id(call) not in self.result_of]
+
+    @cached_property
+    def unpaired_results(self) -> list[Result]:
+        """The client's results without a call, in order."""
+        return [
+            result
+            for result in self.results
+            if id(result) not in self.call_of and result.executor == "client"
+        ]
+
+    # --- turns and batches ---
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """The turns with calls, in order."""
+        turns: list[Turn] = []
+        callers: list[int] = []
+        followers: list[int] = []
+        for n, message in enumerate(self.messages):
+            if message.role == "assistant" and followers:
+                turns += self._turn(callers, followers, last=False)
+                callers, followers = [n], []
+            elif message.role == "assistant":
+                callers.append(n)
+            elif callers:
+                followers.append(n)
+        turns += self._turn(callers, followers, last=True)
+        return turns
+
+    def _turn(self, callers: list[int], followers: list[int], *, last: bool) -> list[Turn]:
+        calls = tuple(
+            part
+            for n in callers
+            for part in self.messages[n].parts
+            if part.__class__ is Call and part.executor == "client"
+        )
+        if not calls:
+            return []
+        return [Turn(tuple(callers), tuple(followers), calls=calls, last=last)]
+
+    @cached_property
+    def batches(self) -> list[CallBatch]:
+        """The batches of calls with their results, in order."""
+        calls_at: dict[int, list[Call]] = {}
+        for call in self.calls:
+            calls_at.setdefault(self.message_index(call), []).append(call)
+        batches: list[CallBatch] = []
+        callers: list[int] = []
+        for n in calls_at:
+            if callers and callers[-1] != n - 1:
+                batches.append(self._batch(callers, calls_at))
+                callers = []
+            callers.append(n)
+        return [*batches, self._batch(callers, calls_at)] if callers else batches
+
+    def _batch(self, callers: list[int], calls_at: dict[int, list[Call]]) -> CallBatch:
+        calls = [call for n in callers for call in calls_at[n]]
+        results = [
+            result
+            for call in calls
+            if (result := self.result_of.get(id(call))) is not None and result.executor == "client"
+        ]
+        if len(results) > 1:
+            results.sort(key=self._result_positions.__getitem__)
+        return CallBatch(tuple(callers), tuple(calls), tuple(results))
+
+    @cached_property
+    def _result_positions(self) -> PartMap[Result, int]:
+        return PartMap((result, n) for n, result in enumerate(self.results))
+
+    def text_after_calls(self, index: int) -> tuple[Part, ...]:
+        """Text and media after the first call of a message, on wires where they are separate items
+        and so stand between the call and its result.
+        """
+        message = self.messages[index]
+        if not self.own_wire or not isinstance(message.raw, UnsetType):
+            return ()
+        positions = (
+            n
+            for n, part in enumerate(message.parts)
+            if part.__class__ is Call and part.executor == "client"
+        )
+        first = next(positions, len(message.parts))
+        return tuple(part for part in message.parts[first:] if isinstance(part, Text | Media))
+
+    def are_tied_by_id(self, batch: CallBatch) -> bool:
+        """True if every result names its call by an id that the target reads, so that their order
+        has no meaning.
+        """
+        return self.profile.has_id_field and all(
+            result.origin != "minted" and self.call_of[id(result)].origin != "minted"
+            for result in batch.results
+        )

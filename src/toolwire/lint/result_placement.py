@@ -1,0 +1,166 @@
+"""Move and add results: each batch of calls gets its results where the target expects them.
+
+This module knows no rule and no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import is_
+
+from msgspec.structs import replace
+
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Call, Message, Part, Result, Text, Traceable
+from toolwire.lint.facts import CallBatch, Facts
+from toolwire.lint.transforms import merge_same_roles, without_parts
+
+
+def place_results(
+    facts: Facts, batches: Iterable[CallBatch], new_results: Mapping[int, Result] | None = None
+) -> Conversation:
+    """The conversation with the results of some batches directly after their calls.
+
+    The results stand in the order of their calls if the target pairs by order, in one message if it
+    wants one, and separate from other content if it wants that. What stood between calls and
+    results follows them, in its order.
+
+    Args:
+        facts: The history.
+        batches: The batches to place; all others stay as they are.
+        new_results: Results of open calls, by the identity of the call: new ones, or results that
+            were not paired.
+    """
+    added = new_results or {}
+    results_of = [
+        (batch, [*batch.results, *(added[id(call)] for call in batch.calls if id(call) in added)])
+        for batch in batches
+    ]
+    layout = _Layout(facts, PartSet(result for _, results in results_of for result in results))
+    for batch, results in results_of:
+        layout.place(batch, results)
+    return layout.conversation()
+
+
+def add_results(
+    facts: Facts, open_calls: Iterable[tuple[CallBatch, Call]], make: Callable[[Call], Result]
+) -> Conversation:
+    """The conversation with results for open calls, each given with its batch; other results move
+    only where the target requires it.
+    """
+    new_results: dict[int, Result] = {}
+    batches: PartMap[CallBatch, CallBatch] = PartMap()
+    results_may_stay = facts.profile.result_placement not in ("next", "alone")
+    for batch, call in open_calls:
+        new_results[id(call)] = make(call)
+        batches.setdefault(batch, replace(batch, results=()) if results_may_stay else batch)
+    return place_results(facts, batches.values(), new_results)
+
+
+class _Layout:
+    """The messages of a history while results are moved: what is removed, and what replaces it."""
+
+    def __init__(self, facts: Facts, moved: PartSet[Part]) -> None:
+        self._facts = facts
+        self._moved = moved
+        """Results that are removed from their position and placed again."""
+        self._inserted: dict[int, tuple[Message, ...]] = {}
+        """New messages, by the index of the message that they follow."""
+        self._removed: set[int] = set()
+        """Indexes of messages that are removed."""
+
+    def place(self, batch: CallBatch, results: list[Result]) -> None:
+        """Place the results of one batch after its calls."""
+        facts, end = self._facts, batch.caller_indexes[-1]
+        if facts.profile.results_follow_call_order and not facts.are_tied_by_id(batch):
+            order = {call.id: n for n, call in enumerate(batch.calls)}
+            results.sort(key=lambda result: order.get(result.call_id, len(order)))
+        callers = [facts.messages[n] for n in batch.caller_indexes]
+        trailing: tuple[Part, ...] = ()
+        if facts.profile.result_placement in ("next", "alone"):
+            if results:
+                trailing = tuple(
+                    part for n in batch.caller_indexes for part in facts.text_after_calls(n)
+                )
+            if len(callers) > 1 and not facts.profile.merges_assistant_messages:
+                callers = [_join(callers)]
+        last = max((facts.message_index(result) for result in batch.results), default=end)
+        self._removed.update(batch.caller_indexes)
+        self._removed.update(n for n in range(end + 1, last) if _is_empty(facts.messages[n]))
+        later = PartSet((*self._moved, *trailing))
+        inserted = [without_parts(message, later) for message in callers]
+        inserted += self._result_messages(results, end)
+        if trailing:
+            inserted.append(Message("assistant", trailing, None, facts.conversation.wire))
+        self._inserted[end] = tuple(inserted)
+
+    def _result_messages(self, results: list[Result], end: int) -> list[Message]:
+        """The messages that hold the results; a message that held exactly them is used again."""
+        facts, wire = self._facts, self._facts.conversation.wire
+        if not results:
+            return []
+        if not facts.profile.results_share_one_message:
+            return [
+                self._message_of(result) or Message("tool", (result,), None, wire)
+                for result in results
+            ]
+        following = facts.message_after(end)
+        if (
+            following is not None
+            and following.role in ("user", "tool")
+            and any(part in self._moved for part in following.parts)
+        ):
+            rest = tuple(part for part in following.parts if part not in self._moved)
+            if not rest or facts.profile.result_placement != "alone":
+                self._removed.add(end + 1)
+                parts = (*results, *rest)
+                same = len(parts) == len(following.parts) and all(map(is_, parts, following.parts))
+                return [following if same else replace(following, parts=parts)]
+        message = self._message_of(results[0]) if len(results) == 1 else None
+        return [message or Message("user", tuple(results), None, wire)]
+
+    def _message_of(self, result: Result) -> Message | None:
+        """The message that holds this result and nothing else."""
+        if result.path == ():
+            return None
+        message = self._facts.messages[self._facts.message_index(result)]
+        return message if len(message.parts) == 1 else None
+
+    def conversation(self) -> Conversation:
+        """The conversation with all batches placed."""
+        messages: list[Message] = []
+        for n, message in enumerate(self._facts.messages):
+            if n not in self._removed:
+                rest = without_parts(message, self._moved)
+                if rest.parts or rest is message:
+                    messages.append(rest)
+            messages += self._inserted.get(n, ())
+        return merge_same_roles(self._facts, messages)
+
+
+def _join(messages: list[Message]) -> Message:
+    """Messages of one role as one; the JSON of the first stays, for fields that no part holds."""
+    parts = tuple(part for message in messages for part in message.parts)
+    return replace(messages[0], parts=parts, stop=messages[-1].stop)
+
+
+def _is_empty(message: Message) -> bool:
+    """True for an assistant message without content: some servers end a stream with one."""
+    if message.role != "assistant" or not _has_no_other_fields(message):
+        return False
+    return all(
+        isinstance(part, Text)
+        and not part.text
+        and part.signature is None
+        and _has_no_other_fields(part)
+        for part in message.parts
+    )
+
+
+def _has_no_other_fields(element: Traceable) -> bool:
+    """True if the JSON of a message or part has no value beside the fields that were read."""
+    raw, spec = element.raw, element.spec
+    if not isinstance(raw, dict):
+        return True
+    return spec is not None and not any(value for key, value in raw.items() if key not in spec.keys)
