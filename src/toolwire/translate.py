@@ -7,6 +7,8 @@ wrote. This module knows wires and rules only through their tables.
 
 from __future__ import annotations
 
+import re
+
 from toolwire.codec import Encoded, IdMapInput, decode, encode, encode_observed, resolve
 from toolwire.conversation.json import Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
@@ -17,7 +19,7 @@ from toolwire.lint.repair_loop import (
     repair_for_translation,
     repair_on_own_wire,
 )
-from toolwire.profiles.table import PROFILES
+from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import names, wire
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.specs import CatalogueEntry, catalogue_entries
@@ -90,7 +92,7 @@ def translate_conversation(
             )
             if not observations.holds(Observation.OTHER_WIRE):
                 return _repair_written(encoded, target)
-            encoded.well_formed = checked is None
+            encoded.well_formed = _stays_well_formed(checked, conversation, profile)
             encoded.findings = [] if checked is None else _errors(checked)
             return encoded
         repaired = checked
@@ -120,6 +122,21 @@ def _repair_written(encoded: Encoded, target: str) -> Encoded:
         encoded = Encoded(body, encoded.losses, ids, changes=changes)
     encoded.findings = _errors(done)
     return encoded
+
+
+def _stays_well_formed(
+    checked: RepairedConversation | None, conversation: Conversation, profile: Profile
+) -> bool:
+    """True if no rule is broken, nor would be by a further turn that is well-formed itself."""
+    if checked is None:
+        return True
+    model = conversation.settings.get("model")
+    wants_reasoning = (
+        bool(profile.reasoning_models)
+        and isinstance(model, str)
+        and re.search(profile.reasoning_models, model) is not None
+    )
+    return not checked.findings and not wants_reasoning
 
 
 def _errors(repaired: RepairedConversation) -> list[Finding]:

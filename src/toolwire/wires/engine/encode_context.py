@@ -12,7 +12,15 @@ from toolwire.conversation.ids import MINTED, IdMap, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, parse
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Loss, Tool
-from toolwire.conversation.parts import Call, Opaque, Output, Part, Result, Traceable
+from toolwire.conversation.parts import (
+    PLACEHOLDER_SIGNATURE,
+    Call,
+    Opaque,
+    Output,
+    Part,
+    Result,
+    Traceable,
+)
 
 
 class EncodeContext:
@@ -264,7 +272,7 @@ class EncodeContext:
         """Report what something of another wire has that this one cannot carry, whatever it becomes
         here."""
         raw, spec = read.raw, read.spec
-        if isinstance(read, Part) and read.signature is not None:
+        if isinstance(read, Part) and read.signature not in (None, PLACEHOLDER_SIGNATURE):
             self.report_loss(read, "a signature that only its own provider can read")
         if not isinstance(raw, dict) or spec is None or isinstance(read, Opaque):
             return

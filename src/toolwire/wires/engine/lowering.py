@@ -267,6 +267,8 @@ def _lower_media(
 def _lower_reasoning(
     part: Reasoning, capabilities: Capabilities, *, kind: str, losses: list[Loss]
 ) -> tuple[Part, ...]:
+    if not part.text and part.hidden is None and _is_new(part):
+        return (part,)  # repair put it there, because the target wants the field
     if not part.text and not capabilities.opaque_reasoning:
         losses.append(Loss(part.path, "reasoning that only its own provider can read"))
         return ()

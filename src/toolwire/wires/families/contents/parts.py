@@ -10,6 +10,7 @@ from toolwire.conversation.ids import MINTED, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
+    PLACEHOLDER_SIGNATURE,
     Call,
     Media,
     Message,
@@ -246,9 +247,12 @@ class ContentParts:
             context.sent_ids[mint(context.seed, context.ordinal - 1, name)] = call.id
             call_id = None
         arguments = context.arguments_object(call)
-        if call_id is None:
-            return {"functionCall": {"name": name, "args": arguments}}
-        return {"functionCall": {"id": call_id, "name": name, "args": arguments}}
+        block: Object = {"name": name, "args": arguments}
+        if call_id is not None:
+            block = {"id": call_id, **block}
+        if call.signature == PLACEHOLDER_SIGNATURE:
+            return {"functionCall": block, "thoughtSignature": PLACEHOLDER_SIGNATURE}
+        return {"functionCall": block}
 
     def write_result(self, result: Result, context: EncodeContext) -> JSON:
         """Write a result under its function's name, with an id only if its call has one."""
