@@ -320,7 +320,7 @@ def test_only_versions_that_a_wire_has_can_be_asked_for(target: str) -> None:
 
 
 def test_an_unknown_policy_is_the_callers_mistake() -> None:
-    with pytest.raises(LocalError, match="hosted is one of"):
+    with pytest.raises(LocalError, match="server_tools is one of"):
         restream(EVENTS, "anthropic", "openai-chat", server_tools="keep")  # type: ignore[call-overload]
 
 

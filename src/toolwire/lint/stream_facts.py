@@ -149,8 +149,8 @@ def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
             reader.count += 1
 
     for item in _items(stream, spoken.name):
-        take(events.take(item))
-    take(events.rest())
+        take(events.read(item))
+    take(events.end())
     reader.done = events.done
     said += ((max(len(kept) - 1, 0), event) for event in reader.end())
     indexed = any(
