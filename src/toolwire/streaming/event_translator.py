@@ -45,7 +45,7 @@ from toolwire.wires.engine.stream import StreamWriter
 
 Out = TypeVar("Out")
 
-ONE_CANDIDATE = "an answer here is one message; the other candidates are dropped"
+ONE_CANDIDATE = "an answer here is one message; the other candidates stay behind"
 
 
 class EventTranslator(Generic[Out]):
@@ -404,7 +404,7 @@ class EventTranslator(Generic[Out]):
         if self._executed.becomes_text(result):
             return self._write_as_text(result, choice)
         if result.executor == "client" and not self._writer.results:
-            self._context.report_loss(result, "an answer here cannot hold results of client tools")
+            self._context.report_loss(result, "an answer holds only what the assistant says")
             return []
         self._report_unknown_fields(result)
         result = self._fitter.result(result)
