@@ -12,12 +12,11 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from toolwire.codec import IdMapInput, resolve
-from toolwire.conversation.ids import IdFitter, IdMap
-from toolwire.conversation.model import Loss, Setting, Usage
+from toolwire.codec import IdMapInput
+from toolwire.conversation.ids import IdMap
+from toolwire.conversation.model import Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.errors import LocalError
-from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
 from toolwire.streaming.events import (
     Chunk,
@@ -35,13 +34,9 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.executed_calls import ExecutedCalls
 from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrapped_delta
-from toolwire.streaming.stream_input import resolve_stream
-from toolwire.wires.engine.capabilities import EVERYTHING
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_opening, lower_part, lower_settings
+from toolwire.streaming.target_stream import TargetStream
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 from toolwire.wires.engine.specs import Wire
-from toolwire.wires.engine.stream import StreamWriter
 
 Out = TypeVar("Out")
 
@@ -80,36 +75,18 @@ class EventTranslator(Generic[Out]):
         Raises:
             LocalError: if the target does not stream, or an option has no such value.
         """
-        wire, self.target_spec = resolve_stream(target)
         if server_tools not in POLICIES:
             raise LocalError(
                 target, (), f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}"
             )
-        if version is not None and version not in self.target_spec.versions:
-            known = ", ".join(map(str, self.target_spec.versions)) or "none"
-            raise LocalError(
-                target, (), f"no such version of this wire: {version}; there are {known}"
-            )
-        _, profile = resolve(target)
-        source = source or wire
-        source_profile = PROFILES.get(source.name, Profile(source.name, source.name))
-        self._reverse_map = IdMap.of(ids)
-        self._capabilities = EVERYTHING if source is wire else wire.capabilities
-        self._fitter = IdFitter(
-            profile.id_rule,
-            profile.name_rule,
-            unique=profile.ids_unique_in_request,
-            home=self._reverse_map,
-            came=(source_profile.id_rule, source_profile.name_rule),
-        )
-        self._context = EncodeContext(
-            wire.name, "response", ids=None, names={}, home=self._reverse_map
-        )
-        self._writer: StreamWriter = self.target_spec.writer(self._context, version)
+        self._target = TargetStream(target, source=source, ids=ids, version=version)
+        self.target_spec = self._target.spec
+        self._context = self._target.context
+        self._writer = self._target.writer
         self._encode_chunk: Callable[[Chunk], Out] = encode_chunk or self.target_spec.frame  # type: ignore[assignment]
         self._executed = ExecutedCalls(
             server_tools,
-            target_has_server_tools=wire.hosts and server_tools != "drop",
+            target_has_server_tools=self._target.wire.hosts and server_tools != "drop",
             wait=source_has_results and not self._writer.results,
             losses=self._context.losses,
         )
@@ -142,9 +119,7 @@ class EventTranslator(Generic[Out]):
     @property
     def ids(self) -> IdMap:
         """The id map so far, from what was sent to what the source had."""
-        sent = self._fitter.sent
-        unsent = {new: sent.get(old, old) for new, old in self._context.sent_ids.items()}
-        return IdMap({**sent, **unsent}, dict(self._fitter.names), dict(self._context.notes))
+        return self._target.ids
 
     @property
     def trailer(self) -> bytes:
@@ -251,10 +226,10 @@ class EventTranslator(Generic[Out]):
             self._writer.note(Metadata(event.settings))
             return []
         self._begun = True
-        return self._writer.begin(MessageStart(self._lower_settings(event.settings)))
+        return self._writer.begin(MessageStart(self._target.lower_settings(event.settings)))
 
     def _on_turn_start(self, event: TurnStart) -> list[Chunk]:
-        self._fitter.turn()
+        self._target.fitter.turn()
         if not self._writer.results or self._executed.any_text:
             return []
         return [*self._begin(), *self._writer.turn(event)]
@@ -268,8 +243,8 @@ class EventTranslator(Generic[Out]):
         out = self._begin()
         if isinstance(part, Call):
             return out + self._start_call(event, part)
-        self._report_unknown_fields(part)
-        lowered = lower_opening(part, self._capabilities, losses=self._context.losses)
+        self._target.report_unknown_fields(part)
+        lowered = self._target.lower_opening(part)
         if lowered is None:
             self._parts[event.slot] = OpenPart(event, Mode.DROP)
             return out
@@ -286,8 +261,8 @@ class EventTranslator(Generic[Out]):
         if self._executed.must_buffer(call):
             self._parts[slot] = OpenPart(event, Mode.BUFFER)
             return []
-        self._report_unknown_fields(call)
-        call = self._fit_call(call)
+        self._target.report_unknown_fields(call)
+        call = self._target.fit_call(call)
         if call.executor == "client":
             self._unanswered[call.id] = choice
         mode = Mode.CHECK if writer.objects else Mode.PASS
@@ -306,21 +281,6 @@ class EventTranslator(Generic[Out]):
             out = [*out, *writer.delta(PartDelta(slot, open_wrapper("input")))]
         return out
 
-    def _fit_call(self, call: Call) -> Call:
-        """The call with the id and name to send, and the id under which the call that it asks
-        approval for was sent last."""
-        call = self._fitter.call(call)
-        if call.approval_for is None:
-            return call
-        for sent, original in reversed(self._fitter.sent.items()):
-            if original == call.approval_for:
-                return replace(call, approval_for=sent)
-        return call
-
-    def _report_unknown_fields(self, part: Part) -> None:
-        if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
-            self._context.report_unknown_fields(part)
-
     def _on_part_end(self, event: PartEnd) -> list[Chunk]:
         part = self._parts.pop(event.slot, None)
         if part is not None and part.mode is Mode.DROP:
@@ -332,13 +292,13 @@ class EventTranslator(Generic[Out]):
         if part is None:
             return self._writer.end(event)
         if event.alias is not None and part.minted_id is not None:
-            self._fitter.sent[part.minted_id] = event.alias
+            self._target.fitter.sent[part.minted_id] = event.alias
         match part.mode:
             case Mode.DELAY:
-                lowered = self._lower(part.start.part)
-                if not lowered:
+                lowered = self._target.lower(part.start.part)
+                if lowered is None:
                     return []
-                return self._writer.whole(PartComplete(lowered[0], part.start.choice))
+                return self._writer.whole(PartComplete(lowered, part.start.choice))
             case Mode.BUFFER:
                 return self._end_buffered_call(part, event)
             case Mode.WRAP:
@@ -379,13 +339,13 @@ class EventTranslator(Generic[Out]):
         out = self._begin()
         if isinstance(part, Result):
             return out + self._write_result(part, event.choice)
-        self._report_unknown_fields(part)
-        lowered = self._lower(part)
-        if not lowered:
+        self._target.report_unknown_fields(part)
+        lowered = self._target.lower(part)
+        if lowered is None:
             return out
-        if lowered[0] is not part and isinstance(lowered[0], Text):
-            return out + self._on_part_complete(PartComplete(lowered[0], event.choice))
-        return out + writer.whole(replace(event, part=lowered[0]))
+        if lowered is not part and isinstance(lowered, Text):
+            return out + self._on_part_complete(PartComplete(lowered, event.choice))
+        return out + writer.whole(replace(event, part=lowered))
 
     def _write_in_pieces(self, part: Part, text: str, choice: int) -> list[Chunk]:
         """Write a complete part as a start, one delta and an end."""
@@ -406,23 +366,16 @@ class EventTranslator(Generic[Out]):
         if result.executor == "client" and not self._writer.results:
             self._context.report_loss(result, "an answer holds only what the assistant says")
             return []
-        self._report_unknown_fields(result)
-        result = self._fitter.result(result)
+        self._target.report_unknown_fields(result)
+        result = self._target.fitter.result(result)
         if not result.preliminary:
             self._unanswered.pop(result.call_id, None)
         return self._writer.whole(PartComplete(result, choice))
 
-    def _lower(self, part: Part) -> tuple[Part, ...]:
-        """A complete part as the target can hold it."""
-        return lower_part(
-            part, self._capabilities, "assistant", kind="response", losses=self._context.losses
-        )
-
     def _resume(self, call: Call) -> bool:
         """Whether the reader of the target has the call from an earlier stream; if not, the call is
         written with what is known of it."""
-        original = replace(call, id=self._reverse_map.ids.get(call.id, call.id))
-        if self._writer.resume(original, self._context.notes_about(call)):
+        if self._target.is_known_call(call):
             return True
         self._context.report_loss(
             call, "only the result of this call is in the stream; its arguments are sent as empty"
@@ -430,13 +383,8 @@ class EventTranslator(Generic[Out]):
         return False
 
     def _on_metadata(self, event: Metadata) -> list[Chunk]:
-        settings = self._lower_settings(event.settings)
+        settings = self._target.lower_settings(event.settings)
         return [*self._begin(), *self._writer.note(Metadata(settings))]
-
-    def _lower_settings(self, settings: dict[str, Setting]) -> dict[str, Setting]:
-        if self._capabilities is EVERYTHING:
-            return settings
-        return lower_settings(settings, self._capabilities, {}, self._context.losses)
 
     def _on_finish(self, event: Finish) -> list[Chunk]:
         """Keep the reason until the stream ends: some servers send more parts after it."""
