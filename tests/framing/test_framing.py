@@ -14,7 +14,7 @@ from toolwire.streaming.framing import Decoder, Frame, aws, ndjson, sse
 from toolwire.streaming.framing.array import JsonArray
 from toolwire.streaming.framing.aws import AwsEvents
 from toolwire.streaming.framing.ndjson import NDJSON
-from toolwire.streaming.framing.sniff import Sniffed
+from toolwire.streaming.framing.sniff import SniffingDecoder
 from toolwire.streaming.framing.sse import SSE
 
 STREAMS: list[tuple[Callable[[], Decoder], bytes, list[Frame]]] = [
@@ -68,7 +68,7 @@ def test_a_stream_is_read_whole_byte_by_byte_and_cut_in_two_anywhere(
 def test_the_framing_is_told_by_the_first_byte(
     make: Callable[[], Decoder], stream: bytes, frames: list[Frame]
 ) -> None:
-    assert read(Sniffed(), [stream[i : i + 1] for i in range(len(stream))]) == frames
+    assert read(SniffingDecoder(), [stream[i : i + 1] for i in range(len(stream))]) == frames
 
 
 @given(

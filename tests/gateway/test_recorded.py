@@ -50,7 +50,7 @@ def expected(data: bytes, source: str, front: str, asked: Object) -> bytes:
     """What `restream` gives, and the relay adds at the end."""
     sent = Relay(BY_WIRE[front], source, model="m").request(dump(asked))
     pipe = Relay(BY_WIRE[front], source, model="m").stream(sent)
-    return b"".join([*pipe.feed(data), *pipe.end()]) + pipe.tail
+    return b"".join([*pipe.feed(data), *pipe.end()]) + pipe.trailer
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -369,7 +369,7 @@ def test_a_block_opens_only_after_the_block_before_it_is_closed() -> None:
 
 def test_only_the_deltas_of_a_later_block_wait() -> None:
     translator: StreamTranslator[Chunk] = StreamTranslator(
-        "openai-chat", WIRE, shape=lambda event: event
+        "openai-chat", WIRE, encode_chunk=lambda event: event
     )
     sent = [outline(translator.feed(event)) for event in INTERLEAVED]
     assert sent == [*([], ["+0", "0"], ["0"]), *(["-0", "+1"], [], ["1"], [], ["1"], [], [])]

@@ -16,6 +16,7 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Result, Text
+from toolwire.streaming.event_translator import EventTranslator
 from toolwire.streaming.events import (
     Event,
     Finish,
@@ -29,7 +30,6 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
-from toolwire.streaming.stream_translator import EventTranslator
 from toolwire.wires import wire
 
 
@@ -328,7 +328,7 @@ def test_the_error_flag_of_a_result_in_a_stream_is_reported() -> None:
     call = Call("c1", "f", {})
     stream = EventTranslator("genkit", dict)
     parts: list[Event] = [PartComplete(call), PartComplete(call.result("boom", error=True))]
-    stream.tell([MessageStart({}), *parts])
+    stream.emit([MessageStart({}), *parts])
     assert ["error flag" in loss.reason for loss in stream.losses] == [True]
 
 

@@ -16,8 +16,8 @@ from toolwire.agent.talk import Again, Asking, Done, Over, Seen
 from toolwire.conversation.parts import Call, Part
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import without_text
+from toolwire.streaming.event_translator import EventTranslator
 from toolwire.streaming.events import Chunk, Event
-from toolwire.streaming.stream_translator import EventTranslator
 
 Out = TypeVar("Out")
 
@@ -47,12 +47,12 @@ class Told(Generic[Out]):
     @property
     def headers(self) -> dict[str, str]:
         """The header fields of an HTTP answer that holds this stream."""
-        return {"content-type": self._pipe.to.media, **self._pipe.to.headers}
+        return {"content-type": self._pipe.target_spec.media, **self._pipe.target_spec.headers}
 
     @property
     def tail(self) -> bytes:
         """What a framed stream ends with."""
-        return self._pipe.tail
+        return self._pipe.trailer
 
     def take(self, seen: Seen) -> list[Out]:
         """What somebody who watches is told."""
@@ -60,7 +60,7 @@ class Told(Generic[Out]):
         if self._held and (not any(self._open.values()) or isinstance(seen, Asking | Over)):
             held, self._held = self._held, []
             found = [*found, *held] if not isinstance(seen, Asking | Over) else [*held, *found]
-        return self._pipe.tell(found)
+        return self._pipe.emit(found)
 
     def end(self) -> list[Out]:
         """What the stream ends with."""
@@ -81,7 +81,7 @@ class Told(Generic[Out]):
                 return closing
             case Done(call=call, result=result):
                 told: list[Event] = [*self._call(call), events.PartComplete(result)]
-                if self._pipe.joins and any(self._open.values()):
+                if self._pipe.writes_results_as_text and any(self._open.values()):
                     self._held += told
                     return []
                 return told

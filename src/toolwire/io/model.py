@@ -349,7 +349,7 @@ class Heard:
     def take(self, data: bytes) -> list[Event]:
         """What some bytes say."""
         try:
-            found = self._events.take(data)
+            found = self._events.read(data)
         except WireError as error:
             found = [StreamError(str(error))]
         out: list[Event] = []
@@ -364,7 +364,7 @@ class Heard:
     def end(self) -> list[Event]:
         """What is left to say."""
         rest: list[Event] = []
-        for event in self._events.rest():
+        for event in self._events.end():
             rest += [event] if isinstance(event, StreamError) else self._reader.read(event)
         self._reader.done = self._events.done
         return self._seen([*rest, *(self._reader.end() if self.fault is None else [])])

@@ -157,8 +157,8 @@ def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
             reader.count += 1
 
     for item in _items(stream, stream_wire.name):
-        read(events.take(item))
-    read(events.rest())
+        read(events.read(item))
+    read(events.end())
     reader.done = events.done
     parsed_events += ((max(len(chunks) - 1, 0), event) for event in reader.end())
     indexed = any(

@@ -33,6 +33,7 @@ from toolwire.streaming.events import (
 from toolwire.streaming.restream import fold
 from toolwire.streaming.stream_input import Item
 from toolwire.streaming.stream_translator import StreamTranslator
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 
 def _seals(event: Event) -> bool:
@@ -59,9 +60,16 @@ class Way(Protocol):
 class RelayPipe(StreamTranslator[bytes]):
     """A stream through the gateway, with the parcel of its turn at its end."""
 
-    def __init__(self, relay: Way, sent: Sent, *, array: bool = False) -> None:
-        super().__init__(relay.wire, relay.front.wire, ids=sent.ids)
-        self.same = sent.same
+    def __init__(
+        self,
+        relay: Way,
+        sent: Sent,
+        *,
+        array: bool = False,
+        server_tools: ServerToolPolicy = "text",
+    ) -> None:
+        super().__init__(relay.wire, relay.front.wire, ids=sent.ids, server_tools=server_tools)
+        self.passthrough = sent.same
         self.parceled = False
         self._relay = relay
         self._sent = sent
@@ -81,12 +89,12 @@ class RelayPipe(StreamTranslator[bytes]):
         self._calls = Accumulator()
         """Open calls of tools that take a text: what the text is, is known when they are whole."""
         self._whole_turn: Message | None = None
-        self._frame: Callable[[Chunk], bytes] = self._shape
+        self._frame: Callable[[Chunk], bytes] = self._encode_chunk
         if array:
-            self._shape = self._listed
+            self._encode_chunk = self._listed
         elif relay.front.opens:
-            self._shape = self._counted
-        self._framed = self._framed and not array and not sent.same
+            self._encode_chunk = self._counted
+        self._use_cache = self._use_cache and not array and not sent.same
 
     def _counted(self, chunk: Chunk) -> bytes:
         front = self._relay.front
@@ -100,9 +108,9 @@ class RelayPipe(StreamTranslator[bytes]):
         return (b"[" if opens else b",\r\n") + dump(chunk)
 
     @property
-    def tail(self) -> bytes:
+    def trailer(self) -> bytes:
         """What the stream ends with."""
-        return (b"]" if self._opened else b"[]") if self._array else super().tail
+        return (b"]" if self._opened else b"[]") if self._array else super().trailer
 
     def told_whole(self, data: bytes) -> list[bytes]:
         """All of a stream whose server gave the answer at once. Raises RemoteError if it
@@ -112,12 +120,7 @@ class RelayPipe(StreamTranslator[bytes]):
         if not read.messages:
             raise RemoteError(self._relay.wire, (), "an answer without a message")
         self._whole_turn = read.messages[0]
-        return list(
-            map(
-                self._shape,
-                [*self._say(list(conversation_events(read))), *self._unanswered(), *self._last()],
-            )
-        )
+        return [*self.emit(list(conversation_events(read))), *self.close()]
 
     def feed(self, item: Item) -> list[bytes]:
         """What an item of the source becomes."""
@@ -128,12 +131,12 @@ class RelayPipe(StreamTranslator[bytes]):
                 self._keeps, self._tape = False, []
         return super().feed(item)
 
-    def _say(self, events: list[Event]) -> list[Chunk]:
+    def _translate(self, events: list[Event]) -> list[Chunk]:
         if self._keeps and not self._sealed:
             self._sealed = any(map(_seals, events))
         if not self._named:
             events = [self._called(one) if isinstance(one, MessageStart) else one for one in events]
-        return super()._say(self._texts(events) if self._sent.customs else events)
+        return super()._translate(self._texts(events) if self._sent.customs else events)
 
     def _called(self, begin: MessageStart) -> MessageStart:
         self._named = True
@@ -153,12 +156,14 @@ class RelayPipe(StreamTranslator[bytes]):
                     self._calls.delta(event)
                 case PartEnd(slot=slot) if slot in self._calls:
                     out.append(PartComplete(customised(self._calls.end(event), sent)))
+                case PartComplete(part=Call() as call):
+                    out.append(replace(event, part=customised(call, sent)))
                 case _:
                     out.append(event)
         return out
 
-    def _last(self) -> list[Chunk]:
-        last = super()._last()
+    def _finish(self) -> list[Chunk]:
+        last = super()._finish()
         if self._streams:
             last = self._relay.front.closing(last, self._sent.asked)
         said = self.turn() if self._keeps and self._sealed else None
@@ -190,7 +195,5 @@ class RelayPipe(StreamTranslator[bytes]):
     def failed(self, why: str) -> list[bytes]:
         """What the client is told when the stream cannot go on."""
         return (
-            []
-            if self.fault is not None
-            else list(map(self._shape, self._through(StreamError(why))))
+            [] if self.fault is not None else self._encode(self._translate_source(StreamError(why)))
         )

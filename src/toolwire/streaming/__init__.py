@@ -1,3 +1,1 @@
-"""Streams: framing, neutral events, folding a stream to a body, and translating it while
-it runs.
-"""
+"""Streams: framing, neutral events, joining a stream into a body, and live translation."""

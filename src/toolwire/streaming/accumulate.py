@@ -1,7 +1,7 @@
 """Events to parts, and a conversation to events.
 
-`Gather` turns the events of one part into the part, for those who can use it only whole; `unfold`
-says an answer as the events in which it might have come. Knows no wire.
+`Accumulator` joins the events of a part into the part, for wires and callers that need it complete.
+`conversation_events` returns the events of a complete answer. Knows no wire.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from toolwire.streaming.events import (
 )
 
 LATE = frozenset({"usage"})
-"""Settings that are known only when an answer is over."""
-
+"""Settings that are known only at the end of an answer."""
 
 UNFINISHED = " "
-"""The arguments of a call that was cut off before any came: no text at all would say that it takes
-none."""
+"""The arguments of a call that was cut off before its first delta. It is not valid JSON: an empty
+text would mean that the call has no arguments."""
 
 
 def with_text(part: Part, text: str, signature: str | None = None) -> Part:
-    """An open part with all of its text."""
+    """An open part with all of its text, and its signature if it arrived last."""
     match part:
         case Text():
             return replace(part, text=text, signature=signature or part.signature)
@@ -46,8 +45,33 @@ def with_text(part: Part, text: str, signature: str | None = None) -> Part:
     return part
 
 
+def without_text(part: Part) -> Part:
+    """A complete part as it is when it starts."""
+    return with_text(replace(part, signature=None), "")
+
+
+def streamed_text(part: Part) -> str | None:
+    """The text that a part streams in deltas; None if the part always arrives complete."""
+    match part:
+        case Text(text=text):
+            return text
+        case Reasoning(text=text, hidden=None):
+            return text
+        case Call(args=args):
+            return args.text
+    return None
+
+
+def complete_part(part: Part, texts: list[str], event: PartEnd) -> Part:
+    """The part that started as `part`, got `texts` as deltas and ends with `event`."""
+    text = event.whole if event.whole is not None else "".join(texts)
+    if event.cut and not text and isinstance(part, Call):
+        text = UNFINISHED
+    return with_text(part, text, event.signature)
+
+
 class Accumulator:
-    """Parts that are still growing."""
+    """Collects the deltas of open parts."""
 
     __slots__ = ("_open",)
 
@@ -65,46 +89,30 @@ class Accumulator:
         self._open[event.slot] = (event.part, [])
 
     def delta(self, event: PartDelta) -> None:
-        """Let it grow."""
+        """Add text to an open part."""
         self._open[event.slot][1].append(event.text)
 
     def end(self, event: PartEnd) -> Part:
-        """Close it: the whole part."""
+        """Close a part and return it complete."""
         part, texts = self._open.pop(event.slot)
-        text = event.whole if event.whole is not None else "".join(texts)
-        if event.cut and not text and isinstance(part, Call):
-            text = UNFINISHED
-        return with_text(part, text, event.signature)
-
-
-def streamed_text(part: Part) -> str | None:
-    """The text of a part that can be streamed; None for one that comes whole or not at all."""
-    match part:
-        case Text(text=text):
-            return text
-        case Reasoning(text=text, hidden=None):
-            return text
-        case Call(args=args):
-            return args.text
-    return None
-
-
-def without_text(part: Part) -> Part:
-    """A part as it is when it opens."""
-    return with_text(replace(part, signature=None), "")
+        return complete_part(part, texts, event)
 
 
 def conversation_events(conversation: Conversation) -> Iterator[Event]:
-    """The answer of a response as events, each part in one piece."""
+    """The events of a response, with one delta for each text.
+
+    Several assistant messages are candidates. If messages of another role stand among them, the
+    messages are turns of one answer.
+    """
     settings = conversation.settings
     yield MessageStart({key: value for key, value in settings.items() if key not in LATE})
     slot = 0
     answers = [message for message in conversation.messages if message.role == "assistant"]
-    several = len(answers) != len(conversation.messages)
-    for n, message in enumerate(conversation.messages):
-        if several and n:
+    turns = len(answers) != len(conversation.messages)
+    for index, message in enumerate(conversation.messages):
+        if turns and index:
             yield TurnStart(message.role)
-        choice = 0 if several else n
+        choice = 0 if turns else index
         for part in message.parts:
             text = streamed_text(part)
             if text is None:
@@ -117,6 +125,9 @@ def conversation_events(conversation: Conversation) -> Iterator[Event]:
             slot += 1
     if any(key in LATE for key in settings):
         yield Metadata({key: value for key, value in settings.items() if key in LATE})
-    for n, message in enumerate(answers):
-        if not several or message is answers[-1]:
-            yield Finish(message.stop, 0 if several else n)
+    if turns:
+        if answers:
+            yield Finish(answers[-1].stop)
+        return
+    for index, message in enumerate(answers):
+        yield Finish(message.stop, index)

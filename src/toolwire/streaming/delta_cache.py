@@ -1,9 +1,10 @@
-"""Events that differ from an earlier one only in their text: most of any stream.
+"""A cache for source events that differ from an earlier one only in their text.
 
-Once an event was read in full and gave one piece of text, the bytes around that text are
-remembered, in what came and in what went out. When the same bytes come again around another text,
-only the text is read, and it goes out between the same bytes as before. Anything else that happens
-in the stream makes all of this forgotten. Knows no wire.
+Most events of a stream are such deltas. When an event has been translated in full and turned out to
+be one delta, the cache stores the bytes before and after its text, of the source event and of the
+output. For a later event with the same bytes around another text, the output is the stored output
+bytes around the new text, still quoted as in the source: nothing but that text is parsed. Any other
+event clears the cache, because it may change what a delta means. Knows no wire.
 """
 
 from __future__ import annotations
@@ -16,115 +17,144 @@ from msgspec.json import Decoder
 
 from toolwire.conversation.json import dump
 
-Grow: TypeAlias = "Callable[[str], bool]"
-Keep: TypeAlias = "Callable[[str], object]"
+OnRead: TypeAlias = "Callable[[str], bool]"
+"""Updates the reader with the text of a delta; False, with no effect, if the event must be read in
+full."""
+OnWrite: TypeAlias = "Callable[[str], object]"
+"""Updates the writer with the text of a delta; `bool` if there is nothing to update."""
 
-_text = Decoder(str).decode
-_OPENS = (b":", b",", b"[")
-_BREAKS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
-"""Unicode's own line breaks, which do not go out as they are."""
-_MOST = 64
-"""No more shapes than this are kept: an event that is never the same again is not worth
-remembering."""
+_parse_text = Decoder(str).decode
+_BEFORE_VALUE = (b":", b",", b"[")
+_LINE_BREAKS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
+"""Unicode line breaks, which the output escapes."""
+_MAX_TEMPLATES = 64
+"""The limit of templates: events that never repeat must not fill the cache."""
 
 
-class _Shape:
-    """What stood around a text, and what to do with another one."""
+class _Template:
+    """The bytes around the text of a delta, in the source and in the output."""
 
-    __slots__ = ("after", "before", "end", "grow", "head", "keep", "room", "start", "tail")
+    __slots__ = (
+        "on_read",
+        "on_write",
+        "output_prefix",
+        "output_suffix",
+        "prefix",
+        "size",
+        "suffix",
+        "text_end",
+        "text_start",
+    )
 
     def __init__(
-        self, head: bytes, tail: bytes, before: bytes, after: bytes, grow: Grow, keep: Keep | None
+        self,
+        prefix: bytes,
+        suffix: bytes,
+        output: tuple[bytes, bytes],
+        *,
+        on_read: OnRead,
+        on_write: OnWrite | None,
     ) -> None:
-        self.head = head
-        self.start = len(head) - 1
-        """Where the text begins with its quote."""
-        self.tail = tail
-        self.end = 1 - len(tail)
-        """Where the text ends with its quote, counted from behind."""
-        self.room = len(head) + len(tail)
-        """What is longer has a text between the two."""
-        self.before = before
-        self.after = after
-        self.grow = grow
-        self.keep = keep
+        self.prefix = prefix
+        """The source bytes up to the opening quote, inclusive."""
+        self.suffix = suffix
+        """The source bytes from the closing quote on."""
+        self.text_start = len(prefix) - 1
+        """The index of the opening quote."""
+        self.text_end = 1 - len(suffix) or None
+        """The index after the closing quote, counted from the end; None is the end."""
+        self.size = len(prefix) + len(suffix)
+        """A source event is longer than this unless its text is empty."""
+        self.output_prefix, self.output_suffix = output
+        self.on_read = on_read
+        self.on_write = on_write
 
 
 class DeltaCache:
-    """The shapes of a stream's events so far, by what stands before the text."""
+    """The templates of the deltas of one stream, by the length and bytes of their prefix."""
 
-    __slots__ = ("_count", "_heads", "_latest")
+    __slots__ = ("_count", "_latest", "_templates")
 
     def __init__(self) -> None:
-        self._heads: dict[int, dict[bytes, _Shape]] = {}
+        self._templates: dict[int, dict[bytes, _Template]] = {}
         self._count = 0
-        self._latest: _Shape | None = None
-        """The shape of the last event: mostly that of the next one too."""
+        self._latest: _Template | None = None
+        """The template of the last event, which mostly fits the next one too."""
 
-    def take(self, piece: bytes) -> bytes | None:
-        """What a piece becomes; None if nothing like it was seen, or its text cannot go out as it
-        is."""
-        shape = self._latest
-        if shape is None:
+    def translate(self, piece: bytes) -> bytes | None:
+        """The output of a source event; None if the event must be translated in full."""
+        template = self._latest
+        if template is None:
             return None
-        if not piece.startswith(shape.head):
-            shape = self._found(piece)
-            if shape is None:
+        if not piece.startswith(template.prefix):
+            template = self._find(piece)
+            if template is None:
                 return None
-            self._latest = shape
-        if not piece.endswith(shape.tail) or len(piece) <= shape.room:
+            self._latest = template
+        if not piece.endswith(template.suffix) or len(piece) <= template.size:
             return None
-        quoted = piece[shape.start : shape.end or None]
-        if not quoted.isascii() and any(one in quoted for one in _BREAKS):
+        quoted = piece[template.text_start : template.text_end]
+        if not quoted.isascii() and any(mark in quoted for mark in _LINE_BREAKS):
             return None
         try:
-            text = _text(quoted)
+            text = _parse_text(quoted)
         except (DecodeError, UnicodeDecodeError):
             return None
-        if not shape.grow(text):
+        if not template.on_read(text):
             return None
-        if shape.keep is not None:
-            shape.keep(text)
-        return shape.before + quoted + shape.after
+        if template.on_write is not None:
+            template.on_write(text)
+        return template.output_prefix + quoted + template.output_suffix
 
-    def _found(self, piece: bytes) -> _Shape | None:
-        for length, shapes in self._heads.items():
-            shape = shapes.get(piece[:length])
-            if shape is not None and piece.endswith(shape.tail):
-                return shape
+    def _find(self, piece: bytes) -> _Template | None:
+        for length, templates in self._templates.items():
+            template = templates.get(piece[:length])
+            if template is not None and piece.endswith(template.suffix):
+                return template
         return None
 
-    def learn(self, piece: bytes, text: str, out: bytes, grow: Grow, keep: Keep) -> None:
-        """Remember the shape of an event that gave one text.
+    def add(
+        self, piece: bytes, text: str, output: bytes, *, on_read: OnRead, on_write: OnWrite
+    ) -> None:
+        """Store a template of a source event that was one delta, unless the place of its text is
+        ambiguous.
 
-        `grow` takes in another one where it came from, or says that it is not so simple; `keep`,
-        where it goes.
+        Args:
+            piece: the source event.
+            text: the text of its delta.
+            output: the output that the event became.
+            on_read: updates the reader with the text of a later delta.
+            on_write: updates the writer with the text of a later delta.
         """
-        word = dump(text)
-        if self._count >= _MOST or piece.count(word) != 1 or out.count(word) != 1:
+        quoted = dump(text)
+        if self._count >= _MAX_TEMPLATES or piece.count(quoted) != 1 or output.count(quoted) != 1:
             return
-        head, _, tail = piece.partition(word)
-        if (
-            b"\\" in head or b"\\" in tail
-        ):  # the text may be spelled otherwise, and this may be something else
+        prefix, _, suffix = piece.partition(quoted)
+        # An escape elsewhere may spell the same text: then this may be another field.
+        if b"\\" in prefix or b"\\" in suffix:
             return
-        before, _, after = out.partition(word)
-        # Inside another text every quote has a backslash before it; a name has a colon after it.
+        output_prefix, _, output_suffix = output.partition(quoted)
+        # Inside another string every quote has a backslash before it; a key has a colon after it.
         if (
-            head.rstrip()[-1:] not in _OPENS
-            or before.rstrip()[-1:] not in _OPENS
-            or tail.lstrip()[:1] == b":"
+            prefix.rstrip()[-1:] not in _BEFORE_VALUE
+            or output_prefix.rstrip()[-1:] not in _BEFORE_VALUE
+            or suffix.lstrip()[:1] == b":"
         ):
             return
-        shape = _Shape(
-            head + b'"', b'"' + tail, before, after, grow, None if keep is bool else keep
+        template = _Template(
+            prefix + b'"',
+            b'"' + suffix,
+            (output_prefix, output_suffix),
+            on_read=on_read,
+            on_write=None if on_write is bool else on_write,
         )
-        self._heads.setdefault(len(shape.head), {})[shape.head] = self._latest = shape
+        self._templates.setdefault(len(template.prefix), {})[template.prefix] = template
+        self._latest = template
         self._count += 1
 
-    def forget(self) -> None:
-        """Something else happened: what was true of an open part may not be so any more."""
+    def clear(self) -> None:
+        """Remove all templates."""
         if self._count:
-            self._heads.clear()
+            self._templates.clear()
             self._count = 0
             self._latest = None

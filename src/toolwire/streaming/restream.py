@@ -1,7 +1,7 @@
-"""Streams of one wire as streams of another, live; and a recorded stream as the body it stands for.
+"""Translate a live stream (`restream`), and join a recorded stream into a body (`fold`).
 
-The work is done by a pipe, one for each stream; here it meets iterators, async or not. Knows wires
-only through their tables.
+The iterators here, synchronous and asynchronous, feed one `StreamTranslator` each. Knows wires only
+through their specs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Loss
 from toolwire.errors import LocalError, RemoteError
 from toolwire.streaming.events import Chunk, StreamError
-from toolwire.streaming.stream_input import EventInput, Item, resolve_stream
+from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
 from toolwire.streaming.stream_translator import StreamTranslator
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.stream import StreamReader
@@ -38,23 +38,32 @@ Out = TypeVar("Out")
 
 
 def fold(stream: Source, wire: str) -> JSON:
-    """A recorded stream as the whole response body of its wire.
+    """Join a recorded stream into the whole response body of its wire.
 
-    An answer that broke off has what came, and an `error`. Raises RemoteError if it is no stream of
-    this wire.
+    Args:
+        stream: bytes, text or an event, or an iterable of them.
+        wire: the name of the stream's wire, profile or provider.
+
+    Returns:
+        The body. If the stream broke off, the body has what arrived, and an `error`.
+
+    Raises:
+        RemoteError: if this is not a stream of the wire.
+        LocalError: if there is no such wire, it does not stream, or `stream` has another type.
     """
-    spoken, how = resolve_stream(wire)
-    events = EventInput(spoken.name, how)
-    reader = how.reader(keep=True)
-    for item in _items(stream, spoken.name):
-        _keep(events.take(item), reader, spoken.name)
-    _keep(events.rest(), reader, spoken.name)
+    stream_wire, spec = resolve_stream(wire)
+    name = stream_wire.name
+    events = EventInput(name, spec)
+    reader = spec.reader(keep=True)
+    for item in _items(stream, name):
+        _read(events.read(item), reader, name)
+    _read(events.end(), reader, name)
     reader.done = events.done
     reader.end()
     return reader.body()
 
 
-def _keep(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str) -> None:
+def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str) -> None:
     for event in events:
         if isinstance(event, StreamError):
             raise RemoteError(wire, (reader.count,), event.message)
@@ -63,8 +72,8 @@ def _keep(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str
 
 
 def _items(stream: Source, wire: str) -> Iterable[Item]:
-    """The pieces of a stream that need not be waited for."""
-    if isinstance(stream, bytes | bytearray | memoryview | str | Mapping):
+    """The items of a stream that is not asynchronous."""
+    if isinstance(stream, (*BYTES, Mapping)):
         return (stream,)
     if isinstance(stream, Iterable):
         return stream
@@ -78,137 +87,132 @@ def _items(stream: Source, wire: str) -> Iterable[Item]:
 # --- restream -------------------------------------------------------------------------------------
 
 
-class _Under(Generic[Out]):
-    """A stream on its way to another wire.
-
-    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
-    this stream.
-    """
+class _StreamReport(Generic[Out]):
+    """What a translated stream reports beside its items."""
 
     def __init__(
-        self, pipe: StreamTranslator[Out], source: Source, tail: Callable[[], list[Out]]
+        self, translator: StreamTranslator[Out], source: Source, trailer: Callable[[], list[Out]]
     ) -> None:
-        self._pipe = pipe
+        self._translator = translator
         self._source = source
-        self._tail = tail
+        self._trailer = trailer
 
     @property
     def losses(self) -> list[Loss]:
-        """What could not be carried so far."""
-        return self._pipe.losses
+        """What the target could not hold so far."""
+        return self._translator.losses
 
     @property
     def ids(self) -> IdMap:
-        """The map home so far, for `ids=` of what goes back."""
-        return self._pipe.ids
+        """The id map so far; given as `ids=` to a translation back, it restores every id."""
+        return self._translator.ids
 
     @property
     def fault(self) -> str | None:
-        """What went wrong in the source, if anything did: an error it reported, or that it broke
-        off."""
-        fault = self._pipe.fault
+        """The error that the source reported or ended with; None if there was none so far."""
+        fault = self._translator.fault
         return None if fault is None else fault.message
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header fields of an HTTP answer that holds this stream."""
-        return {"content-type": self._pipe.to.media, **self._pipe.to.headers}
+        """The header fields of an HTTP response with this stream."""
+        spec = self._translator.target_spec
+        return {"content-type": spec.media, **spec.headers}
 
 
-class TranslatedStream(_Under[Out], Iterator[Out]):
-    """A stream on its way to another wire: an iterator.
+class TranslatedStream(_StreamReport[Out], Iterator[Out]):
+    """An iterator over a stream in the target wire.
 
-    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
-    this stream.
+    `losses`, `ids` and `fault` report what happened so far; `headers` are those of an HTTP response
+    with this stream.
     """
 
     def __init__(
-        self, pipe: StreamTranslator[Out], source: Source, tail: Callable[[], list[Out]]
+        self, translator: StreamTranslator[Out], source: Source, trailer: Callable[[], list[Out]]
     ) -> None:
-        super().__init__(pipe, source, tail)
-        self._run = self._running(_items(source, ""))
+        super().__init__(translator, source, trailer)
+        self._output = self._run(_items(source, ""))
 
-    def _running(self, source: Iterable[Item]) -> Generator[Out, None, None]:
-        pipe = self._pipe
+    def _run(self, source: Iterable[Item]) -> Generator[Out, None, None]:
+        translator = self._translator
         try:
             for item in source:
-                yield from pipe.feed(item)
-                if pipe.over:
+                yield from translator.feed(item)
+                if translator.source_ended:
                     break
-        except Exception as broken:
-            yield from pipe.broke(broken)
+        except Exception as error:
+            yield from translator.report_source_failure(error)
             raise
-        yield from pipe.end()
-        yield from self._tail()
-        self._shut()
+        yield from translator.end()
+        yield from self._trailer()
+        self._close_source()
 
     def __iter__(self) -> Iterator[Out]:
-        return self._run
+        return self._output
 
     def __next__(self) -> Out:
-        return next(self._run)
+        return next(self._output)
 
     def close(self) -> None:
-        """Give up: the source is closed too, if it can be."""
-        self._run.close()
-        self._shut()
+        """Stop, and close the source if it has `close`."""
+        self._output.close()
+        self._close_source()
 
-    def _shut(self) -> None:
+    def _close_source(self) -> None:
         close = getattr(self._source, "close", None)
         if callable(close):
             close()
 
 
-class AsyncTranslatedStream(_Under[Out], AsyncIterator[Out]):
-    """A stream on its way to another wire: an asynchronous iterator, since its source is one.
+class AsyncTranslatedStream(_StreamReport[Out], AsyncIterator[Out]):
+    """An asynchronous iterator over a stream in the target wire, for an asynchronous source.
 
-    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
-    this stream.
+    `losses`, `ids` and `fault` report what happened so far; `headers` are those of an HTTP response
+    with this stream.
     """
 
     def __init__(
         self,
-        pipe: StreamTranslator[Out],
+        translator: StreamTranslator[Out],
         source: AsyncIterable[Item],
-        tail: Callable[[], list[Out]],
+        trailer: Callable[[], list[Out]],
     ) -> None:
-        super().__init__(pipe, source, tail)
-        self._run = self._running(source)
+        super().__init__(translator, source, trailer)
+        self._output = self._run(source)
 
-    async def _running(self, source: AsyncIterable[Item]) -> AsyncGenerator[Out, None]:
-        pipe = self._pipe
+    async def _run(self, source: AsyncIterable[Item]) -> AsyncGenerator[Out, None]:
+        translator = self._translator
         try:
             async for item in source:
-                for out in pipe.feed(item):
+                for out in translator.feed(item):
                     yield out
-                if pipe.over:
+                if translator.source_ended:
                     break
-        except Exception as broken:
-            for out in pipe.broke(broken):
+        except Exception as error:
+            for out in translator.report_source_failure(error):
                 yield out
             raise
-        for out in (*pipe.end(), *self._tail()):
+        for out in (*translator.end(), *self._trailer()):
             yield out
-        await self._shut()
+        await self._close_source()
 
     def __aiter__(self) -> AsyncIterator[Out]:
-        return self._run
+        return self._output
 
     async def __anext__(self) -> Out:
-        return await anext(self._run)
+        return await anext(self._output)
 
     async def aclose(self) -> None:
-        """Give up: the source is closed too, if it can be."""
-        await self._run.aclose()
-        await self._shut()
+        """Stop, and close the source if it has `aclose` or `close`."""
+        await self._output.aclose()
+        await self._close_source()
 
-    async def _shut(self) -> None:
-        """Close the source, whatever it calls that."""
+    async def _close_source(self) -> None:
         close = getattr(self._source, "aclose", None) or getattr(self._source, "close", None)
         if callable(close):
-            done = close()
-            if isinstance(done, Awaitable):
-                await done
+            closing = close()
+            if isinstance(closing, Awaitable):
+                await closing
 
 
 @overload
@@ -270,36 +274,50 @@ def restream(
     | AsyncTranslatedStream[bytes]
     | AsyncTranslatedStream[Chunk]
 ):
-    """A stream of one wire as a stream of another, live: what one event says comes out before the
-    next is asked for.
+    """Translate a live stream of one wire into a stream of another.
 
-    `framed=False` gives events instead of bytes. `ids` is the map of an earlier translation, for
-    the way home. `version` is that of a target that has several. Whatever the source sends, nothing
-    is raised: a fault becomes an error event. What the source itself raises reaches the caller,
-    after the target was told.
+    The output of an event is available before the next item of the source is requested.
+
+    Args:
+        stream: the source: bytes, text, events as dicts or official SDK objects, or an iterable or
+            asynchronous iterable of them. Bytes may be cut anywhere; the framing is detected.
+        source: the wire, profile or provider of `stream`.
+        target: the wire, profile or provider to translate to.
+        framed: True for bytes in the framing of the target, False for events as dicts.
+        ids: the id map of an earlier translation, to restore the original ids and names.
+        server_tools: what becomes of tools that the provider ran and the target cannot hold:
+            `text` or `drop`. A stream cannot hold them as a call and its result, so `call` is
+            treated as `text`.
+        version: the version of the target wire, for wires that have several.
+
+    Returns:
+        An iterator, asynchronous if `stream` is, with the reports `losses`, `ids` and `fault`, and
+        the `headers` of an HTTP response.
+
+    Raises:
+        LocalError: if there is no such wire, it does not stream, or an option has no such value.
+
+    Iterating raises only what the source itself raises, after an error event for the target. An
+    invalid event, or an error that the source reports, becomes an error event.
     """
     if not framed:
         events: StreamTranslator[Chunk] = StreamTranslator(
-            source, target, _as_is, ids=ids, server_tools=server_tools, version=version
+            source, target, _return_chunk, ids=ids, server_tools=server_tools, version=version
         )
-        return (
-            AsyncTranslatedStream(events, stream, list)
-            if isinstance(stream, AsyncIterable)
-            else TranslatedStream(events, stream, list)
-        )
-    pipe: StreamTranslator[bytes] = StreamTranslator(
+        if isinstance(stream, AsyncIterable):
+            return AsyncTranslatedStream(events, stream, list)
+        return TranslatedStream(events, stream, list)
+    translator: StreamTranslator[bytes] = StreamTranslator(
         source, target, ids=ids, server_tools=server_tools, version=version
     )
 
-    def tail() -> list[bytes]:
-        return [pipe.tail] if pipe.tail else []
+    def trailer() -> list[bytes]:
+        return [translator.trailer] if translator.trailer else []
 
-    return (
-        AsyncTranslatedStream(pipe, stream, tail)
-        if isinstance(stream, AsyncIterable)
-        else TranslatedStream(pipe, stream, tail)
-    )
+    if isinstance(stream, AsyncIterable):
+        return AsyncTranslatedStream(translator, stream, trailer)
+    return TranslatedStream(translator, stream, trailer)
 
 
-def _as_is(event: Chunk) -> Chunk:
-    return event
+def _return_chunk(chunk: Chunk) -> Chunk:
+    return chunk

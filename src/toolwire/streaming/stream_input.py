@@ -1,8 +1,8 @@
-"""What comes in as the events of a wire: bytes and text in any framing, dicts, official SDK
-objects.
+"""The items of a source stream to the events of its wire.
 
-What is no event is a fault, never an exception: a stream that is under way cannot be taken back.
-Knows wires only through their tables.
+Items are bytes or text in any framing, dicts, or objects of official SDKs. An item that is not an
+event becomes a `StreamError`, not an exception, because part of the stream has been sent on. Knows
+wires only through their specs.
 """
 
 from __future__ import annotations
@@ -11,97 +11,91 @@ from base64 import b64encode
 from typing import TypeAlias
 
 from toolwire.codec import resolve
-from toolwire.conversation.json import load, parse, text_of
+from toolwire.conversation.json import JSON, load, parse, text_of
 from toolwire.errors import LocalError, RemoteError
 from toolwire.streaming.events import Chunk, StreamError
 from toolwire.streaming.framing import Decoder, Frame
-from toolwire.streaming.framing.sniff import Sniffed
+from toolwire.streaming.framing.sniff import SniffingDecoder
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.stream import StreamSpec
 
 Item: TypeAlias = "object"
-"""What a stream is made of: pieces of bytes or text, or events as dicts or official SDK objects; it
-is looked at."""
+"""One item of a stream: a piece of bytes or text, or an event as a dict or official SDK object. Its
+type is checked when it arrives."""
 BYTES = (bytes, bytearray, memoryview, str)
-"""What has to be cut into events."""
+"""The types of items that are pieces of framed bytes or text."""
 
 
 def resolve_stream(name: str) -> tuple[Wire, StreamSpec]:
-    spoken, _ = resolve(name)
-    if spoken.stream is None:
-        raise LocalError(spoken.name, (), "this wire does not stream")
-    return spoken, spoken.stream
+    """The wire of this name, and how it streams.
 
-
-def _texts(value: object) -> object:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if isinstance(value, dict):
-        return {key: _texts(item) for key, item in value.items()}
-    return [_texts(item) for item in value] if isinstance(value, list) else value
+    Raises:
+        LocalError: if there is no such wire, or it does not stream.
+    """
+    wire, _ = resolve(name)
+    if wire.stream is None:
+        raise LocalError(wire.name, (), "this wire does not stream")
+    return wire, wire.stream
 
 
 class EventInput:
-    """What comes in, in whatever form, as the events of a wire."""
+    """Reads the items of one stream as events of its wire."""
 
     def __init__(self, wire: str, stream: StreamSpec) -> None:
         self._wire = wire
-        self._lift = stream.lift
-        self._frames: Decoder = Sniffed()
+        self._unwrap = stream.lift
+        self._decoder: Decoder = SniffingDecoder()
         self.framed = False
-        """Whether bytes or text came, and not events."""
+        """Whether the stream is bytes or text, not events."""
         self.done = False
-        """Whether the end was marked."""
+        """Whether the stream has sent `[DONE]`."""
+
+    @property
+    def at_event_start(self) -> bool:
+        """Whether the bytes so far are complete events."""
+        return self._decoder.at_frame_start
+
+    def read(self, item: Item) -> list[Chunk | StreamError]:
+        """The events that an item completes."""
+        if not isinstance(item, BYTES):
+            return [self.read_value(item)]
+        events = map(self.read_piece, self.cut(item))
+        return [event for event in events if event is not None]
 
     def cut(self, item: Item) -> list[bytes]:
-        """The pieces that bytes or text complete."""
+        """The pieces that bytes or text complete, one for each event; for `read_piece`."""
         self.framed = True
-        frames = self._frames
-        if isinstance(frames, Sniffed) and frames.decoder is not None:
-            self._frames = frames.decoder
-        return self._frames.cut(
+        decoder = self._decoder
+        if isinstance(decoder, SniffingDecoder) and decoder.decoder is not None:
+            self._decoder = decoder.decoder
+        return self._decoder.cut(
             item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item)  # type: ignore[call-overload]
         )
 
-    @property
-    def idle(self) -> bool:
-        """Whether all that came was whole events."""
-        return self._frames.idle
+    def read_piece(self, piece: bytes) -> Chunk | StreamError | None:
+        """The event in a piece; None if it has none, like a comment, or is `[DONE]`."""
+        frame = self._decoder.frame(piece)
+        return None if frame is None else self._read_frame(frame)
 
-    def take(self, item: Item) -> list[Chunk | StreamError]:
-        """The events that an item completes."""
-        if isinstance(item, BYTES):
-            return [event for piece in self.cut(item) if (event := self.event(piece)) is not None]
-        return [self.given(item)]
-
-    def given(self, item: Item) -> Chunk | StreamError:
-        """An event that came as a value. Some SDKs give as bytes what is base64 on the wire."""
+    def read_value(self, item: Item) -> Chunk | StreamError:
+        """The event in an item that is not bytes or text."""
         try:
             value, _ = load(item, self._wire)
         except RemoteError:
             try:
-                value, _ = load(_texts(item), self._wire)
-            except (RemoteError, RecursionError) as broken:
-                return StreamError(f"not an event: {broken}")
-        return (
-            value
-            if isinstance(value, dict)
-            else StreamError(f"not an event: {text_of(value)[:200]}")
-        )
+                value, _ = load(_encode_bytes(item), self._wire)
+            except (RemoteError, RecursionError) as error:
+                return StreamError(f"not an event: {error}")
+        return _require_object(value)
 
-    def rest(self) -> list[Chunk | StreamError]:
-        """What stands at the end without its mark; an event that was cut in two is none."""
-        found = [self._framed(frame) for frame in self._frames.end()]
+    def end(self) -> list[Chunk | StreamError]:
+        """The events at the end that have no end mark; one that was cut off is skipped."""
+        events = map(self._read_frame, self._decoder.end())
         return [
-            event for event in found if event is not None and not isinstance(event, StreamError)
+            event for event in events if event is not None and not isinstance(event, StreamError)
         ]
 
-    def event(self, piece: bytes) -> Chunk | StreamError | None:
-        """The event of a piece; None if it is none, as a comment is, or the mark of the end."""
-        frame = self._frames.frame(piece)
-        return None if frame is None else self._framed(frame)
-
-    def _framed(self, frame: Frame) -> Chunk | StreamError | None:
+    def _read_frame(self, frame: Frame) -> Chunk | StreamError | None:
         try:
             value = parse(frame.data)
         except ValueError:
@@ -109,15 +103,26 @@ class EventInput:
                 self.done = True
                 return None
             try:
-                value, _ = load(
-                    frame.data, self._wire
-                )  # it says why, and takes what is only oddly spelled
+                value, _ = load(frame.data, self._wire)  # more tolerant than `parse`, and slower
             except RemoteError:
                 return StreamError(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
-        if self._lift is not None:
-            value = self._lift(frame.event, value)
-        return (
-            value
-            if isinstance(value, dict)
-            else StreamError(f"not an event: {text_of(value)[:200]}")
-        )
+        if self._unwrap is not None:
+            value = self._unwrap(frame.event, value)
+        return _require_object(value)
+
+
+def _require_object(value: JSON) -> Chunk | StreamError:
+    if isinstance(value, dict):
+        return value
+    return StreamError(f"not an event: {text_of(value)[:200]}")
+
+
+def _encode_bytes(value: object) -> object:
+    """A copy with bytes in base64: some SDKs decode what is base64 on the wire."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, dict):
+        return {key: _encode_bytes(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_encode_bytes(item) for item in value]
+    return value

@@ -281,13 +281,13 @@ class _Out:
 
 async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
     pipe = relay.stream(sent, array=asked.array)
-    media = "application/json" if asked.array else pipe.to.media
+    media = "application/json" if asked.array else pipe.target_spec.media
     out = _Out(
         asked,
         {
             "content-type": media,
             "cache-control": "no-cache",
-            **pipe.to.headers,
+            **pipe.target_spec.headers,
             **_kept(response),
             **done(sent),
         },
@@ -312,7 +312,7 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
             raise broken
         rest += pipe.failed(broken.message)
         asked.seen.error = broken.message
-    await out.piece(b"".join(rest) + pipe.tail, last=True)
+    await out.piece(b"".join(rest) + pipe.trailer, last=True)
     losses = pipe.losses
     if losses:
         asked.seen.losses += tuple(map(str, losses))
@@ -333,7 +333,7 @@ async def _fed(asked: Asked, pipe: RelayPipe, response: Reply, out: _Out) -> lis
         nonlocal held, rest, waits
         heard(item)
         said = feed(item)
-        if pipe.over:
+        if pipe.source_ended:
             rest = said
             return False
         if said:
@@ -425,7 +425,7 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
             raise broken from None
         asked.seen.error = broken.message
         told: StreamTranslator[bytes] = StreamTranslator(relay.wire, relay.wire)
-        held = b"\n" + b"".join(told.broke(error))
+        held = b"\n" + b"".join(told.report_source_failure(error))
     if not out.begun:
         _looked_at(relay, held, at_once=at_once, over=True)
     await out.piece(held if named else relay.renamed(held, sent)[0], last=True)

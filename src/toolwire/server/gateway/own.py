@@ -192,12 +192,16 @@ class Work:
     @property
     def media(self) -> str:
         """The media type of the answer."""
-        return "application/json" if not self._stream or self._pipe.listed else self._pipe.to.media
+        return (
+            "application/json"
+            if not self._stream or self._pipe.listed
+            else self._pipe.target_spec.media
+        )
 
     @property
     def headers(self) -> dict[str, str]:
         """Further header fields of the answer."""
-        return dict(self._pipe.to.headers) if self._stream else {}
+        return dict(self._pipe.target_spec.headers) if self._stream else {}
 
     def _sent(self, last: bool) -> Sent:
         """What the model is asked now; the last time it may call nothing more."""
@@ -246,7 +250,7 @@ class Work:
                     else f"the answer broke off: {type(error).__name__}"
                 )
                 self._told.error = why
-                yield self._out([events.StreamError(why)]) + self._pipe.tail
+                yield self._out([events.StreamError(why)]) + self._pipe.trailer
                 return
             self._usage = usage if self._usage is None else total(self._usage, usage or Usage())
             own = [call for call in calls_of(message) if self._tool(call, sent) is not None]
@@ -360,7 +364,7 @@ class Work:
 
     def _out(self, told: list[Event]) -> bytes:
         """Events for the client; nothing yet if it wants the whole."""
-        return self._given(self._pipe.tell(told))
+        return self._given(self._pipe.emit(told))
 
     def _given(self, pieces: list[bytes]) -> bytes:
         self.begun = self.begun or (self._stream and bool(pieces))
@@ -378,9 +382,9 @@ class Work:
             told.append(
                 events.Finish("stop" if stop == "tool" and not (asked and self._open()) else stop)
             )
-        pieces = [*self._pipe.tell(told), *self._pipe.close()]
+        pieces = [*self._pipe.emit(told), *self._pipe.close()]
         self._told.losses += tuple(map(str, self._pipe.losses))
-        return b"".join((*pieces, self._pipe.tail)) if self._stream else dump(self._pipe.whole())
+        return b"".join((*pieces, self._pipe.trailer)) if self._stream else dump(self._pipe.whole())
 
     def _open(self) -> bool:
         """Whether a call waits for the client."""

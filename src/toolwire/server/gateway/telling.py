@@ -17,7 +17,7 @@ from toolwire.conversation.parts import Message
 from toolwire.protocols.fronts import taken
 from toolwire.protocols.parcels import packed, seen, wanted
 from toolwire.protocols.relay import Relay, RelayPipe, Sent
-from toolwire.streaming.events import Chunk, Event
+from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 
@@ -36,8 +36,8 @@ class Told(RelayPipe):
         hosted: ServerToolPolicy,
     ) -> None:
         """`turns`, which grow, are what happened behind the answer."""
-        super().__init__(relay, sent, array=array)
-        self.same = False
+        super().__init__(relay, sent, array=array, server_tools=hosted)
+        self.passthrough = False
         self.listed = array
         self._thoughts = bool(relay.rules.reasoning_to_return) and not relay.same
         """Whether the model wants thoughts back that nobody signed, and the client's wire could not
@@ -48,21 +48,15 @@ class Told(RelayPipe):
         self._between = 0
         """Parcels so far."""
         self._streams = stream
-        self._hosted = hosted
-        self._hosts = self._hosts and hosted != "drop"
         self._keeps = False
         self._chunks: list[Chunk] = []
-        self._drawn = self._shape
-        self._shape = self._kept
+        self._drawn = self._encode_chunk
+        self._encode_chunk = self._kept
 
     def _kept(self, chunk: Chunk) -> bytes:
         chunk = self._relay.front.moved(chunk, self._between) if self._between else chunk
         self._chunks.append(chunk)
         return self._drawn(chunk)
-
-    def tell(self, told: list[Event]) -> list[bytes]:
-        """What events become."""
-        return [] if self.fault is not None else list(map(self._shape, self._say(told)))
 
     def between(self) -> list[bytes]:
         """What stands before the next answer: what happened so far, where a parcel cannot wait for
@@ -70,23 +64,15 @@ class Told(RelayPipe):
         front = self._relay.front
         if self.fault is not None or front.ends:
             return []
-        first = list(map(self._shape, self._first()))
+        first = self._encode(self._begin())
         parcel = self._parcel(self._turns[self._packed :], self.body(), head=True)
-        out = list(map(self._shape, front.chunks([], parcel, self._blocks - self._between)))
+        out = self._encode(front.chunks([], parcel, self._blocks - self._between))
         self._between += 1
         self._packed = len(self._turns)
         return first + out
 
-    def close(self) -> list[bytes]:
-        """What the answer ends with."""
-        return (
-            []
-            if self.fault is not None
-            else list(map(self._shape, [*self._unanswered(), *self._last()]))
-        )
-
-    def _last(self) -> list[Chunk]:
-        last, left = super()._last(), self._due()
+    def _finish(self) -> list[Chunk]:
+        last, left = super()._finish(), self._due()
         if (
             not left
             or not (self._relay.front.ends or self._streams)
@@ -121,7 +107,7 @@ class Told(RelayPipe):
 
     def body(self, more: Sequence[Chunk] = ()) -> JSON:
         """The answer so far."""
-        reader = self.to.reader(keep=True)
+        reader = self.target_spec.reader(keep=True)
         for chunk in [*self._chunks, *more]:
             reader.read(chunk)
             reader.count += 1

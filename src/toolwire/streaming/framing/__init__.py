@@ -1,7 +1,8 @@
 """Bytes to payloads and back: SSE, NDJSON, JSON arrays, AWS event streams.
 
-Each framing is a decoder that is fed bytes as they come, cut anywhere, and gives whole frames; and
-a function that writes one. Knows no wire: a frame is an event name, bytes, and nothing else.
+Each framing has a decoder, which takes bytes that are cut anywhere and returns complete frames.
+Those that wires write also have a function that writes one frame. Knows no wire: a frame is an
+event name and bytes.
 """
 
 from __future__ import annotations
@@ -10,29 +11,29 @@ from typing import NamedTuple
 
 from toolwire.errors import RemoteError
 
-LARGEST = 64 * 1024 * 1024
-"""A single frame beyond this is refused: memory stays bounded whatever a peer sends."""
+MAX_FRAME_SIZE = 64 * 1024 * 1024
+"""A larger frame is refused, so that a peer cannot make the buffer grow without limit."""
 
 
 class Frame(NamedTuple):
-    """One payload and the event name it came under, empty if it had none."""
+    """One payload and its event name, which is empty if the framing has none."""
 
     event: str
     data: bytes
 
 
 class Decoder:
-    """Fed bytes, gives frames; `end` gives what an unfinished stream leaves.
+    """Takes bytes and returns frames.
 
-    Its two halves, `cut` and `frame`, can be used apart: who has seen a piece before need not look
-    into it again.
+    `feed` does both steps at once. A caller that may recognize a piece can call `cut` and then
+    `frame` only for the pieces that it does not know.
     """
 
     __slots__ = ()
 
     @property
-    def idle(self) -> bool:
-        """Whether it surely holds nothing back: the next bytes begin a frame."""
+    def at_frame_start(self) -> bool:
+        """True if no bytes are buffered for certain, so the next bytes start a frame."""
         return False
 
     def cut(self, chunk: bytes) -> list[bytes]:
@@ -40,7 +41,7 @@ class Decoder:
         raise NotImplementedError
 
     def frame(self, piece: bytes) -> Frame | None:
-        """The frame of a piece; None if it holds nothing."""
+        """The frame in a piece; None if the piece has no data."""
         raise NotImplementedError
 
     def feed(self, chunk: bytes) -> list[Frame]:
@@ -48,44 +49,47 @@ class Decoder:
         return [frame for piece in self.cut(chunk) if (frame := self.frame(piece)) is not None]
 
     def end(self) -> list[Frame]:
-        """What an unfinished stream leaves."""
+        """The frames in the buffered bytes when the stream ends."""
         raise NotImplementedError
 
 
-class Held:
-    """Bytes that wait for a mark. They are put together once, when it comes, however small the
-    pieces are."""
+class DelimitedBuffer:
+    """Buffers bytes until a delimiter arrives, and joins them only once."""
 
-    __slots__ = ("_edge", "_mark", "_parts", "_size")
+    __slots__ = ("_delimiter", "_last_byte", "_pieces", "_size")
 
-    def __init__(self, mark: bytes) -> None:
-        self._mark = mark
-        self._parts: list[bytes] = []
+    def __init__(self, delimiter: bytes) -> None:
+        """The delimiter has one or two bytes."""
+        self._delimiter = delimiter
+        self._pieces: list[bytes] = []
         self._size = 0
-        self._edge = b""
+        self._last_byte = b""
 
     def __bool__(self) -> bool:
-        return bool(self._parts)
+        return bool(self._pieces)
 
     def cut(self, chunk: bytes) -> list[bytes]:
-        """What the mark ends; the rest is held."""
-        mark = self._mark
-        if mark not in chunk and not (len(mark) > 1 and self._edge + chunk[:1] == mark):
+        """The pieces that end with a delimiter in these bytes, without it; the rest is buffered."""
+        delimiter = self._delimiter
+        if delimiter not in chunk and not (
+            len(delimiter) > 1 and self._last_byte + chunk[:1] == delimiter
+        ):
             if chunk:
-                self._parts.append(chunk)
+                self._pieces.append(chunk)
                 self._size += len(chunk)
-                self._edge = chunk[-1:]
-                if self._size > LARGEST:
+                self._last_byte = chunk[-1:]
+                if self._size > MAX_FRAME_SIZE:
                     self.take()
-                    raise RemoteError("", (), f"an event of more than {LARGEST} bytes")
+                    raise RemoteError("", (), f"an event of more than {MAX_FRAME_SIZE} bytes")
             return []
-        *whole, rest = (b"".join((*self._parts, chunk)) if self._parts else chunk).split(mark)
-        self._parts = [rest] if rest else []
-        self._size, self._edge = len(rest), rest[-1:]
-        return whole
+        data = b"".join((*self._pieces, chunk)) if self._pieces else chunk
+        *complete, rest = data.split(delimiter)
+        self._pieces = [rest] if rest else []
+        self._size, self._last_byte = len(rest), rest[-1:]
+        return complete
 
     def take(self) -> bytes:
-        """All that is held; nothing is, after that."""
-        held = b"".join(self._parts)
-        self._parts, self._size, self._edge = [], 0, b""
-        return held
+        """Return the buffered bytes and empty the buffer."""
+        data = b"".join(self._pieces)
+        self._pieces, self._size, self._last_byte = [], 0, b""
+        return data

@@ -1,73 +1,76 @@
-"""One JSON array, sent piece by piece: its elements are the elements, wherever the network cuts.
-Knows no wire."""
+"""One JSON array as a stream: each element is a frame, however the bytes are cut. Knows no wire."""
 
 from __future__ import annotations
 
 import re
 
 from toolwire.errors import RemoteError
-from toolwire.streaming.framing import LARGEST, Decoder, Frame
+from toolwire.streaming.framing import MAX_FRAME_SIZE, Decoder, Frame
 
-_MARK = re.compile(rb'["\[\]{}\\,]')
+_TOKEN = re.compile(rb'["\[\]{}\\,]')
 
 
 class JsonArray(Decoder):
-    """Cuts the elements out of an array; a scanner that only knows strings and brackets."""
+    """Cuts an array into its elements with a scanner for strings and brackets only."""
 
-    __slots__ = ("_depth", "_escaped", "_held", "_quoted", "_seen")
+    __slots__ = ("_buffer", "_depth", "_escaped", "_in_string", "_scanned")
 
     def __init__(self) -> None:
-        self._held = b""
-        self._seen = 0
+        self._buffer = b""
+        """The start of an element."""
+        self._scanned = 0
+        """The number of buffered bytes that were scanned before."""
         self._depth = 0
-        self._quoted = False
+        """The number of open brackets and braces."""
+        self._in_string = False
         self._escaped = False
+        """Whether the buffer ends with a backslash that escapes the next byte."""
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The elements that these bytes complete."""
-        held = self._held + chunk
+        buffer = self._buffer + chunk
         elements: list[bytes] = []
         start = 0
-        skip = -1
-        if self._escaped and len(held) > self._seen:
-            skip, self._escaped = self._seen, False
-        for mark in _MARK.finditer(held, self._seen):
-            path, sign = mark.start(), mark.group()
-            if path == skip:
+        escaped_index = -1
+        if self._escaped and len(buffer) > self._scanned:
+            escaped_index, self._escaped = self._scanned, False
+        for match in _TOKEN.finditer(buffer, self._scanned):
+            index, token = match.start(), match.group()
+            if index == escaped_index:
                 continue
-            if self._quoted:
-                if sign == b"\\":
-                    skip = path + 1
-                    self._escaped = skip >= len(held)
-                elif sign == b'"':
-                    self._quoted = False
-            elif sign == b'"':
-                self._quoted = True
-            elif sign in b"[{":
+            if self._in_string:
+                if token == b"\\":
+                    escaped_index = index + 1
+                    self._escaped = escaped_index >= len(buffer)
+                elif token == b'"':
+                    self._in_string = False
+            elif token == b'"':
+                self._in_string = True
+            elif token in b"[{":
                 self._depth += 1
                 if self._depth == 1:
-                    start = path + 1
-            elif sign in b"]}":
+                    start = index + 1
+            elif token in b"]}":
                 self._depth -= 1
                 if self._depth == 0:
-                    elements.append(held[start:path])
-                    start = path + 1
-            elif sign == b"," and self._depth == 1:
-                elements.append(held[start:path])
-                start = path + 1
-        self._held = held[start:]
-        self._seen = len(self._held)
-        if self._seen > LARGEST:
-            raise RemoteError("", (), f"an element of more than {LARGEST} bytes")
+                    elements.append(buffer[start:index])
+                    start = index + 1
+            elif token == b"," and self._depth == 1:
+                elements.append(buffer[start:index])
+                start = index + 1
+        self._buffer = buffer[start:]
+        self._scanned = len(self._buffer)
+        if self._scanned > MAX_FRAME_SIZE:
+            raise RemoteError("", (), f"an element of more than {MAX_FRAME_SIZE} bytes")
         return elements
 
     def end(self) -> list[Frame]:
-        """An element that was never closed, as far as it came."""
-        held, self._held = self._held, b""
-        frame = self.frame(held)
+        """The element that the end of the stream cut off."""
+        buffer, self._buffer = self._buffer, b""
+        frame = self.frame(buffer)
         return [] if frame is None else [frame]
 
     def frame(self, piece: bytes) -> Frame | None:
-        """An element without the blanks around it."""
+        """The element without surrounding whitespace; None if nothing is left."""
         data = piece.strip()
         return Frame("", data) if data else None

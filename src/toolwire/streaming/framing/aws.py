@@ -1,7 +1,7 @@
 """AWS event streams: binary messages with typed headers and two checksums. Knows no wire.
 
-Layout: total length, header length, CRC of these eight bytes; headers; payload; CRC of all before
-it. Integers are big-endian.
+Layout: total length, header length, CRC of these eight bytes; headers; payload; CRC of all bytes
+before it. Integers are big-endian.
 """
 
 from __future__ import annotations
@@ -11,91 +11,88 @@ from zlib import crc32
 
 from toolwire.conversation.json import dump
 from toolwire.errors import RemoteError
-from toolwire.streaming.framing import LARGEST, Decoder, Frame
+from toolwire.streaming.framing import MAX_FRAME_SIZE, Decoder, Frame
 
-_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Bytes of a header's value by its type; 6 and 7 have a length of their own."""
+_VALUE_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""The size of a header's value by its type; values of types 6 and 7 start with their length."""
 _STRING = 7
 
 
 class AwsEvents(Decoder):
-    """Cuts bytes into messages; a wrong checksum is a RemoteError."""
+    """Cuts bytes into messages. Raises RemoteError if a checksum is wrong."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_buffer",)
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The messages that these bytes complete."""
-        held = self._held + chunk
-        found: list[bytes] = []
-        while len(held) >= 12:
-            total, header, check = struct.unpack_from(">III", held)
-            if check != crc32(held[:8]):
+        buffer = self._buffer + chunk
+        messages: list[bytes] = []
+        while len(buffer) >= 12:
+            total, headers_size, checksum = struct.unpack_from(">III", buffer)
+            if checksum != crc32(buffer[:8]):
                 raise RemoteError("", (), "an event stream message with a wrong prelude checksum")
-            if total > LARGEST or total < header + 16:
+            if total > MAX_FRAME_SIZE or total < headers_size + 16:
                 raise RemoteError("", (), f"an event stream message of {total} bytes")
-            if len(held) < total:
+            if len(buffer) < total:
                 break
-            if struct.unpack_from(">I", held, total - 4)[0] != crc32(held[: total - 4]):
+            if struct.unpack_from(">I", buffer, total - 4)[0] != crc32(buffer[: total - 4]):
                 raise RemoteError("", (), "an event stream message with a wrong checksum")
-            found.append(held[:total])
-            held = held[total:]
-        self._held = held
-        return found
+            messages.append(buffer[:total])
+            buffer = buffer[total:]
+        self._buffer = buffer
+        return messages
 
     def frame(self, piece: bytes) -> Frame:
-        """A message's payload, under the type of the event or exception that it is."""
-        header = struct.unpack_from(">I", piece, 4)[0]
-        named = _headers(piece[12 : 12 + header])
-        if (
-            named.get(":message-type") == "error"
-        ):  # it has no payload: what it says stands in its headers
-            said = dump({"message": named.get(":error-message", "")})
-            return Frame(f"{named.get(':error-code', 'unknown')}Exception", said)
-        return Frame(
-            named.get(":exception-type") or named.get(":event-type") or "", piece[12 + header : -4]
-        )
+        """The payload of a message, with the type of its event or exception as the event name."""
+        headers_end = 12 + struct.unpack_from(">I", piece, 4)[0]
+        headers = _read_headers(piece[12:headers_end])
+        if headers.get(":message-type") == "error":  # its headers hold the error, it has no payload
+            payload = dump({"message": headers.get(":error-message", "")})
+            return Frame(f"{headers.get(':error-code', 'unknown')}Exception", payload)
+        event = headers.get(":exception-type") or headers.get(":event-type") or ""
+        return Frame(event, piece[headers_end:-4])
 
     def end(self) -> list[Frame]:
-        """A message that was cut off has no frame: its checksum never came."""
-        self._held = b""
+        """No frames: a message that was cut off has no checksum."""
+        self._buffer = b""
         return []
 
 
-def _headers(data: bytes) -> dict[str, str]:
-    """The headers that are text."""
-    found: dict[str, str] = {}
-    path = 0
+def _read_headers(data: bytes) -> dict[str, str]:
+    """The headers whose value is a string."""
+    headers: dict[str, str] = {}
+    index = 0
     try:
-        while path < len(data):
-            length = data[path]
-            name = data[path + 1 : path + 1 + length].decode()
-            kind = data[path + 1 + length]
-            path += 2 + length
-            if kind in _SIZES:
-                path += _SIZES[kind]
+        while index < len(data):
+            length = data[index]
+            name = data[index + 1 : index + 1 + length].decode()
+            value_type = data[index + 1 + length]
+            index += 2 + length
+            if value_type in _VALUE_SIZES:
+                index += _VALUE_SIZES[value_type]
                 continue
-            size = struct.unpack_from(">H", data, path)[0]
-            if kind == _STRING:
-                found[name] = data[path + 2 : path + 2 + size].decode()
-            path += 2 + size
+            size = struct.unpack_from(">H", data, index)[0]
+            if value_type == _STRING:
+                headers[name] = data[index + 2 : index + 2 + size].decode()
+            index += 2 + size
     except (IndexError, struct.error, UnicodeDecodeError):
         raise RemoteError("", (), "an event stream message with broken headers") from None
-    return found
+    return headers
 
 
 def write(data: bytes, event: str, *, kind: str = "event") -> bytes:
-    """One message: an event, or an exception."""
-    named = {f":{kind}-type": event, ":content-type": "application/json", ":message-type": kind}
-    headers = b"".join(_header(name, value) for name, value in named.items())
+    """One message; `kind` is `event` or `exception`."""
+    fields = {f":{kind}-type": event, ":content-type": "application/json", ":message-type": kind}
+    headers = b"".join(_write_header(name, value) for name, value in fields.items())
     prelude = struct.pack(">II", 16 + len(headers) + len(data), len(headers))
     body = prelude + struct.pack(">I", crc32(prelude)) + headers + data
     return body + struct.pack(">I", crc32(body))
 
 
-def _header(name: str, value: str) -> bytes:
+def _write_header(name: str, value: str) -> bytes:
     text = value.encode()
     return (
         bytes((len(name),))

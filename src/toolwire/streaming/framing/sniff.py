@@ -1,4 +1,4 @@
-"""Tell a framing by its first bytes, so that a recorded stream needs no label. Knows no wire."""
+"""Detect the framing of a stream by its first byte. Knows no wire."""
 
 from __future__ import annotations
 
@@ -8,42 +8,43 @@ from toolwire.streaming.framing.aws import AwsEvents
 from toolwire.streaming.framing.ndjson import NDJSON
 from toolwire.streaming.framing.sse import SSE
 
-_BLANK = b" \t\r\n\xef\xbb\xbf"
+_IGNORED = b" \t\r\n\xef\xbb\xbf"
 
 
-class Sniffed(Decoder):
-    """A decoder that becomes the right one at the first byte that tells."""
+class SniffingDecoder(Decoder):
+    """Chooses a decoder by the first byte that is not whitespace or a byte order mark."""
 
-    __slots__ = ("_blanks", "decoder")
+    __slots__ = ("_ignored", "decoder")
 
     def __init__(self) -> None:
         self.decoder: Decoder | None = None
-        self._blanks: list[bytes] = []
+        """The decoder of the stream, once it is known."""
+        self._ignored: list[bytes] = []
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The pieces that these bytes complete."""
         if self.decoder is not None:
             return self.decoder.cut(chunk)
-        self._blanks.append(chunk)
-        told = chunk.lstrip(_BLANK)
-        if not told:
+        self._ignored.append(chunk)
+        content = chunk.lstrip(_IGNORED)
+        if not content:
             return []
-        held = b"".join(self._blanks)
-        self._blanks.clear()
-        self.decoder = decoder_for(told[:1])
-        return self.decoder.cut(held)
+        buffer = b"".join(self._ignored)
+        self._ignored.clear()
+        self.decoder = decoder_for(content[:1])
+        return self.decoder.cut(buffer)
 
     def frame(self, piece: bytes) -> Frame | None:
-        """The frame of a piece."""
+        """The frame in a piece."""
         return None if self.decoder is None else self.decoder.frame(piece)
 
     def end(self) -> list[Frame]:
-        """What an unfinished stream leaves."""
+        """The frames in the buffered bytes when the stream ends."""
         return self.decoder.end() if self.decoder is not None else []
 
 
 def decoder_for(first: bytes) -> Decoder:
-    """The decoder for a stream that begins with this byte."""
+    """The decoder for a stream that starts with this byte."""
     if first == b"[":
         return JsonArray()
     if first == b"{":

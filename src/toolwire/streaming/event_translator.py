@@ -1,0 +1,421 @@
+"""Neutral events to the events of a target wire.
+
+Between the events and the target's writer stands what `translate` does for bodies: ids and names
+are fitted, parts are lowered to what the target can hold, and each loss is reported. An event is
+written as soon as the grammar of the target allows. Knows wires only through their specs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from msgspec.structs import replace
+
+from toolwire.codec import IdMapInput
+from toolwire.conversation.ids import IdMap
+from toolwire.conversation.model import Loss, Usage
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
+from toolwire.errors import LocalError
+from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
+)
+from toolwire.streaming.executed_calls import ExecutedCalls
+from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrapped_delta
+from toolwire.streaming.target_stream import TargetStream
+from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
+from toolwire.wires.engine.specs import Wire
+
+Out = TypeVar("Out")
+
+ONE_CANDIDATE = "an answer here is one message; the other candidates stay behind"
+
+
+class EventTranslator(Generic[Out]):
+    """Translates neutral events into a stream of a target wire.
+
+    Without a source wire, the events report calls that were run already or will be: a target that
+    cannot hold results gets them as text.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        encode_chunk: Callable[[Chunk], Out] | None = None,
+        *,
+        source: Wire | None = None,
+        source_has_results: bool = True,
+        ids: IdMapInput = None,
+        server_tools: ServerToolPolicy = "text",
+        version: int | None = None,
+    ) -> None:
+        """Prepare the target.
+
+        Args:
+            target: the name of a wire, profile or provider.
+            encode_chunk: makes an output item of each event; by default the wire's framing does.
+            source: the wire that the events were read from, if any.
+            source_has_results: whether the events may include results of client tools.
+            ids: the id map of an earlier translation, to restore ids.
+            server_tools: what becomes of server tools that the target cannot hold.
+            version: the version of the target wire, for wires that have several.
+
+        Raises:
+            LocalError: if the target does not stream, or an option has no such value.
+        """
+        if server_tools not in POLICIES:
+            raise LocalError(
+                target, (), f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}"
+            )
+        self._target = TargetStream(target, source=source, ids=ids, version=version)
+        self.target_spec = self._target.spec
+        self._context = self._target.context
+        self._writer = self._target.writer
+        self._encode_chunk: Callable[[Chunk], Out] = encode_chunk or self.target_spec.frame  # type: ignore[assignment]
+        self._executed = ExecutedCalls(
+            server_tools,
+            target_has_server_tools=self._target.wire.hosts and server_tools != "drop",
+            wait=source_has_results and not self._writer.results,
+            losses=self._context.losses,
+        )
+        self.fault: StreamError | None = None
+        """The error that ended the stream, if any; nothing is written after it."""
+        self._begun = False
+        self._parts: dict[int, OpenPart] = {}
+        """The open parts by slot."""
+        self._unanswered: dict[str, int] = {}
+        """The candidate of each client call that has no result, by the id that was sent."""
+        self._finishes: dict[int, Finish] = {}
+        """The last finish reason of each candidate."""
+        self._next_slot = -1
+        """The slot for the next complete part that is written in pieces; counts down, so that it
+        never equals a slot of the source."""
+
+    # --- what the caller sees ---
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What the target could not hold so far."""
+        return list(dict.fromkeys(self._context.losses))
+
+    @property
+    def usage(self) -> Usage | None:
+        """The token usage, once an event has reported it."""
+        usage = self._writer.settings.get("usage")
+        return usage if isinstance(usage, Usage) else None
+
+    @property
+    def ids(self) -> IdMap:
+        """The id map so far, from what was sent to what the source had."""
+        return self._target.ids
+
+    @property
+    def trailer(self) -> bytes:
+        """The bytes after the last event of a framed stream: none after an error."""
+        return b"" if self.fault is not None else self.target_spec.tail
+
+    @property
+    def writes_results_as_text(self) -> bool:
+        """Whether calls and results become text, so that they must not interrupt an open text."""
+        return not self._writer.results
+
+    def emit(self, events: list[Event]) -> list[Out]:
+        """Translate events into output items."""
+        return [] if self.fault is not None else self._encode(self._translate(events))
+
+    def close(self) -> list[Out]:
+        """The output items that end the stream."""
+        if self.fault is not None:
+            return []
+        return self._encode([*self._release_calls(), *self._finish()])
+
+    # --- steps that a subclass uses or extends ---
+
+    def _encode(self, chunks: list[Chunk]) -> list[Out]:
+        return list(map(self._encode_chunk, chunks))
+
+    def _translate(self, events: list[Event]) -> list[Chunk]:
+        """Translate events that enter from outside; a subclass may change them first."""
+        return self._write(events)
+
+    def _begin(self) -> list[Chunk]:
+        """Begin the answer unless it has begun."""
+        return [] if self._begun else self._on_message_start(MessageStart({}))
+
+    def _release_calls(self) -> list[Chunk]:
+        """Write the calls that waited for a result and got none."""
+        return [
+            chunk for event in self._executed.release() for chunk in self._on_part_complete(event)
+        ]
+
+    def _finish(self) -> list[Chunk]:
+        """Write the finish reasons and the end of the stream."""
+        out: list[Chunk] = []
+        for finish in self._finishes.values() or (Finish(None),):
+            out += self._writer.finish(self._finish_reason(finish))
+        return [*out, *self._writer.close()]
+
+    def _write_error(self, error: StreamError) -> list[Chunk]:
+        self.fault = error
+        return self._writer.fault(error)
+
+    # --- events ---
+
+    def _write(self, events: list[Event]) -> list[Chunk]:
+        out: list[Chunk] = []
+        for event in events:
+            if event.__class__ is PartDelta:
+                part = self._parts.get(event.slot)
+                if part is None or part.mode is Mode.PASS:
+                    out += self._writer.delta(event)
+                else:
+                    out += self._write_delta(part, event)
+            else:
+                out += _HANDLERS[event.__class__](self, event)
+        return out
+
+    def _write_delta(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
+        """Write a delta of a part whose mode is not `PASS`."""
+        match part.mode:
+            case Mode.DROP:
+                return []
+            case Mode.BUFFER:
+                part.texts.append(event.text)
+                return []
+            case Mode.DELAY:
+                part.mode = Mode.PASS
+                return [*self._writer.start(part.start), *self._writer.delta(event)]
+            case Mode.CHECK if event.text.strip():
+                return self._write_first_arguments(part, event)
+            case Mode.WRAP:
+                return self._writer.delta(wrapped_delta(event))
+        return self._writer.delta(event)
+
+    def _write_first_arguments(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
+        """Write the first arguments of a call for a target that requires a JSON object: anything
+        else is wrapped in one."""
+        if event.text.lstrip()[:1] == "{":
+            part.mode = Mode.PASS
+            return self._writer.delta(event)
+        call = part.start.part
+        assert isinstance(call, Call)
+        self._context.report_loss(
+            call, "the arguments are not a JSON object; they are sent under `_raw`"
+        )
+        self._context.notes[call.id] = "raw"
+        part.mode = Mode.WRAP
+        return [
+            *self._writer.delta(PartDelta(event.slot, open_wrapper("_raw"))),
+            *self._writer.delta(wrapped_delta(event)),
+        ]
+
+    def _on_message_start(self, event: MessageStart) -> list[Chunk]:
+        if self._begun:
+            self._writer.note(Metadata(event.settings))
+            return []
+        self._begun = True
+        return self._writer.begin(MessageStart(self._target.lower_settings(event.settings)))
+
+    def _on_turn_start(self, event: TurnStart) -> list[Chunk]:
+        self._target.fitter.turn()
+        if not self._writer.results or self._executed.any_text:
+            return []
+        return [*self._begin(), *self._writer.turn(event)]
+
+    def _on_part_start(self, event: PartStart) -> list[Chunk]:
+        part, writer = event.part, self._writer
+        if event.choice and not writer.many:
+            self._parts[event.slot] = OpenPart(event, Mode.DROP)
+            self._context.report_loss(("choices", event.choice), ONE_CANDIDATE)
+            return []
+        out = self._begin()
+        if isinstance(part, Call):
+            return out + self._start_call(event, part)
+        self._target.report_unknown_fields(part)
+        lowered = self._target.lower_opening(part)
+        if lowered is None:
+            self._parts[event.slot] = OpenPart(event, Mode.DROP)
+            return out
+        if lowered is not part:
+            event = replace(event, part=lowered)
+        if isinstance(part, Reasoning):
+            self._parts[event.slot] = OpenPart(event, Mode.DELAY)
+            return out
+        self._parts[event.slot] = OpenPart(event)
+        return out + writer.start(event)
+
+    def _start_call(self, event: PartStart, call: Call) -> list[Chunk]:
+        slot, choice, writer = event.slot, event.choice, self._writer
+        if self._executed.must_buffer(call):
+            self._parts[slot] = OpenPart(event, Mode.BUFFER)
+            return []
+        self._target.report_unknown_fields(call)
+        call = self._target.fit_call(call)
+        if call.executor == "client":
+            self._unanswered[call.id] = choice
+        mode = Mode.CHECK if writer.objects else Mode.PASS
+        if call.family == "custom" and not writer.customs:
+            self._context.report_loss(
+                call, "a custom call is sent as a function call with one field, `input`"
+            )
+            self._context.notes[call.id] = "custom"
+            mode = Mode.WRAP
+            call = replace(call, family="function")
+        start = PartStart(slot, call, choice)
+        minted_id = call.id if call.origin == "minted" else None
+        self._parts[slot] = OpenPart(start, mode, minted_id)
+        out = writer.start(start)
+        if mode is Mode.WRAP:
+            out = [*out, *writer.delta(PartDelta(slot, open_wrapper("input")))]
+        return out
+
+    def _on_part_end(self, event: PartEnd) -> list[Chunk]:
+        part = self._parts.pop(event.slot, None)
+        if part is not None and part.mode is Mode.DROP:
+            return []
+        if event.signature is not None:
+            self._context.report_loss(
+                (self._position(),), "a signature that only its own provider can read"
+            )
+        if part is None:
+            return self._writer.end(event)
+        if event.alias is not None and part.minted_id is not None:
+            self._target.fitter.sent[part.minted_id] = event.alias
+        match part.mode:
+            case Mode.DELAY:
+                lowered = self._target.lower(part.start.part)
+                if lowered is None:
+                    return []
+                return self._writer.whole(PartComplete(lowered, part.start.choice))
+            case Mode.BUFFER:
+                return self._end_buffered_call(part, event)
+            case Mode.WRAP:
+                end = PartEnd(event.slot, cut=event.cut)
+                if event.cut:
+                    return self._writer.end(end)
+                closing = self._writer.delta(PartDelta(event.slot, CLOSE_WRAPPER))
+                return [*closing, *self._writer.end(end)]
+        return self._writer.end(event)
+
+    def _end_buffered_call(self, part: OpenPart, event: PartEnd) -> list[Chunk]:
+        call, choice = complete_part(part.start.part, part.texts, event), part.start.choice
+        assert isinstance(call, Call)
+        if self._executed.becomes_text(call):
+            return self._write_as_text(call, choice)
+        self._executed.hold(call, choice)
+        return []
+
+    def _write_as_text(self, part: Part, choice: int) -> list[Chunk]:
+        """Write a call or result that the target cannot hold as text."""
+        text = self._executed.as_text(part)
+        return [] if text is None else self._on_part_complete(PartComplete(text, choice))
+
+    def _position(self) -> int:
+        """The index of the source event that is being translated."""
+        return 0
+
+    def _on_part_complete(self, event: PartComplete) -> list[Chunk]:
+        part, writer = event.part, self._writer
+        if event.unseen and isinstance(part, Call) and self._resume(part):
+            return self._begin()
+        text = streamed_text(part)
+        if text is not None:
+            return self._write_in_pieces(part, text, event.choice)
+        if event.choice and not writer.many:
+            self._context.report_loss(part, ONE_CANDIDATE)
+            return []
+        out = self._begin()
+        if isinstance(part, Result):
+            return out + self._write_result(part, event.choice)
+        self._target.report_unknown_fields(part)
+        lowered = self._target.lower(part)
+        if lowered is None:
+            return out
+        if lowered is not part and isinstance(lowered, Text):
+            return out + self._on_part_complete(PartComplete(lowered, event.choice))
+        return out + writer.whole(replace(event, part=lowered))
+
+    def _write_in_pieces(self, part: Part, text: str, choice: int) -> list[Chunk]:
+        """Write a complete part as a start, one delta and an end."""
+        slot = self._next_slot
+        self._next_slot -= 1
+        events: list[Event] = [PartStart(slot, without_text(part), choice)]
+        if text:
+            events.append(PartDelta(slot, text))
+        events.append(PartEnd(slot, signature=part.signature))
+        return self._write(events)
+
+    def _write_result(self, result: Result, choice: int) -> list[Chunk]:
+        call = self._executed.take(result.call_id)
+        if call is not None:  # the source ran the tool, as a provider runs a server tool
+            return [*self._write_as_text(call, choice), *self._write_as_text(result, choice)]
+        if self._executed.becomes_text(result):
+            return self._write_as_text(result, choice)
+        if result.executor == "client" and not self._writer.results:
+            self._context.report_loss(result, "an answer holds only what the assistant says")
+            return []
+        self._target.report_unknown_fields(result)
+        result = self._target.fitter.result(result)
+        if not result.preliminary:
+            self._unanswered.pop(result.call_id, None)
+        return self._writer.whole(PartComplete(result, choice))
+
+    def _resume(self, call: Call) -> bool:
+        """Whether the reader of the target has the call from an earlier stream; if not, the call is
+        written with what is known of it."""
+        if self._target.is_known_call(call):
+            return True
+        self._context.report_loss(
+            call, "only the result of this call is in the stream; its arguments are sent as empty"
+        )
+        return False
+
+    def _on_metadata(self, event: Metadata) -> list[Chunk]:
+        settings = self._target.lower_settings(event.settings)
+        return [*self._begin(), *self._writer.note(Metadata(settings))]
+
+    def _on_finish(self, event: Finish) -> list[Chunk]:
+        """Keep the reason until the stream ends: some servers send more parts after it."""
+        if not event.choice or self._writer.many:
+            self._finishes.pop(event.choice, None)  # a later reason also moves to the end
+            self._finishes[event.choice] = event
+        return self._begin()
+
+    def _finish_reason(self, event: Finish) -> Finish:
+        """The finish with a reason that agrees with the calls: some sources send `stop`, or none,
+        after a call."""
+        if event.choice in self._unanswered.values() and event.stop in (None, "stop"):
+            return Finish("tool", event.choice)
+        return Finish(event.stop or "stop", event.choice)
+
+    def _on_error(self, event: StreamError) -> list[Chunk]:
+        return [*self._begin(), *self._release_calls(), *self._write_error(event)]
+
+    def _on_unsupported(self, event: Unsupported) -> list[Chunk]:
+        self._context.report_loss(event.path, event.reason)
+        return []
+
+
+_HANDLERS: dict[type, Callable[..., list[Chunk]]] = {
+    MessageStart: EventTranslator._on_message_start,
+    TurnStart: EventTranslator._on_turn_start,
+    PartStart: EventTranslator._on_part_start,
+    PartEnd: EventTranslator._on_part_end,
+    PartComplete: EventTranslator._on_part_complete,
+    Metadata: EventTranslator._on_metadata,
+    Finish: EventTranslator._on_finish,
+    StreamError: EventTranslator._on_error,
+    Unsupported: EventTranslator._on_unsupported,
+}

@@ -1,0 +1,98 @@
+"""The target of a stream: its writer, and the rules by which parts, ids and settings are fitted.
+
+Knows wires only through their specs.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolwire.codec import IdMapInput, resolve
+from toolwire.conversation.ids import IdFitter, IdMap
+from toolwire.conversation.model import Setting
+from toolwire.conversation.parts import Call, Part
+from toolwire.errors import LocalError
+from toolwire.profiles.table import PROFILES, Profile
+from toolwire.streaming.stream_input import resolve_stream
+from toolwire.wires.engine.capabilities import EVERYTHING
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import lower_opening, lower_part, lower_settings
+from toolwire.wires.engine.specs import Wire
+from toolwire.wires.engine.stream import StreamWriter
+
+
+class TargetStream:
+    """The writer of one stream, and what a part becomes before it is written."""
+
+    def __init__(
+        self, name: str, *, source: Wire | None, ids: IdMapInput, version: int | None
+    ) -> None:
+        """Prepare the wire, profile or provider `name`; the arguments are those of
+        `EventTranslator`."""
+        self.wire, self.spec = resolve_stream(name)
+        if version is not None and version not in self.spec.versions:
+            known = ", ".join(map(str, self.spec.versions)) or "none"
+            raise LocalError(
+                name, (), f"no such version of this wire: {version}; there are {known}"
+            )
+        _, profile = resolve(name)
+        source = source or self.wire
+        source_profile = PROFILES.get(source.name, Profile(source.name, source.name))
+        self._capabilities = EVERYTHING if source is self.wire else self.wire.capabilities
+        self.reverse_map = IdMap.of(ids)
+        self.fitter = IdFitter(
+            profile.id_rule,
+            profile.name_rule,
+            unique=profile.ids_unique_in_request,
+            home=self.reverse_map,
+            came=(source_profile.id_rule, source_profile.name_rule),
+        )
+        self.context = EncodeContext(
+            self.wire.name, "response", ids=None, names={}, home=self.reverse_map
+        )
+        self.writer: StreamWriter = self.spec.writer(self.context, version)
+
+    @property
+    def ids(self) -> IdMap:
+        """The id map so far, from what was sent to what the source had."""
+        sent = self.fitter.sent
+        unsent = {new: sent.get(old, old) for new, old in self.context.sent_ids.items()}
+        return IdMap({**sent, **unsent}, dict(self.fitter.names), dict(self.context.notes))
+
+    def fit_call(self, call: Call) -> Call:
+        """The call with the id and name to send, and the id under which the call that it asks
+        approval for was sent last."""
+        call = self.fitter.call(call)
+        if call.approval_for is None:
+            return call
+        for sent, original in reversed(self.fitter.sent.items()):
+            if original == call.approval_for:
+                return replace(call, approval_for=sent)
+        return call
+
+    def is_known_call(self, call: Call) -> bool:
+        """Whether the reader of the target has the call from an earlier stream."""
+        original = replace(call, id=self.reverse_map.ids.get(call.id, call.id))
+        return self.writer.resume(original, self.context.notes_about(call))
+
+    def lower(self, part: Part) -> Part | None:
+        """A complete part as the target can hold it; None if it cannot."""
+        lowered = lower_part(
+            part, self._capabilities, "assistant", kind="response", losses=self.context.losses
+        )
+        return lowered[0] if lowered else None
+
+    def lower_opening(self, part: Part) -> Part | None:
+        """A part that starts, as the target can hold it; None if it cannot."""
+        return lower_opening(part, self._capabilities, losses=self.context.losses)
+
+    def lower_settings(self, settings: dict[str, Setting]) -> dict[str, Setting]:
+        """The settings that the target has."""
+        if self._capabilities is EVERYTHING:
+            return settings
+        return lower_settings(settings, self._capabilities, {}, self.context.losses)
+
+    def report_unknown_fields(self, part: Part) -> None:
+        """Report what the part has beside its neutral fields, which only its own wire can carry."""
+        if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
+            self.context.report_unknown_fields(part)
