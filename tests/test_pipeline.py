@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import breaks_inside
 import pytest
 from breaks import BREAKS, break_history
 from cases import CASES, WIRES, recorded
@@ -15,6 +16,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, rules_for_translation
 from toolwire.lint.rule import Rule
 
+assert breaks_inside.__doc__  # importing it adds its breaks
 REQUESTS = [case for case in CASES if case.kind == "request"]
 
 
