@@ -111,7 +111,7 @@ def raw(stream: Streamed) -> bytes:
     spoken = how(stream.wire)
     return (
         b"".join(spoken.frame(event) for event in stream.stream if isinstance(event, dict))
-        + spoken.tail
+        + spoken.trailer
     )
 
 
@@ -199,7 +199,7 @@ def written(conversation: Conversation, name: str) -> list[Chunk]:
             case MessageStart():
                 out += writer.begin(event)
             case TurnStart():
-                out += writer.turn(event)
+                out += writer.start_turn(event)
             case PartStart():
                 out += writer.start(event)
             case PartDelta():
@@ -207,9 +207,9 @@ def written(conversation: Conversation, name: str) -> list[Chunk]:
             case PartEnd():
                 out += writer.end(event)
             case PartComplete():
-                out += writer.whole(event)
+                out += writer.complete(event)
             case Metadata():
-                out += writer.note(event)
+                out += writer.metadata(event)
             case Finish():
                 out += writer.finish(event)
     return out + writer.close()
@@ -231,8 +231,8 @@ def sayable(case: Case) -> bool:
     return (
         bool(conversation.messages)
         and (wire(case.wire).hosts or not ran)
-        and (writer.many or writer.results or not several)
-        and (writer.results or roles == {"assistant"})
+        and (writer.supports_candidates or writer.supports_results or not several)
+        and (writer.supports_results or roles == {"assistant"})
     )
 
 
@@ -444,7 +444,7 @@ def test_slow_or_quick_framed_or_not_events_or_bytes_it_is_the_same(case: Stream
         assert b"".join(restream(case.events, case.wire, target)) == quick
         spoken = how(target)
         events = list(restream(whole, case.wire, target, framed=False))
-        assert b"".join(spoken.frame(event) for event in events) + spoken.tail == quick
+        assert b"".join(spoken.frame(event) for event in events) + spoken.trailer == quick
 
 
 # --- law 1: whatever is broken --------------------------------------------------------------------
@@ -739,7 +739,7 @@ def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pi
     there_came = list(enumerate(map(text_of, there), 1))
     back = told(there, target, "anthropic")
     if (
-        target in WAITS or how(target).reader(keep=False).replies
+        target in WAITS or how(target).reader(keep=False).may_contain_results
     ):  # a call that is answered in its stream is for nobody else
         assert all(when(f"word{n} ", back) > 0 for n in range(4))
         return

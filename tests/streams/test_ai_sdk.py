@@ -651,9 +651,9 @@ def said_by(made: StreamWriter, *events: Event) -> Iterator[Chunk]:
         PartStart: made.start,
         PartDelta: made.delta,
         PartEnd: made.end,
-        PartComplete: made.whole,
+        PartComplete: made.complete,
         Finish: made.finish,
-        StreamError: made.fault,
+        StreamError: made.error,
     }
     for event in events:
         yield from moves[type(event)](event)

@@ -150,8 +150,8 @@ class Answer:
             PartStart: writer.start,
             PartDelta: writer.delta,
             PartEnd: writer.end,
-            PartComplete: writer.whole,
-            Metadata: writer.note,
+            PartComplete: writer.complete,
+            Metadata: writer.metadata,
             Finish: writer.finish,
         }
         last = max(

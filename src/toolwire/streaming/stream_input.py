@@ -46,7 +46,7 @@ class EventInput:
 
     def __init__(self, wire: str, stream: StreamSpec) -> None:
         self._wire = wire
-        self._lift = stream.lift
+        self._unwrap = stream.unwrap
         self._frames: Decoder = Sniffed()
         self.framed = False
         """Whether bytes or text came, and not events."""
@@ -114,8 +114,8 @@ class EventInput:
                 )  # it says why, and takes what is only oddly spelled
             except RemoteError:
                 return StreamError(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
-        if self._lift is not None:
-            value = self._lift(frame.event, value)
+        if self._unwrap is not None:
+            value = self._unwrap(frame.event, value)
         return (
             value
             if isinstance(value, dict)

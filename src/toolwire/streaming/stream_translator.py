@@ -127,7 +127,7 @@ class StreamTranslator(Generic[Out]):
         self._asked: list[tuple[str, PartComplete]] = []
         """Calls of a stream that may also hold their results, for a target that cannot: which it
         is, is known later."""
-        self._waits = self._reader.replies and not self._writer.results
+        self._waits = self._reader.may_contain_results and not self._writer.supports_results
         self._minted: dict[int, str] = {}
         """Open calls under an id that was made for them."""
         self._finished: list[Finish] = []
@@ -201,7 +201,7 @@ class StreamTranslator(Generic[Out]):
         slot = said[0].slot
         if slot in self._told or slot in self._custom:
             return
-        grow, keep = self._reader.again(slot), self._writer.again(slot)
+        grow, keep = self._reader.text_appender(slot), self._writer.text_appender(slot)
         if grow is not None and keep is not None and isinstance(shaped[0], bytes):
             quick.learn(piece, said[0].text, shaped[0], grow, keep)
 
@@ -241,8 +241,8 @@ class StreamTranslator(Generic[Out]):
     def tail(self) -> bytes:
         """What a framed stream ends with: nothing if it broke off."""
         if self.same:
-            return self.to.tail if self.events.done or not self.events.framed else b""
-        return b"" if self.fault is not None else self.to.tail
+            return self.to.trailer if self.events.done or not self.events.framed else b""
+        return b"" if self.fault is not None else self.to.trailer
 
     def _through(self, event: Chunk | StreamError) -> list[Chunk]:
         reader = self._reader
@@ -250,7 +250,7 @@ class StreamTranslator(Generic[Out]):
             self._said = [event]
             if self.same:
                 self.fault = event
-                return self._writer.fault(event)
+                return self._writer.error(event)
             closing: list[Event] = [
                 one for one in reader.end() if isinstance(one, PartDelta | PartEnd)
             ]
@@ -320,7 +320,7 @@ class StreamTranslator(Generic[Out]):
 
     def _begin(self, event: MessageStart) -> list[Chunk]:
         if self._begun:
-            self._writer.note(Metadata(event.settings))
+            self._writer.metadata(Metadata(event.settings))
             return []
         self._begun = True
         return self._writer.begin(MessageStart(self._lower_settings(event.settings)))
@@ -331,14 +331,14 @@ class StreamTranslator(Generic[Out]):
     def _turn(self, event: TurnStart) -> list[Chunk]:
         self._fit.turn()
         return (
-            [*self._first(), *self._writer.turn(event)]
-            if self._writer.results and not self._joined
+            [*self._first(), *self._writer.start_turn(event)]
+            if self._writer.supports_results and not self._joined
             else []
         )
 
     def _start(self, event: PartStart) -> list[Chunk]:
         part, writer = event.part, self._writer
-        if event.choice and not writer.many:
+        if event.choice and not writer.supports_candidates:
             self._muted.add(event.slot)
             self._context.report_loss(
                 ("choices", event.choice),
@@ -357,7 +357,7 @@ class StreamTranslator(Generic[Out]):
                 self._minted[event.slot] = part.id
             if part.executor == "client":
                 self._open[part.id] = event.choice
-            if part.family == "custom" and not writer.customs:
+            if part.family == "custom" and not writer.supports_custom_calls:
                 self._context.report_loss(
                     part, "a custom call is sent as a function call with one field, `input`"
                 )
@@ -369,7 +369,7 @@ class StreamTranslator(Generic[Out]):
                     *writer.start(opened),
                     *writer.delta(PartDelta(event.slot, '{"input":"')),
                 ]
-            if writer.objects:
+            if writer.requires_object_arguments:
                 self._fresh[event.slot] = part
             event = PartStart(event.slot, part, event.choice)
         else:
@@ -425,7 +425,7 @@ class StreamTranslator(Generic[Out]):
             lowered = self._lower(quiet.part)
             if not lowered:
                 return []
-            return self._writer.whole(PartComplete(lowered[0], quiet.choice))
+            return self._writer.complete(PartComplete(lowered[0], quiet.choice))
         if slot in self._told:
             part, choice = self._told.end(event), self._told_in.pop(slot)
             if isinstance(part, Call) and (part.executor == "client" or self._hosts):
@@ -461,7 +461,7 @@ class StreamTranslator(Generic[Out]):
                     PartEnd(slot, signature=part.signature),
                 ]
             )
-        if event.choice and not writer.many:
+        if event.choice and not writer.supports_candidates:
             self._context.report_loss(
                 part, "an answer here is one message; the other candidates stay behind"
             )
@@ -480,21 +480,21 @@ class StreamTranslator(Generic[Out]):
                 ]
             if part.executor == "provider" and not self._hosts:
                 return out + self._hosted_part(part, event.choice)
-            if part.executor == "client" and not writer.results:
+            if part.executor == "client" and not writer.supports_results:
                 self._context.report_loss(part, "an answer holds only what the assistant says")
                 return out
             self._reported(part)
             result = self._fit.result(part)
             if not result.preliminary:
                 self._open.pop(result.call_id, None)
-            return out + writer.whole(PartComplete(result, event.choice))
+            return out + writer.complete(PartComplete(result, event.choice))
         self._reported(part)
         lowered = self._lower(part)
         if not lowered:
             return out
         if lowered[0] is not part and isinstance(lowered[0], Text):
             return out + self._whole(PartComplete(lowered[0], event.choice))
-        return out + writer.whole(replace(event, part=lowered[0]))
+        return out + writer.complete(replace(event, part=lowered[0]))
 
     def _lower(self, part: Part) -> tuple[Part, ...]:
         """A complete part as the target can hold it."""
@@ -505,7 +505,7 @@ class StreamTranslator(Generic[Out]):
     def _resumed(self, call: Call) -> bool:
         """Whether the reader has a call from before, of which only the result comes now; if not, it
         is told as far as known."""
-        if self._writer.resume(
+        if self._writer.can_skip_call(
             replace(call, id=self._home.ids.get(call.id, call.id)), self._context.notes_about(call)
         ):
             return True
@@ -516,7 +516,7 @@ class StreamTranslator(Generic[Out]):
 
     def _note(self, event: Metadata) -> list[Chunk]:
         settings = self._lower_settings(event.settings)
-        return [*self._first(), *self._writer.note(Metadata(settings))]
+        return [*self._first(), *self._writer.metadata(Metadata(settings))]
 
     def _lower_settings(self, settings: dict[str, Setting]) -> dict[str, Setting]:
         if self._capabilities is EVERYTHING:
@@ -525,7 +525,7 @@ class StreamTranslator(Generic[Out]):
 
     def _finish(self, event: Finish) -> list[Chunk]:
         """Kept until no more comes: some servers go on after they gave the reason."""
-        if not event.choice or self._writer.many:
+        if not event.choice or self._writer.supports_candidates:
             self._finished = [*(one for one in self._finished if one.choice != event.choice), event]
         return self._first()
 
@@ -543,7 +543,7 @@ class StreamTranslator(Generic[Out]):
     def _fault(self, event: StreamError) -> list[Chunk]:
         out = [*self._first(), *self._unanswered()]
         self.fault = event
-        return [*out, *self._writer.fault(event)]
+        return [*out, *self._writer.error(event)]
 
     def _left(self, event: Unsupported) -> list[Chunk]:
         self._context.report_loss(event.path, event.reason)
@@ -567,13 +567,13 @@ class EventTranslator(StreamTranslator[Out]):
     ) -> None:
         super().__init__(target, target, shape, server_tools=server_tools, version=version)
         self.same = False
-        self._waits = not self._writer.results
+        self._waits = not self._writer.supports_results
 
     @property
     def joins(self) -> bool:
         """Whether calls and results are told among the words, so that they must not come in the
         middle of some."""
-        return not self._writer.results
+        return not self._writer.supports_results
 
     def tell(self, events: list[Event]) -> list[Out]:
         """What events become."""

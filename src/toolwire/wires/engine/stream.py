@@ -43,7 +43,7 @@ class StreamReader:
     for."""
 
     wire = ""
-    replies = False
+    may_contain_results = False
     """Whether its streams may hold the results of the calls they tell."""
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -59,9 +59,9 @@ class StreamReader:
         self.seed = ""
         """What tells this answer from the next, for ids that have to be made: the answer's own id.
         """
-        self.called: list[Call] = []
+        self.calls: list[Call] = []
         """Every call so far, with its id."""
-        self.replied: set[int] = set()
+        self.answered_indexes: set[int] = set()
         """Which of them have a result."""
 
     def read(self, event: Chunk) -> list[Event]:
@@ -77,7 +77,7 @@ class StreamReader:
         """The whole body. Raises RemoteError if the stream was none of this wire."""
         raise NotImplementedError
 
-    def identified(self, call: Call, ordinal: int | None = None) -> Call:
+    def assign_call_id(self, call: Call, ordinal: int | None = None) -> Call:
         """The call with the id it has from here on: its own, or one that the whole body will be
         given too.
 
@@ -85,27 +85,27 @@ class StreamReader:
         are announced.
         """
         if not call.id:
-            path = len(self.called) if ordinal is None else ordinal
-            taken = {one.id for one in self.called}
+            path = len(self.calls) if ordinal is None else ordinal
+            taken = {one.id for one in self.calls}
             call = replace(
                 call,
                 id=first_free(lambda salt: mint(f"{self.seed}{salt}", path, call.name), taken),
                 origin="minted",
             )
-        self.called.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
+        self.calls.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
         return call
 
-    def answered(self, result: Result) -> Result:
+    def assign_result_id(self, result: Result) -> Result:
         """The result under the id of its call: where it came without, that of the oldest call of
         its name without an answer."""
         path = next(
             (
                 i
-                for i, call in enumerate(self.called)
+                for i, call in enumerate(self.calls)
                 if (
                     call.id == result.call_id
                     if result.call_id
-                    else i not in self.replied
+                    else i not in self.answered_indexes
                     and result.name in (None, "", call.name)
                     and call.family == result.family
                 )
@@ -113,12 +113,12 @@ class StreamReader:
             None,
         )
         if path is None:
-            made = mint(f"{self.seed} result", len(self.called), result.name or "")
+            made = mint(f"{self.seed} result", len(self.calls), result.name or "")
             return result if result.call_id else replace(result, call_id=made, origin="minted")
-        self.replied.add(path)
-        return replace(result, call_id=self.called[path].id)
+        self.answered_indexes.add(path)
+        return replace(result, call_id=self.calls[path].id)
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         """What takes in more text of an open part from an event that is like the last one but for
         its text.
 
@@ -127,7 +127,7 @@ class StreamReader:
         """
         return None
 
-    def nothing(self) -> RemoteError:
+    def no_events_error(self) -> RemoteError:
         """What to raise when there was not one event of this wire."""
         return RemoteError(self.wire, (), "there is no event of this wire in the stream")
 
@@ -136,13 +136,13 @@ class StreamWriter:
     """Writes one stream of a wire: each neutral event becomes the wire's own events, at once where
     the grammar allows."""
 
-    many = False
+    supports_candidates = False
     """Whether the wire can hold several candidates."""
-    results = False
+    supports_results = False
     """Whether the wire can hold results of tools, and several turns, in an answer."""
-    objects = False
+    requires_object_arguments = False
     """Whether the pieces of a call's arguments have to add up to an object."""
-    customs = False
+    supports_custom_calls = False
     """Whether the wire can hold calls whose input is free text."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
@@ -158,7 +158,7 @@ class StreamWriter:
         self.context.seed = seed if isinstance(seed, str) else ""
         return []
 
-    def turn(self, event: TurnStart) -> list[Chunk]:
+    def start_turn(self, event: TurnStart) -> list[Chunk]:
         """The next message begins; asked only of wires that hold results."""
         return []
 
@@ -171,7 +171,7 @@ class StreamWriter:
     def end(self, event: PartEnd) -> list[Chunk]:
         raise NotImplementedError
 
-    def kept(self, event: PartEnd) -> None:
+    def report_changed_arguments(self, event: PartEnd) -> None:
         """Report arguments that turned out to be others than those that were sent piece by piece,
         which stay."""
         if event.whole is not None:
@@ -179,10 +179,10 @@ class StreamWriter:
                 (), "arguments that were told again otherwise: what was sent first stays"
             )
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         raise NotImplementedError
 
-    def resume(self, call: Call, words: Collection[str]) -> bool:
+    def can_skip_call(self, call: Call, words: Collection[str]) -> bool:
         """Whether a call without arguments need not be told, because its reader has had it from
         before.
 
@@ -190,12 +190,12 @@ class StreamWriter:
         """
         return False
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         """What takes in more text of an open part whose event is always the same but for the text;
         None if it is not."""
         return None
 
-    def note(self, event: Metadata) -> list[Chunk]:
+    def metadata(self, event: Metadata) -> list[Chunk]:
         """Usage and the like: kept for the end."""
         self.settings.update(event.settings)
         return []
@@ -203,14 +203,14 @@ class StreamWriter:
     def finish(self, event: Finish) -> list[Chunk]:
         raise NotImplementedError
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         raise NotImplementedError
 
     def close(self) -> list[Chunk]:
         """The last events, after every candidate is finished; none after a fault."""
         return []
 
-    def envelope(
+    def write_empty_body(
         self,
         write: Callable[[Conversation, EncodeContext], JSON],
         stop: str | None = None,
@@ -230,12 +230,12 @@ class StreamSpec(Struct, frozen=True, eq=False):
     reader: Callable[..., StreamReader]
     writer: Callable[..., StreamWriter]
     frame: Callable[[Chunk], bytes]
-    tail: bytes = b""
+    trailer: bytes = b""
     """What follows the last event."""
     media: str = "text/event-stream"
     headers: Mapping[str, str] = {}
     """Header fields of an HTTP answer that holds such a stream, beside its content type."""
-    lift: Callable[[str, JSON], JSON] | None = None
+    unwrap: Callable[[str, JSON], JSON] | None = None
     """Makes one event of a frame's name and payload, on wires whose payload does not name its own
     type."""
     versions: tuple[int, ...] = ()
