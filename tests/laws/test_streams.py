@@ -54,7 +54,7 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.model import BodySource
 from toolwire.conversation.parts import output_text
@@ -191,7 +191,7 @@ def rootless(conversation: Conversation) -> Conversation:
 def written(conversation: Conversation, name: str) -> list[Chunk]:
     """The events with which a wire says an answer."""
     writer: StreamWriter = how(name).writer(
-        EncodeContext(name, "response", ids=None, names={}, home=NO_MAP)
+        EncodeContext(name, "response", ids=None, names={}, reverse_map=NO_MAP)
     )
     out: list[Chunk] = []
     for event in conversation_events(conversation):
@@ -220,7 +220,7 @@ def sayable(case: Case) -> bool:
     tools only if it hosts."""
     conversation = decode(case.body, case.wire, "response")
     writer: StreamWriter = how(case.wire).writer(
-        EncodeContext(case.wire, "response", ids=None, names={}, home=NO_MAP)
+        EncodeContext(case.wire, "response", ids=None, names={}, reverse_map=NO_MAP)
     )
     ran = any(
         isinstance(part, Call | Result) and part.executor == "provider"

@@ -12,7 +12,8 @@ from msgspec.structs import fields
 
 import toolwire
 from toolwire.codec import decode, encode, resolve
-from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, load
 from toolwire.errors import LocalError
 from toolwire.lint.facts import Facts

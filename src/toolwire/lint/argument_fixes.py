@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Source
@@ -86,7 +86,10 @@ def _form(row: Block) -> Form | None:
     try:
         found = list(
             _places(
-                row.write(trial, EncodeContext("", "request", ids=None, names={}, home=NO_MAP)), ()
+                row.write(
+                    trial, EncodeContext("", "request", ids=None, names={}, reverse_map=NO_MAP)
+                ),
+                (),
             )
         )
     except (

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from msgspec import Struct, UnsetType
 
-from toolwire.conversation.ids import IdRule, invalid_ids
+from toolwire.conversation.id_rules import IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import SERVER_TOOL_IDS, Observations, observe

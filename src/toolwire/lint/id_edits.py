@@ -12,7 +12,10 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP, IdRule, digest, first_free, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_map import NO_MAP
+from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.ids import digest, first_free
 from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
@@ -90,7 +93,7 @@ def _number_here(part: PairHalf, at: JsonPath, facts: Facts) -> bool:
     if not isinstance(row, Block) or row.write is None:
         return False
     page = EncodeContext(
-        facts.conversation.wire, facts.conversation.kind, ids=None, names={}, home=NO_MAP
+        facts.conversation.wire, facts.conversation.kind, ids=None, names={}, reverse_map=NO_MAP
     )
     value = get(row.write(part, page), at)
     return value.__class__ is int

@@ -6,7 +6,7 @@ Knows no rule.
 
 from __future__ import annotations
 
-from toolwire.conversation.ids import fit
+from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts

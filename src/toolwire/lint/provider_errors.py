@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JsonPath
 
 Proof: TypeAlias = "Mapping[str, bool | str | IdRule | None]"

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.errors import LocalError
 
 _WORD = "a-zA-Z0-9_-"

@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput, resolve
-from toolwire.conversation.ids import IdFitter, IdMap
+from toolwire.conversation.fitting import IdFitter
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import text_of
 from toolwire.conversation.model import Loss, Setting, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
@@ -82,8 +83,8 @@ class StreamTranslator(Generic[Out]):
             rules.id_rule,
             rules.name_rule,
             unique=rules.ids_unique_in_request,
-            home=self._home,
-            came=(odd.id_rule, odd.name_rule),
+            reverse_map=self._home,
+            source_rules=(odd.id_rule, odd.name_rule),
         )
         self.events = EventInput(came.name, self._from)
         self._version = version
@@ -95,7 +96,9 @@ class StreamTranslator(Generic[Out]):
         )
         """Whether it goes to the wire it came from: its events stay as they are, as far as the
         version knows them."""
-        self._context = EncodeContext(goes.name, "response", ids=None, names={}, home=self._home)
+        self._context = EncodeContext(
+            goes.name, "response", ids=None, names={}, reverse_map=self._home
+        )
         self._reader: StreamReader = self._from.reader(keep=False)
         self._writer: StreamWriter = self.to.writer(self._context, version)
         self._shape: Callable[[Chunk], Out] = shape or self.to.frame  # type: ignore[assignment]
@@ -149,7 +152,7 @@ class StreamTranslator(Generic[Out]):
         """The map home so far."""
         home = self._fit.sent
         hidden = {sent: home.get(before, before) for sent, before in self._context.sent_ids.items()}
-        return IdMap({**home, **hidden}, dict(self._fit.names), dict(self._context.notes))
+        return IdMap({**home, **hidden}, dict(self._fit.names), dict(self._context.forms))
 
     def feed(self, item: Item) -> list[Out]:
         """What an item of the source becomes."""
@@ -311,7 +314,7 @@ class StreamTranslator(Generic[Out]):
         self._context.report_loss(
             call, "the arguments are not a JSON object; they are sent under `_raw`"
         )
-        self._context.notes[call.id] = "raw"
+        self._context.forms[call.id] = "raw"
         self._custom.add(event.slot)
         return [
             *self._writer.delta(PartDelta(event.slot, '{"_raw":"')),
@@ -329,7 +332,7 @@ class StreamTranslator(Generic[Out]):
         return [] if self._begun else self._begin(MessageStart({}))
 
     def _turn(self, event: TurnStart) -> list[Chunk]:
-        self._fit.turn()
+        self._fit.start_turn()
         return (
             [*self._first(), *self._writer.start_turn(event)]
             if self._writer.supports_results and not self._joined
@@ -361,7 +364,7 @@ class StreamTranslator(Generic[Out]):
                 self._context.report_loss(
                     part, "a custom call is sent as a function call with one field, `input`"
                 )
-                self._context.notes[part.id] = "custom"
+                self._context.forms[part.id] = "custom"
                 self._custom.add(event.slot)
                 opened = PartStart(event.slot, replace(part, family="function"), event.choice)
                 return [
@@ -506,7 +509,8 @@ class StreamTranslator(Generic[Out]):
         """Whether the reader has a call from before, of which only the result comes now; if not, it
         is told as far as known."""
         if self._writer.can_skip_call(
-            replace(call, id=self._home.ids.get(call.id, call.id)), self._context.notes_about(call)
+            replace(call, id=self._home.ids.get(call.id, call.id)),
+            self._context.recorded_forms(call),
         ):
             return True
         self._context.report_loss(

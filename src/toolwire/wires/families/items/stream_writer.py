@@ -186,7 +186,7 @@ class ItemStreamWriter(StreamWriter):
         growth = _growth_of(item) if item is not None else None
         if item is None or growth is None:
             return []
-        if isinstance(part, Call) and self.context.notes_about(part):
+        if isinstance(part, Call) and self.context.recorded_forms(part):
             return []
         open_item.growth, open_item.id = growth, str(item.get("id"))
         added: Object = {**item, growth.parts: []} if growth.parts else {**item, growth.field: ""}
