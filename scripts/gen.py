@@ -33,7 +33,7 @@ from toolwire.cli import verbs
 from toolwire.cli._rule_page import fix_of
 from toolwire.cli._rule_page import page as rule_page
 from toolwire.cli.wires import id_words
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.parts import Message
 from toolwire.lint import all_rules
 from toolwire.profiles.table import PROFILES, Profile

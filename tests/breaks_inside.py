@@ -10,7 +10,7 @@ from copy import deepcopy
 
 from breaks import HistoryEditor, register_break, set_id
 
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Result
 from toolwire.profiles.table import Profile

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 import toolwire
 from toolwire import Call, Result
-from toolwire.conversation.ids import IdMap, IdRule, fit, fit_names, is_minted, mint
+from toolwire.conversation.fitting import fit, fit_names
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.ids import is_minted, mint
 from toolwire.conversation.json import JSON
 
 Turn = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]

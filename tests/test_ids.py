@@ -5,7 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire import Call, Message, Result
-from toolwire.conversation.ids import IdMap, IdRule, assign_ids, fit, fit_names, is_minted, mint
+from toolwire.conversation.fitting import fit, fit_names
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.ids import assign_ids, is_minted, mint
 
 NINE = IdRule("a-zA-Z0-9", 9, exact=True)
 WORD = IdRule("a-zA-Z0-9_", 16)

@@ -7,7 +7,7 @@ import importlib
 import typing
 
 from toolwire.codec import Encoded, decode, encode
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Change, Choice, Conversation, Format, Loss, Tool, Usage
 from toolwire.conversation.parts import (
     Call,

@@ -14,17 +14,10 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import (
-    NO_MAP,
-    IdMap,
-    IdRule,
-    fit_calls,
-    fit_names,
-    invalid_ids,
-    is_minted,
-    matcher,
-    minted_ids_needed,
-)
+from toolwire.conversation.fitting import fit_calls, fit_names, minted_ids_needed
+from toolwire.conversation.id_map import NO_MAP, IdMap
+from toolwire.conversation.id_rules import IdRule, invalid_ids, matcher
+from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Body, dump, load
 from toolwire.conversation.model import Change, Choice, Conversation, Finding, Kind, Loss
 from toolwire.conversation.observations import Observation, Observations, observe
@@ -260,9 +253,9 @@ def _write(conversation: Conversation, target: Wire, context: EncodeContext) -> 
     except RecursionError:
         raise LocalError(target.name, (), "nested too deeply") from None
     ids = IdMap()
-    if context.sent_ids or context.names or context.notes:
+    if context.sent_ids or context.names or context.forms:
         names = {new: old for old, new in context.names.items()}
-        ids = IdMap(context.sent_ids, names, context.notes)
+        ids = IdMap(context.sent_ids, names, context.forms)
     losses = list(dict.fromkeys(context.losses)) if context.losses else []
     return Encoded(body, losses, ids)
 
@@ -312,7 +305,7 @@ def _patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
         or source.settings is not conversation.settings
     ):
         return UNSET
-    context = EncodeContext(target.name, conversation.kind, ids=None, names={}, home=NO_MAP)
+    context = EncodeContext(target.name, conversation.kind, ids=None, names={}, reverse_map=NO_MAP)
     original = target.read(source.body, conversation.kind)
     if [len(message.parts) for message in original.messages] != [
         len(message.parts) for message in conversation.messages
@@ -370,7 +363,7 @@ def _context_of_plain_answer(
         return None
     if ids and not target.capabilities.text_after_calls and _has_text_after_call(message):
         return None
-    return EncodeContext(target.name, "response", ids=None, names={}, home=reverse_map)
+    return EncodeContext(target.name, "response", ids=None, names={}, reverse_map=reverse_map)
 
 
 def _has_text_after_call(message: Message) -> bool:
@@ -441,14 +434,14 @@ def _fit(
         call_of_result,
         profile.id_rule,
         unique=profile.ids_unique_in_request and not observations.native_ids,
-        home=fixed_ids,
+        restore=fixed_ids,
         messages=conversation.messages,
     )
     source_profile = PROFILES.get(conversation.wire)
     names: dict[str, str] = {}
     if conversation.wire != target.name or reverse_map.names:
         names = _fit_tool_names(conversation, observations, profile, source_profile, reverse_map)
-    context = EncodeContext(target.name, kind, ids=ids, names=names, home=reverse_map)
+    context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
     context.results = observations.results
     context.minted_ids_needed = partial(
         minted_ids_needed, conversation.messages, ordered=conversation.ordered

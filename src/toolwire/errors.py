@@ -1,19 +1,19 @@
-"""The two ways in which a wire can be broken: by the peer, or by what we were asked to say.
+"""The errors of reading and writing: RemoteError for bad input, LocalError for bad use.
 
-Losses and findings are values and never raised; whatever else leaves this package as an exception
-is a bug.
+Losses and findings are values and are never raised. Any other exception that leaves the core is a
+bug.
 """
 
 from __future__ import annotations
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
-    """The JSON pointer (RFC 6901) of a path; the whole document is the empty string."""
+    """Return the JSON pointer (RFC 6901) of a path; empty for the whole document."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 class WireError(Exception):
-    """Something that cannot be read or said: on which wire, where, and why."""
+    """A value that cannot be read or written: the wire, the path, and the reason."""
 
     def __init__(self, wire: str, path: tuple[str | int, ...], why: str) -> None:
         super().__init__(wire, path, why)
@@ -23,17 +23,17 @@ class WireError(Exception):
 
     @property
     def pointer(self) -> str:
-        """Where in the body, as a JSON pointer."""
+        """The path in the body, as a JSON pointer."""
         return pointer(self.path)
 
     def __str__(self) -> str:
-        place = " ".join(part for part in (self.wire, self.pointer) if part)
-        return f"{place}: {self.why}" if place else self.why
+        location = " ".join(part for part in (self.wire, self.pointer) if part)
+        return f"{location}: {self.why}" if location else self.why
 
 
 class LocalError(WireError):
-    """You asked for what cannot be said: an unknown wire or option, or a value no JSON can hold."""
+    """The caller made a mistake: an unknown wire or option, or a value that is not JSON."""
 
 
 class RemoteError(WireError):
-    """The peer broke its wire: this body is not what it is said to be."""
+    """The input is invalid: the body is not JSON, or not of the wire that it is read as."""

@@ -172,7 +172,7 @@ def test_a_response_is_translated_as_a_response() -> None:
 @pytest.mark.parametrize(
     ("policy", "reason", "shown"),
     [
-        ("text", "told in text", "web_search was called"),
+        ("text", "described in text", "web_search was called"),
         ("call", "sent as a call and its result", "tool_calls"),
         ("drop", "dropped as asked", "done"),
     ],

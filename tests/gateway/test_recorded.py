@@ -37,7 +37,9 @@ SOURCES = (
 def raw(case: Streamed, wire: str) -> bytes:
     """A stream as its server sends it."""
     how = resolve_stream(wire)[1]
-    return b"".join(how.frame(event) for event in case.events if isinstance(event, dict)) + how.tail
+    return (
+        b"".join(how.frame(event) for event in case.events if isinstance(event, dict)) + how.trailer
+    )
 
 
 def some(wire: str) -> list[Streamed]:

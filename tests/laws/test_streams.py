@@ -53,7 +53,7 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.model import BodySource
 from toolwire.conversation.parts import output_text
@@ -110,7 +110,7 @@ def raw(stream: Streamed) -> bytes:
     spoken = how(stream.wire)
     return (
         b"".join(spoken.frame(event) for event in stream.stream if isinstance(event, dict))
-        + spoken.tail
+        + spoken.trailer
     )
 
 
@@ -190,7 +190,7 @@ def rootless(conversation: Conversation) -> Conversation:
 def written(conversation: Conversation, name: str) -> list[Chunk]:
     """The events with which a wire says an answer."""
     writer: StreamWriter = how(name).writer(
-        EncodeContext(name, "response", ids=None, names={}, home=NO_MAP)
+        EncodeContext(name, "response", ids=None, names={}, reverse_map=NO_MAP)
     )
     out: list[Chunk] = []
     for event in conversation_events(conversation):
@@ -198,7 +198,7 @@ def written(conversation: Conversation, name: str) -> list[Chunk]:
             case MessageStart():
                 out += writer.begin(event)
             case TurnStart():
-                out += writer.turn(event)
+                out += writer.start_turn(event)
             case PartStart():
                 out += writer.start(event)
             case PartDelta():
@@ -206,9 +206,9 @@ def written(conversation: Conversation, name: str) -> list[Chunk]:
             case PartEnd():
                 out += writer.end(event)
             case PartComplete():
-                out += writer.whole(event)
+                out += writer.complete(event)
             case Metadata():
-                out += writer.note(event)
+                out += writer.metadata(event)
             case Finish():
                 out += writer.finish(event)
     return out + writer.close()
@@ -219,7 +219,7 @@ def sayable(case: Case) -> bool:
     tools only if it hosts."""
     conversation = decode(case.body, case.wire, "response")
     writer: StreamWriter = how(case.wire).writer(
-        EncodeContext(case.wire, "response", ids=None, names={}, home=NO_MAP)
+        EncodeContext(case.wire, "response", ids=None, names={}, reverse_map=NO_MAP)
     )
     ran = any(
         isinstance(part, Call | Result) and part.executor == "provider"
@@ -230,8 +230,8 @@ def sayable(case: Case) -> bool:
     return (
         bool(conversation.messages)
         and (wire(case.wire).hosts or not ran)
-        and (writer.many or writer.results or not several)
-        and (writer.results or roles == {"assistant"})
+        and (writer.supports_candidates or writer.supports_results or not several)
+        and (writer.supports_results or roles == {"assistant"})
     )
 
 
@@ -443,7 +443,7 @@ def test_slow_or_quick_framed_or_not_events_or_bytes_it_is_the_same(case: Stream
         assert b"".join(restream(case.events, case.wire, target)) == quick
         spoken = how(target)
         events = list(restream(whole, case.wire, target, framed=False))
-        assert b"".join(spoken.frame(event) for event in events) + spoken.tail == quick
+        assert b"".join(spoken.frame(event) for event in events) + spoken.trailer == quick
 
 
 # --- law 1: whatever is broken --------------------------------------------------------------------
@@ -738,7 +738,7 @@ def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pi
     there_came = list(enumerate(map(text_of, there), 1))
     back = told(there, target, "anthropic")
     if (
-        target in WAITS or how(target).reader(keep=False).replies
+        target in WAITS or how(target).reader(keep=False).may_contain_results
     ):  # a call that is answered in its stream is for nobody else
         assert all(when(f"word{n} ", back) > 0 for n in range(4))
         return

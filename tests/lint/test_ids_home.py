@@ -4,7 +4,7 @@ put in."""
 from __future__ import annotations
 
 from toolwire import decode
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import repair
 

@@ -13,7 +13,8 @@ from rows import rows
 
 import toolwire
 from toolwire.codec import decode, encode, resolve
-from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, load
 from toolwire.errors import LocalError
 from toolwire.lint.facts import Facts

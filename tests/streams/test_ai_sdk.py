@@ -13,7 +13,7 @@ from streams.clients import CLIENTS, Verdict, installed, judged
 from streams.loopback import serve
 
 from toolwire import Call, Opaque, Result, Text, decode, translate
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.errors import RemoteError, pointer
@@ -636,7 +636,7 @@ def test_an_open_call_with_broken_input_comes_home_as_it_was() -> None:
 
 def writer(version: int | None = None) -> StreamWriter:
     made: StreamWriter = how().writer(
-        EncodeContext("ai-sdk", "response", ids=None, names={}, home=NO_MAP), version
+        EncodeContext("ai-sdk", "response", ids=None, names={}, reverse_map=NO_MAP), version
     )
     return made
 
@@ -651,9 +651,9 @@ def said_by(made: StreamWriter, *events: Event) -> Iterator[Chunk]:
         PartStart: made.start,
         PartDelta: made.delta,
         PartEnd: made.end,
-        PartComplete: made.whole,
+        PartComplete: made.complete,
         Finish: made.finish,
-        StreamError: made.fault,
+        StreamError: made.error,
     }
     for event in events:
         yield from moves[type(event)](event)

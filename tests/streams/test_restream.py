@@ -497,7 +497,7 @@ def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(targe
     assert "the stream ended before the answer was over" in out.decode(errors="replace")
     how = wire(target).stream
     assert how is not None
-    assert not how.tail or not out.endswith(how.tail)
+    assert not how.trailer or not out.endswith(how.trailer)
 
 
 @pytest.mark.parametrize("target", OTHERS)

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import IdRule, fit_names
+from toolwire.conversation.fitting import fit_names
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.model import Tool
 from toolwire.tools.export import names
 from toolwire.tools.registry import Given, Tools

@@ -1,7 +1,7 @@
-"""JSON behind one door: parse, print, hold, patch.
+"""Parse, write, check and patch JSON.
 
-Numbers keep every digit (integers of any size), text stays text, and what JSON cannot say is
-refused, never replaced. Knows no wire.
+Integers of any size keep every digit, text stays text, and a value that JSON cannot hold is an
+error, never replaced. Knows no wire.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ JsonPath: TypeAlias = "tuple[str | int, ...]"
 
 _TOO_DEEP = "nested too deeply"
 DEEPEST = 400
-"""Nesting beyond this is refused: no conversation needs it, and a stack is finite."""
+"""The maximum nesting of a value. No conversation needs more, and the stack is finite."""
 
-_PLAIN = OPT_PASSTHROUGH_DATACLASS | OPT_PASSTHROUGH_DATETIME | OPT_PASSTHROUGH_SUBCLASS
-"""Nothing but JSON's own types is written; the rest is looked at one by one."""
+_ONLY_JSON_TYPES = OPT_PASSTHROUGH_DATACLASS | OPT_PASSTHROUGH_DATETIME | OPT_PASSTHROUGH_SUBCLASS
+"""orjson writes only the types of JSON; `_dump_any` handles any other value."""
 _decoder: Decoder[JSON] = Decoder()
 _decode = _decoder.decode
 _encode = Encoder().encode
@@ -39,14 +39,14 @@ _encode = Encoder().encode
 
 @runtime_checkable
 class Dumps(Protocol):
-    """An official SDK object of one make."""
+    """An SDK object with `model_dump`, as pydantic models have it."""
 
     def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> JSON: ...
 
 
 @runtime_checkable
 class ToDict(Protocol):
-    """An official SDK object of another make."""
+    """An SDK object with `to_dict`."""
 
     def to_dict(self) -> JSON: ...
 
@@ -54,28 +54,28 @@ class ToDict(Protocol):
 Body: TypeAlias = (
     "bytes | bytearray | memoryview | JSON | Mapping[str, JSON] | Sequence[JSON] | Dumps | ToDict"
 )
-"""What the library takes as a body: JSON as bytes or text, the parsed value, or an official SDK
+"""What the library accepts as a body: JSON as bytes or text, the parsed value, or an official SDK
 object."""
 
 
 def parse(text: bytes | str) -> JSON:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
-    Raises ValueError (which DecodeError is) when it is not one.
+    Raises:
+        ValueError: The text is not JSON. DecodeError is a ValueError.
     """
     try:
         return _decode(text)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def dump(value: JSON) -> bytes:
-    """Compact JSON. What UTF-8 cannot hold (a lone surrogate) is written as an escape."""
+    """Return compact JSON. A lone surrogate, which UTF-8 cannot hold, is written as an escape."""
     try:
-        return dumps(value, None, _PLAIN)
-    except (
-        TypeError
-    ):  # it takes neither integers beyond 64 bits nor lone surrogates nor more than 254 levels
+        return dumps(value, None, _ONLY_JSON_TYPES)
+    except TypeError:
+        # orjson rejects integers beyond 64 bits, lone surrogates and more than 254 levels.
         return _dump_any(value)
 
 
@@ -94,15 +94,18 @@ def _dump_any(value: JSON) -> bytes:
 
 
 def text_of(value: JSON) -> str:
-    """Compact JSON as text."""
+    """Return compact JSON as text."""
     return dump(value).decode()
 
 
 def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
-    """The JSON value of a body in any of the forms the library takes, and its bytes if it came as
-    bytes or text.
+    """Return the JSON value of a body, and its bytes if the body is bytes or text.
 
-    A dict or list is taken as it is and never changed.
+    A dict or list is used as it is and never changed.
+
+    Raises:
+        RemoteError: The body is not JSON.
+        LocalError: The body has a type that is not supported.
     """
     if isinstance(body, str):
         body = body.encode("utf-8", "surrogatepass")
@@ -113,7 +116,7 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         try:
             return parse(body), body
         except (ValueError, DecodeError) as error:
-            return _lenient(body, wire, error), body
+            return _parse_lone_surrogates(body, wire, error), body
     if isinstance(body, Mapping | list | tuple):
         return require_json(body, wire), None
     if isinstance(body, ToDict):
@@ -129,33 +132,32 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
     )
 
 
-def _lenient(body: bytes, wire: str, error: Exception) -> JSON:
-    """The value of a body whose only fault is half a surrogate pair: text cut inside an emoji is
-    still text."""
+def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:
+    """Parse a body whose only error is half a surrogate pair, as in text cut inside an emoji."""
     if b"\\u" in body or b"\xed" in body:
         try:
             value: JSON = json.loads(
-                body.decode("utf-8", "surrogatepass"), parse_constant=_no_constant
+                body.decode("utf-8", "surrogatepass"), parse_constant=_reject_constant
             )
             return require_json(value, wire)
         except (ValueError, RecursionError):
             pass
-    raise RemoteError(wire, (), _why(body, error)) from None
+    raise RemoteError(wire, (), _parse_error(body, error)) from None
 
 
-def _no_constant(name: str) -> JSON:
+def _reject_constant(name: str) -> JSON:
     raise ValueError(name)
 
 
 def kind_of(value: object) -> str:
-    """What JSON calls a value, with its article, for messages."""
-    for types, word in _WORDS:
+    """Return the JSON type of a value with its article, for messages: "a string"."""
+    for types, word in _TYPE_NAMES:
         if isinstance(value, types):
             return word
     return type(value).__name__
 
 
-_WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+_TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "null"),
     (bool, "a boolean"),
     ((int, float), "a number"),
@@ -166,8 +168,8 @@ _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def _why(body: bytes, error: Exception) -> str:
-    """Why a body could not be parsed, in words and with a place where there is one."""
+def _parse_error(body: bytes, error: Exception) -> str:
+    """Return why a body could not be parsed, with the position if it is known."""
     if not body.strip():
         return "broken JSON: the input is empty"
     try:
@@ -178,60 +180,61 @@ def _why(body: bytes, error: Exception) -> str:
         return f"broken JSON: {why.msg.lower()} at line {why.lineno}, column {why.colno}"
     except RecursionError:
         return "broken JSON: nested too deeply"
-    # The standard library is laxer; what only it takes is this.
+    # Only the standard library accepts these two.
     if b"NaN" in body or b"Infinity" in body:
         return "broken JSON: NaN and Infinity are not JSON numbers"
     return f"broken JSON: {str(error).lower()}"
 
 
 def require_json(value: object, wire: str) -> JSON:
-    """A value of plain dicts, lists and scalars: the very same object if it already is one.
+    """Return a value as plain dicts, lists and scalars: the same object if it already is one.
 
-    Raises RemoteError at the first thing JSON cannot say.
+    Raises:
+        RemoteError: The value holds something that is not JSON.
     """
-    found: list[JSON] = []
-    _require_json(value, wire, (), found)
-    return found[0]
+    out: list[JSON] = []
+    _require_json(value, wire, (), out)
+    return out[0]
 
 
-def _require_json(value: object, wire: str, at: JsonPath, out: list[JSON]) -> None:
+def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> None:
     kind = value.__class__
     if kind is str or kind is int or kind is bool or value is None:
         out.append(value)  # type: ignore[arg-type]
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise RemoteError(wire, at, f"{value} is not a JSON number")
+            raise RemoteError(wire, path, f"{value} is not a JSON number")
         out.append(value)
-    elif len(at) > DEEPEST:
-        raise RemoteError(wire, at[:8], _TOO_DEEP)
+    elif len(path) > DEEPEST:
+        raise RemoteError(wire, path[:8], _TOO_DEEP)
     elif isinstance(value, Mapping):
         items: list[JSON] = []
         for key, item in value.items():
             if not isinstance(key, str):
-                raise RemoteError(wire, at, f"expected keys that are strings, got {kind_of(key)}")
-            _require_json(item, wire, at + (key,), items)
+                raise RemoteError(wire, path, f"expected keys that are strings, got {kind_of(key)}")
+            _require_json(item, wire, path + (key,), items)
         same = kind is dict and all(a is b for a, b in zip(value.values(), items, strict=True))
         out.append(value if same else dict(zip(value, items, strict=True)))  # type: ignore[arg-type]
     elif isinstance(value, list | tuple):
         items = []
         for i, item in enumerate(value):
-            _require_json(item, wire, at + (i,), items)
+            _require_json(item, wire, path + (i,), items)
         same = kind is list and all(a is b for a, b in zip(value, items, strict=True))
         out.append(value if same else items)  # type: ignore[arg-type]
     elif isinstance(value, (str, int)):
         out.append(value)
     elif isinstance(value, ToDict):
-        _require_json(value.to_dict(), wire, at, out)
+        _require_json(value.to_dict(), wire, path, out)
     elif isinstance(value, Dumps):
         _require_json(
-            value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, at, out
+            value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, path, out
         )
     else:
-        raise RemoteError(wire, at, f"expected a JSON value, got {kind_of(value)}")
+        raise RemoteError(wire, path, f"expected a JSON value, got {kind_of(value)}")
 
 
 def get(value: JSON, path: JsonPath) -> JSON | UnsetType:
-    """What stands at a path, or UNSET."""
+    """Return the value at a path, or UNSET."""
     for step in path:
         if isinstance(value, dict):
             if step not in value:
@@ -245,8 +248,8 @@ def get(value: JSON, path: JsonPath) -> JSON | UnsetType:
 
 
 def put(value: JSON, path: JsonPath, new: JSON) -> JSON:
-    """The value with `new` at a path; only the containers on the way are copied, missing ones are
-    made."""
+    """Return the value with `new` at a path. Only the containers on the path are copied; missing
+    ones are created."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -257,10 +260,10 @@ def put(value: JSON, path: JsonPath, new: JSON) -> JSON:
 
 
 def patch(raw: JSON, old: JSON, new: JSON) -> JSON:
-    """The raw value with just the difference between `old` and `new` applied.
+    """Return the raw value with only the difference between `old` and `new` applied.
 
-    What neither mentions stays: unknown fields, spelling, nulls. A field is found under its own
-    name or under its snake_case spelling, which protobuf's JSON reads as the same.
+    Everything else stays: unknown fields, the spelling of keys, nulls. A field is found under its
+    name or under its snake_case name, which protobuf's JSON treats as the same.
     """
     if old == new:
         return raw
@@ -279,5 +282,5 @@ def patch(raw: JSON, old: JSON, new: JSON) -> JSON:
 
 
 def snake(name: str) -> str:
-    """`thoughtSignature` as `thought_signature`."""
+    """Convert camelCase to snake_case: `thoughtSignature` to `thought_signature`."""
     return "".join("_" + c.lower() if c.isupper() else c for c in name)

@@ -1,7 +1,6 @@
-"""The neutral conversation: messages of parts, the tools on offer, and the settings that go with
-them.
+"""The neutral conversation: messages of parts, tool definitions and settings.
 
-Everything is frozen; an edit makes a new conversation. Knows no wire by name.
+Everything is frozen; an edit returns a new conversation. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
 def _require_json_part(part: Part) -> None:
-    """Raise LocalError if a part made by hand holds what is not JSON."""
+    """Raise LocalError if a part that was made by hand holds a value that is not JSON."""
     match part:
-        case Call(args=held):
-            value: JSON = held.value
+        case Call(args=arguments):
+            value: JSON = arguments.value
         case Result(output=output) if not isinstance(output, tuple):
             value = output
         case Opaque(value=value):
@@ -41,8 +40,8 @@ def _require_json_part(part: Part) -> None:
 
 
 class Tool(Traceable, frozen=True, eq=False, gc=False):
-    """A tool as it is offered to a model. `kind` is `function`, `custom` (free text), or a
-    provider's own."""
+    """A tool definition. `kind` is `function`, `custom` (free text), or the type of a provider's
+    own tool."""
 
     name: str
     description: str | None = None
@@ -52,14 +51,14 @@ class Tool(Traceable, frozen=True, eq=False, gc=False):
 
 
 class Choice(Struct, frozen=True):
-    """Which tools a model may or must use: any of `names`, or all when there are none."""
+    """Which tools a model may or must use: those in `names`, or all if `names` is empty."""
 
     mode: Literal["auto", "none", "required"]
     names: tuple[str, ...] = ()
 
 
 class Format(Struct, frozen=True):
-    """The form an answer must have: any JSON object, or one that fits a schema."""
+    """The required format of a response: any JSON object, or one that matches a schema."""
 
     schema: JSON = None
     name: str | None = None
@@ -68,8 +67,7 @@ class Format(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens. `input` counts everything the model read, from the cache or not; `reasoning` is part
-    of `output`."""
+    """Token counts. `input` includes cached tokens; `output` includes `reasoning`."""
 
     input: int | None = None
     output: int | None = None
@@ -82,15 +80,14 @@ Setting: TypeAlias = "JSON | Choice | Format | Usage | tuple[str, ...]"
 
 
 class Loss(Struct, frozen=True):
-    """Something a target could not carry: where it stood in the source, and why it did not come
-    along."""
+    """Something that a target cannot hold: its path in the source, and the reason."""
 
     path: JsonPath
     reason: str
 
     @property
     def pointer(self) -> str:
-        """Where in the source body, as a JSON pointer."""
+        """The path in the source body, as a JSON pointer."""
         return pointer(self.path)
 
     def __str__(self) -> str:
@@ -98,7 +95,7 @@ class Loss(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """Something that a provider would refuse: the rule, the place, and whether there is a fix."""
+    """Something that a provider would reject: the rule, the path, and whether it can be fixed."""
 
     code: str
     name: str
@@ -109,7 +106,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def pointer(self) -> str:
-        """The place in the body, as a JSON pointer."""
+        """The path in the body, as a JSON pointer."""
         return pointer(self.path)
 
     def __str__(self) -> str:
@@ -117,7 +114,7 @@ class Finding(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """Something that repair did: for which rule, where, and what."""
+    """A change that repair made: the rule, the path, and a description."""
 
     code: str
     name: str
@@ -126,7 +123,7 @@ class Change(Struct, frozen=True):
 
     @property
     def pointer(self) -> str:
-        """Where in the body as it was, as a JSON pointer."""
+        """The path in the body before the repair, as a JSON pointer."""
         return pointer(self.path)
 
     def __str__(self) -> str:
@@ -223,17 +220,17 @@ class Conversation(Struct, frozen=True, eq=False):
     def replace(self, part: Part, new: Part) -> Conversation:
         """Replace one part, found by identity; everything else stays verbatim.
 
-        A call that gets another id or name takes its result along.
+        If a call gets another id or name, its result is updated too.
 
         Raises:
             ValueError: The part is not in this conversation.
-            LocalError: The new part holds what is not JSON.
+            LocalError: The new part holds a value that is not JSON.
         """
         _require_json_part(new)
         edits: list[tuple[Part, Part]] = [(part, new)]
         if isinstance(part, Call) and isinstance(new, Call):
             result = self.pair_of(part).result
-            if result is not None and _tie(part) != _tie(new):
+            if result is not None and _identity(part) != _identity(new):
                 edits.append((result, _follow_call(result, part, new)))
         return self._with_edits(edits)
 
@@ -273,7 +270,7 @@ class Conversation(Struct, frozen=True, eq=False):
         return self.replace(result, replace(result, output=output, error=error))
 
     def delete_pair(self, call: Call) -> Conversation:
-        """Remove a call and its result; a message that held nothing else goes too."""
+        """Remove a call and its result, and messages that become empty."""
         pair = self.pair_of(call)
         removed = [part for part in (pair.call, pair.result) if part is not None]
         messages: list[Message] = []
@@ -286,7 +283,7 @@ class Conversation(Struct, frozen=True, eq=False):
         return replace(self, messages=tuple(messages))
 
     def _with_edits(self, edits: list[tuple[Part, Part]]) -> Conversation:
-        """Replace parts in place; each remembers the part it replaces."""
+        """Replace parts; each new part keeps the part that it replaces as its original."""
         messages: list[Message] = []
         found = False
         for message in self.messages:
@@ -327,7 +324,7 @@ class Conversation(Struct, frozen=True, eq=False):
 
 
 def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
-    """The part that replaces another, with its source; the part itself if none does."""
+    """Return the replacement of a part, with its source; the part itself if it has none."""
     for old, new in edits:
         if part is old:
             return replace(
@@ -338,8 +335,8 @@ def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
     return part
 
 
-def _tie(call: Call) -> tuple[str, str, bool]:
-    """What ties a result to a call. Broken arguments may make it a call of another type."""
+def _identity(call: Call) -> tuple[str, str, bool]:
+    """Return what a result depends on. Broken arguments may change the type of a call."""
     return call.id, call.name, call.args.broken
 
 

@@ -13,7 +13,8 @@ from email.utils import parsedate_to_datetime
 
 from msgspec import Struct
 
-from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object, parse
 from toolwire.io._oxp_errors import (
     BadRequest,

@@ -32,7 +32,7 @@ from mcp_types import (
     Tool,
 )
 
-from toolwire.conversation.ids import fit_names
+from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import LocalError, RemoteError
 from toolwire.io._oxp_http import Auth

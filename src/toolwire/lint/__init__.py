@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, dump
 from toolwire.conversation.model import Change, Conversation, Finding, Kind
 from toolwire.errors import LocalError

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Source
@@ -82,7 +82,7 @@ def _argument_field(spec: Block) -> _ArgumentField | None:
         family=spec.family or "function",
         source=Source(spec=spec),
     )
-    context = EncodeContext("", "request", ids=None, names={}, home=NO_MAP)
+    context = EncodeContext("", "request", ids=None, names={}, reverse_map=NO_MAP)
     try:
         fields = list(_trial_fields(spec.write(trial, context), ()))
     except (KeyError, TypeError, ValueError, AssertionError):  # writes only what it has read

@@ -13,7 +13,7 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import Body, JsonPath, get, text_of
 from toolwire.conversation.model import Finding, Fix
 from toolwire.errors import LocalError, pointer

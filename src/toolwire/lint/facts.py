@@ -10,7 +10,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from toolwire.conversation.ids import invalid_ids
+from toolwire.conversation.id_rules import invalid_ids
 from toolwire.conversation.observations import SERVER_TOOL_IDS
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Part, Result

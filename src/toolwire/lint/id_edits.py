@@ -13,7 +13,10 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP, IdRule, digest, first_free, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_map import NO_MAP
+from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.ids import digest, first_free
 from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
@@ -94,7 +97,7 @@ def _writes_number(part: PairHalf, path: JsonPath, facts: Facts) -> bool:
     if not isinstance(spec, Block) or spec.write is None:
         return False
     context = EncodeContext(
-        facts.conversation.wire, facts.conversation.kind, ids=None, names={}, home=NO_MAP
+        facts.conversation.wire, facts.conversation.kind, ids=None, names={}, reverse_map=NO_MAP
     )
     return get(spec.write(part, context), path).__class__ is int
 

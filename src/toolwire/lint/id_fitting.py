@@ -5,7 +5,7 @@ Shared by the rules about the characters and the length of ids. This module know
 
 from __future__ import annotations
 
-from toolwire.conversation.ids import fit
+from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts

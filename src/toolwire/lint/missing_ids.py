@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.ids import fit
+from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result

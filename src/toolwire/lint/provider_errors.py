@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JsonPath
 
 ProfileFields: TypeAlias = "Mapping[str, bool | str | IdRule | None]"

@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from toolwire.codec import decode, encode
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Conversation, Finding, Kind, Tool
 from toolwire.conversation.observations import Observations

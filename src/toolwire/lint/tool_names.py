@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NAMESPACE_SEPARATOR, IdRule, fit_names, invalid_ids
+from toolwire.conversation.fitting import fit_names
+from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR, IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Choice, Fix, Tool
 from toolwire.conversation.parts import Call, Part, Result

@@ -1,129 +1,29 @@
-"""What each provider refuses, as dated data: a wire as one provider speaks it.
-
-A row is a fact with its source and the day it was last seen to hold. No code here: rules read the
-rows.
-"""
+"""The profiles of all providers: dated facts, each with its source."""
 
 from __future__ import annotations
 
-from typing import Literal
-
-from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.errors import LocalError
+from toolwire.profiles.profile import Profile
+
+__all__ = ["PROFILES", "Profile", "profile"]
 
 _WORD = "a-zA-Z0-9_-"
-
-
-class Profile(Struct, frozen=True):
-    """A wire as one provider speaks it. What is not said here, the provider is not known
-    to check.
-    """
-
-    name: str
-    wire: str
-    id_rule: IdRule = IdRule()
-    """The ids that are written for it."""
-    name_rule: IdRule = IdRule()
-    """The names of tools that are written for it."""
-    ids_unique_in_request: bool = False
-    """Whether a call id may occur only once in a whole request, and not just once in a turn."""
-    last_seen: str = ""
-    source: str = ""
-    accepted_ids: IdRule | None = None
-    """The ids that it takes, where that is wider than what is written."""
-    confidence: Literal["high", "medium", "low"] = "high"
-    """How good the evidence is."""
-    requires_ids: bool = True
-    """Whether calls and results without an id are refused."""
-    has_id_field: bool = True
-    """Whether the field exists at all: some servers refuse it."""
-    id_sometimes_refused: bool = False
-    """Whether some of its servers refuse that field while others take it."""
-    result_placement: Literal["", "after", "next", "alone"] = ""
-    """Where results stand: anywhere `after` their call; `next`, before anybody else speaks;
-    `alone`, that is next, and with nothing else in their message."""
-    results_share_one_message: bool = False
-    """Whether all results of a turn stand in one message."""
-    results_come_first: bool = False
-    """Whether results come before anything else in their message."""
-    results_follow_call_order: bool = False
-    """Whether results are taken to stand in the order of their calls."""
-    rejects_missing_results: bool = True
-    """Whether a call without a result is refused once the history has moved on."""
-    rejects_orphan_results: bool = True
-    """Whether a result without its call is refused."""
-    rejects_duplicate_results: bool = True
-    """Whether a second result of a call is refused."""
-    results_need_tool_name: bool = False
-    """Whether a result must bear the name of its call."""
-    call_needs_preceding_user: bool = False
-    """Whether a call may stand only after a user's message or a result: so it cannot begin a
-    history."""
-    no_user_after_tool: bool = False
-    """Whether a user may not speak directly after a result."""
-    must_end_with_user_or_tool: bool = False
-    """Whether a request must end with a user's message or a result."""
-    calls_need_tool_definitions: bool = False
-    """Whether tools must be offered when the history holds calls."""
-    arguments_format: Literal["", "text", "json", "object"] = ""
-    """What arguments must be: `text`, whatever it says, where the wire sends them as text; text
-    that parses; an object."""
-    assistant_content: Literal["", "text", "some"] = ""
-    """What an assistant's content must be beside calls: no list but a plain `text`; `some`, not
-    null."""
-    reasoning_to_return: Literal["", "reasoning_content", "thinking", "signature", "reasoning"] = ""
-    """What must come back with a call: the text that was thought, a signed block, a signature on
-    the call, the item before it. Asked for only of models that think, and of requests that let
-    them."""
-    own_id_pattern: str = ""
-    """The pattern of the ids that its models make themselves, and want back unchanged."""
-    accepted_names: IdRule | None = None
-    """The names of tools that it takes, where that is wider than what is written, or not known to
-    be checked."""
-    rejects_duplicate_tool_names: bool = False
-    """Whether two tools of one name on offer are refused."""
-    tool_choice_must_exist: bool = False
-    """Whether a choice of a tool that is not on offer is refused."""
-    rejects_empty_tool_calls: bool = False
-    """Whether an empty list of calls is refused."""
-    accepts_function_call: bool = True
-    """Whether the old single call without an id, and the role of its result, are still taken."""
-    rejects_blank_text: bool = False
-    """Whether texts without words are refused, and errors that say nothing."""
-    must_start_with_user: bool = False
-    """Whether a history must begin with a user's message."""
-    item_id_prefixes: dict[str, str] = {}
-    """How the id of an item must begin, by the type of the item. None: items have no ids here, or
-    ids that nobody checks."""
-    reasoning_models: str = ""
-    """The pattern of the models of which `echo` is asked. Of any other, only if the request itself
-    says that it thinks."""
-    reasoning_needed_in_every_turn: bool = False
-    """Whether `echo` is asked of every turn, and not just of the newest."""
-    rejects_same_role_twice: bool = False
-    """Whether two messages of one role in a row are refused."""
-    server_results_stay_in_message: bool = False
-    """Whether a call that the provider ran must stand in one message with its result, and the
-    result after it."""
-    merges_assistant_messages: bool = False
-    """Whether neighbouring messages of the assistant are taken as one, so that their calls are one
-    batch."""
 
 
 _ANY = IdRule()
 _NAME = IdRule(_WORD, 64)
 _DOTTED = IdRule("a-zA-Z0-9_.:-", 64, first="[a-zA-Z_]")
 _ITEMS = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
-"""Seen in error texts: nodetool#4252, free-claude-code#1826, codex#33176, eca#465."""
+"""From error texts: nodetool#4252, free-claude-code#1826, codex#33176, eca#465."""
 
 
-def _unchecked(row: Profile) -> Profile:
-    """The row of one that is not known to refuse a history for its pairs."""
+def _unchecked(profile: Profile) -> Profile:
+    """Return the profile of a provider that is not known to check how calls and results pair."""
     return replace(
-        row,
+        profile,
         requires_ids=False,
         rejects_missing_results=False,
         rejects_orphan_results=False,
@@ -131,13 +31,13 @@ def _unchecked(row: Profile) -> Profile:
     )
 
 
-_ROWS = (
-    # --- the chat shape, and who speaks it ---
+_PROFILES = (
+    # --- chat completions ---
     Profile(
         "openai-chat",
         "openai-chat",
-        IdRule(longest=40),
-        _NAME,
+        id_rule=IdRule(longest=40),
+        name_rule=_NAME,
         accepted_ids=IdRule(longest=64),
         last_seen="2026-08",
         result_placement="next",
@@ -152,8 +52,8 @@ _ROWS = (
     Profile(
         "openai-chat-legacy",
         "openai-chat",
-        IdRule(longest=40),
-        _NAME,
+        id_rule=IdRule(longest=40),
+        name_rule=_NAME,
         last_seen="2026-02",
         result_placement="next",
         arguments_format="text",
@@ -166,8 +66,8 @@ _ROWS = (
     Profile(
         "azure-openai",
         "openai-chat",
-        IdRule(longest=40),
-        _NAME,
+        id_rule=IdRule(longest=40),
+        name_rule=_NAME,
         accepted_ids=IdRule(longest=64),
         last_seen="2026-08",
         confidence="medium",
@@ -182,8 +82,8 @@ _ROWS = (
     Profile(
         "gemini-openai",
         "openai-chat",
-        _ANY,
-        IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
+        id_rule=_ANY,
+        name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
         confidence="low",
         requires_ids=False,
@@ -192,15 +92,15 @@ _ROWS = (
         rejects_duplicate_tool_names=True,
         accepted_names=_DOTTED,
         source=(
-            "hands out empty ids: dotnet/extensions#6380; signature in extra_content: GoModel#893;"
+            "returns empty ids: dotnet/extensions#6380; signature in extra_content: GoModel#893;"
             " counts as gemini; names twice: smarter#537"
         ),
     ),
     Profile(
         "kimi",
         "openai-chat",
-        _ANY,
-        IdRule(_WORD, 64, first="[a-zA-Z_]"),
+        id_rule=_ANY,
+        name_rule=IdRule(_WORD, 64, first="[a-zA-Z_]"),
         ids_unique_in_request=True,
         last_seen="2026-08",
         result_placement="next",
@@ -216,8 +116,8 @@ _ROWS = (
     Profile(
         "deepseek",
         "openai-chat",
-        _ANY,
-        _NAME,
+        id_rule=_ANY,
+        name_rule=_NAME,
         last_seen="2026-06",
         confidence="medium",
         result_placement="next",
@@ -237,8 +137,8 @@ _ROWS = (
     Profile(
         "minimax",
         "openai-chat",
-        _ANY,
-        _NAME,
+        id_rule=_ANY,
+        name_rule=_NAME,
         last_seen="2026-08",
         result_placement="alone",
         rejects_duplicate_results=False,
@@ -249,8 +149,8 @@ _ROWS = (
     Profile(
         "qwen",
         "openai-chat",
-        _ANY,
-        _NAME,
+        id_rule=_ANY,
+        name_rule=_NAME,
         last_seen="2026-08",
         result_placement="next",
         rejects_duplicate_results=False,
@@ -265,8 +165,8 @@ _ROWS = (
         Profile(
             "glm",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             confidence="low",
             accepted_names=_ANY,
@@ -276,8 +176,8 @@ _ROWS = (
     Profile(
         "groq",
         "openai-chat",
-        _ANY,
-        _NAME,
+        id_rule=_ANY,
+        name_rule=_NAME,
         last_seen="2026-08",
         confidence="medium",
         rejects_missing_results=False,
@@ -292,8 +192,8 @@ _ROWS = (
     Profile(
         "cerebras",
         "openai-chat",
-        _ANY,
-        _NAME,
+        id_rule=_ANY,
+        name_rule=_NAME,
         last_seen="2026-08",
         confidence="medium",
         result_placement="next",
@@ -306,14 +206,14 @@ _ROWS = (
         Profile(
             "xai",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             confidence="medium",
             arguments_format="json",
             accepted_names=_ANY,
             source=(
-                "takes an id twice: openclaw#84730; arguments must parse, also when empty:"
+                "accepts an id twice: openclaw#84730; arguments must parse, also when empty:"
                 " spiceai#4734"
             ),
         )
@@ -322,13 +222,14 @@ _ROWS = (
         Profile(
             "openrouter",
             "openai-chat",
-            IdRule(_WORD, 40),
-            _NAME,
+            id_rule=IdRule(_WORD, 40),
+            name_rule=_NAME,
             accepted_ids=_ANY,
             accepted_names=_ANY,
             last_seen="2026-08",
             source=(
-                "passes ids on; the rules of whoever answers apply: openclaw#57672, Roo-Code#10307"
+                "passes ids on; the rules of the upstream provider apply: openclaw#57672,"
+                " Roo-Code#10307"
             ),
         )
     ),
@@ -336,8 +237,8 @@ _ROWS = (
         Profile(
             "fireworks",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             confidence="medium",
             accepted_names=_ANY,
@@ -348,8 +249,8 @@ _ROWS = (
         Profile(
             "vllm",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             accepted_names=_ANY,
             source="checks what the model's template checks: vllm#9019, vllm#47734",
@@ -359,8 +260,8 @@ _ROWS = (
         Profile(
             "sglang",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             confidence="medium",
             accepted_names=_ANY,
@@ -371,12 +272,12 @@ _ROWS = (
         Profile(
             "llama.cpp",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             accepted_names=_ANY,
             source=(
-                "hands out empty ids and ids that its own template refuses: llama.cpp#12279,"
+                "returns empty ids and ids that its own template refuses: llama.cpp#12279,"
                 " llama.cpp#26359"
             ),
         )
@@ -385,20 +286,20 @@ _ROWS = (
         Profile(
             "lm-studio",
             "openai-chat",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             last_seen="2026-08",
             confidence="medium",
             accepted_names=_ANY,
-            source="hands out empty ids: lmstudio-bug-tracker#830",
+            source="returns empty ids: lmstudio-bug-tracker#830",
         )
     ),
     # --- items ---
     Profile(
         "openai-responses",
         "openai-responses",
-        IdRule(longest=64),
-        _NAME,
+        id_rule=IdRule(longest=64),
+        name_rule=_NAME,
         last_seen="2026-08",
         result_placement="after",
         reasoning_to_return="reasoning",
@@ -406,7 +307,7 @@ _ROWS = (
         item_id_prefixes=_ITEMS,
         tool_choice_must_exist=True,
         source=(
-            "a choice that is not on offer: error text in vercel/ai's notes on allowedTools"
+            "a choice that is not defined: error text in vercel/ai's notes on allowedTools"
             " (2026-08); call_id 1..64: OpenAPI description, fastllm#45; empty: CodexPlusPlus#315;"
             " reasoning: pydantic-ai#3230"
         ),
@@ -414,8 +315,8 @@ _ROWS = (
     Profile(
         "azure-foundry",
         "azure-foundry",
-        IdRule(longest=64),
-        _NAME,
+        id_rule=IdRule(longest=64),
+        name_rule=_NAME,
         last_seen="2026-08",
         confidence="medium",
         result_placement="after",
@@ -431,8 +332,8 @@ _ROWS = (
     Profile(
         "deepseek-responses",
         "openai-responses",
-        IdRule(longest=64),
-        _NAME,
+        id_rule=IdRule(longest=64),
+        name_rule=_NAME,
         accepted_ids=_ANY,
         accepted_names=_ANY,
         last_seen="2026-08",
@@ -449,8 +350,8 @@ _ROWS = (
     Profile(
         "anthropic",
         "anthropic",
-        IdRule(_WORD),
-        IdRule(_WORD, 128),
+        id_rule=IdRule(_WORD),
+        name_rule=IdRule(_WORD, 128),
         ids_unique_in_request=True,
         last_seen="2026-08",
         result_placement="next",
@@ -464,7 +365,7 @@ _ROWS = (
         tool_choice_must_exist=True,
         rejects_blank_text=True,
         source=(
-            'a choice that is not on offer: "not found in provided tools", error text in tests of'
+            'a choice that is not defined: "not found in provided tools", error text in tests of'
             " proxies (2026-08); names twice: claude-code#10687; empty texts: claude-code#59812;"
             " ids ^[a-zA-Z0-9_-]+$, unique in a request: litellm#21114, claude-code#28515; names:"
             " copilot-cli#1879; next message: claude-code#1237; first in it: bagofwords#901,"
@@ -474,8 +375,8 @@ _ROWS = (
     Profile(
         "vertex-anthropic",
         "anthropic",
-        IdRule(_WORD),
-        IdRule(_WORD, 128),
+        id_rule=IdRule(_WORD),
+        name_rule=IdRule(_WORD, 128),
         ids_unique_in_request=True,
         last_seen="2026-08",
         result_placement="next",
@@ -493,8 +394,8 @@ _ROWS = (
     Profile(
         "minimax-anthropic",
         "anthropic",
-        IdRule(_WORD),
-        IdRule(_WORD, 128),
+        id_rule=IdRule(_WORD),
+        name_rule=IdRule(_WORD, 128),
         accepted_ids=_ANY,
         accepted_names=_ANY,
         last_seen="2026-08",
@@ -508,8 +409,8 @@ _ROWS = (
     Profile(
         "bedrock",
         "bedrock",
-        IdRule(_WORD, 64),
-        _NAME,
+        id_rule=IdRule(_WORD, 64),
+        name_rule=_NAME,
         accepted_ids=IdRule("a-zA-Z0-9_.:-", 64),
         last_seen="2026-08",
         result_placement="next",
@@ -528,8 +429,8 @@ _ROWS = (
     Profile(
         "bedrock-mistral",
         "bedrock",
-        IdRule("a-zA-Z0-9", 9, exact=True),
-        _NAME,
+        id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
+        name_rule=_NAME,
         last_seen="2026-08",
         confidence="medium",
         result_placement="next",
@@ -545,8 +446,8 @@ _ROWS = (
     Profile(
         "gemini",
         "gemini",
-        _ANY,
-        IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
+        id_rule=_ANY,
+        name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
         requires_ids=False,
         result_placement="alone",
@@ -569,8 +470,8 @@ _ROWS = (
     Profile(
         "vertex-gemini",
         "gemini",
-        _ANY,
-        IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
+        id_rule=_ANY,
+        name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
         confidence="medium",
         requires_ids=False,
@@ -593,8 +494,8 @@ _ROWS = (
     Profile(
         "vertex-gemini-v1",
         "gemini",
-        _ANY,
-        IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
+        id_rule=_ANY,
+        name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
         confidence="medium",
         requires_ids=False,
@@ -618,8 +519,8 @@ _ROWS = (
     Profile(
         "mistral",
         "mistral",
-        IdRule("a-zA-Z0-9", 9, exact=True),
-        _NAME,
+        id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
+        name_rule=_NAME,
         last_seen="2026-08",
         result_placement="next",
         must_end_with_user_or_tool=True,
@@ -631,8 +532,8 @@ _ROWS = (
     Profile(
         "mistral-legacy",
         "mistral",
-        IdRule("a-zA-Z0-9", 9, exact=True),
-        _NAME,
+        id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
+        name_rule=_NAME,
         last_seen="2026-08",
         confidence="medium",
         result_placement="next",
@@ -647,8 +548,8 @@ _ROWS = (
         Profile(
             "cohere",
             "cohere",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             accepted_names=_ANY,
             last_seen="2026-08",
             confidence="low",
@@ -659,8 +560,8 @@ _ROWS = (
         Profile(
             "ollama",
             "ollama",
-            _ANY,
-            _NAME,
+            id_rule=_ANY,
+            name_rule=_NAME,
             accepted_names=_ANY,
             last_seen="2026-08",
             results_follow_call_order=True,
@@ -671,7 +572,7 @@ _ROWS = (
             ),
         )
     ),
-    # --- frameworks and protocols: they check on the way to a provider, or not at all ---
+    # --- frameworks and protocols, which check little themselves ---
     _unchecked(
         Profile(
             "ai-sdk",
@@ -725,18 +626,21 @@ _ROWS = (
             "text",
             last_seen="2026-08",
             confidence="low",
-            source="a convention of prompts; nobody checks it",
+            source="a convention of prompts, without any check",
         )
     ),
 )
-PROFILES: dict[str, Profile] = {row.name: row for row in _ROWS}
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in _PROFILES}
 
 
 def profile(name: str) -> Profile:
-    """The profile of that name; a wire without one of its own accepts anything."""
+    """Return the profile of that name; every wire has one.
+
+    Raises:
+        LocalError: There is no such profile.
+    """
     found = PROFILES.get(name)
     if found is None:
-        raise LocalError(
-            str(name), (), f"no such wire or profile; there are {', '.join(sorted(PROFILES))}"
-        )
+        known = ", ".join(sorted(PROFILES))
+        raise LocalError(str(name), (), f"unknown wire or profile; known are {known}")
     return found

@@ -14,7 +14,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.tools.asking import Answer, Ask, Missing
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError

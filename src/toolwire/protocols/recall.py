@@ -17,7 +17,8 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from toolwire.codec import decode, encode
-from toolwire.conversation.ids import IdMap, is_minted
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, dump, parse
 from toolwire.conversation.model import Conversation, Loss
 from toolwire.conversation.parts import Call, Media, Message, Result, Text

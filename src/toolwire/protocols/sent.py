@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP, IdMap, digest
+from toolwire.conversation.id_map import NO_MAP, IdMap
+from toolwire.conversation.ids import digest
 from toolwire.conversation.json import Object, dump, parse
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Change, Loss, Setting

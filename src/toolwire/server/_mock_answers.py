@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolwire.agent._demo_ids import token
 from toolwire.codec import encode
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation, Setting, Usage
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
@@ -143,15 +143,16 @@ class Answer:
         """The events of the stream; one that is cut ends in the middle of its last part."""
         _, how = resolve_stream(self.profile.wire)
         writer = how.writer(
-            EncodeContext(self.profile.wire, "response", ids=None, names={}, home=NO_MAP), None
+            EncodeContext(self.profile.wire, "response", ids=None, names={}, reverse_map=NO_MAP),
+            None,
         )
         moves: dict[type, Callable[..., list[Chunk]]] = {
             MessageStart: writer.begin,
             PartStart: writer.start,
             PartDelta: writer.delta,
             PartEnd: writer.end,
-            PartComplete: writer.whole,
-            Metadata: writer.note,
+            PartComplete: writer.complete,
+            Metadata: writer.metadata,
             Finish: writer.finish,
         }
         last = max(

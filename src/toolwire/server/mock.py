@@ -312,7 +312,7 @@ def _streamed(answer: Answer, spoken: Said, more: dict[str, str], *, framed: boo
     pieces: Iterable[bytes] = map(how.frame, events)
     if not framed:
         pieces, headers["content-type"] = _array(events, spoken.cut), "application/json"
-    sent = [*pieces, *([how.tail] if how.tail and not spoken.cut else [])]
+    sent = [*pieces, *([how.trailer] if how.trailer and not spoken.cut else [])]
     if spoken.cut and not events:  # a wire whose calls come at once: the event itself is torn
         first = how.frame(next(answer.events()))
         sent = [first[: len(first) // 2]]

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.errors import LocalError
@@ -87,7 +87,7 @@ class EventTranslator(Generic[Out]):
         self._executed = ExecutedCalls(
             server_tools,
             target_has_server_tools=self._target.wire.hosts and server_tools != "drop",
-            wait=source_has_results and not self._writer.results,
+            wait=source_has_results and not self._writer.supports_results,
             losses=self._context.losses,
         )
         self.fault: StreamError | None = None
@@ -124,12 +124,12 @@ class EventTranslator(Generic[Out]):
     @property
     def trailer(self) -> bytes:
         """The bytes after the last event of a framed stream: none after an error."""
-        return b"" if self.fault is not None else self.target_spec.tail
+        return b"" if self.fault is not None else self.target_spec.trailer
 
     @property
     def writes_results_as_text(self) -> bool:
         """Whether calls and results become text, so that they must not interrupt an open text."""
-        return not self._writer.results
+        return not self._writer.supports_results
 
     def emit(self, events: list[Event]) -> list[Out]:
         """Translate events into output items."""
@@ -169,7 +169,7 @@ class EventTranslator(Generic[Out]):
 
     def _write_error(self, error: StreamError) -> list[Chunk]:
         self.fault = error
-        return self._writer.fault(error)
+        return self._writer.error(error)
 
     # --- events ---
 
@@ -214,7 +214,7 @@ class EventTranslator(Generic[Out]):
         self._context.report_loss(
             call, "the arguments are not a JSON object; they are sent under `_raw`"
         )
-        self._context.notes[call.id] = "raw"
+        self._context.forms[call.id] = "raw"
         part.mode = Mode.WRAP
         return [
             *self._writer.delta(PartDelta(event.slot, open_wrapper("_raw"))),
@@ -223,20 +223,20 @@ class EventTranslator(Generic[Out]):
 
     def _on_message_start(self, event: MessageStart) -> list[Chunk]:
         if self._begun:
-            self._writer.note(Metadata(event.settings))
+            self._writer.metadata(Metadata(event.settings))
             return []
         self._begun = True
         return self._writer.begin(MessageStart(self._target.lower_settings(event.settings)))
 
     def _on_turn_start(self, event: TurnStart) -> list[Chunk]:
-        self._target.fitter.turn()
-        if not self._writer.results or self._executed.any_text:
+        self._target.fitter.start_turn()
+        if not self._writer.supports_results or self._executed.any_text:
             return []
-        return [*self._begin(), *self._writer.turn(event)]
+        return [*self._begin(), *self._writer.start_turn(event)]
 
     def _on_part_start(self, event: PartStart) -> list[Chunk]:
         part, writer = event.part, self._writer
-        if event.choice and not writer.many:
+        if event.choice and not writer.supports_candidates:
             self._parts[event.slot] = OpenPart(event, Mode.DROP)
             self._context.report_loss(("choices", event.choice), ONE_CANDIDATE)
             return []
@@ -265,12 +265,12 @@ class EventTranslator(Generic[Out]):
         call = self._target.fit_call(call)
         if call.executor == "client":
             self._unanswered[call.id] = choice
-        mode = Mode.CHECK if writer.objects else Mode.PASS
-        if call.family == "custom" and not writer.customs:
+        mode = Mode.CHECK if writer.requires_object_arguments else Mode.PASS
+        if call.family == "custom" and not writer.supports_custom_calls:
             self._context.report_loss(
                 call, "a custom call is sent as a function call with one field, `input`"
             )
-            self._context.notes[call.id] = "custom"
+            self._context.forms[call.id] = "custom"
             mode = Mode.WRAP
             call = replace(call, family="function")
         start = PartStart(slot, call, choice)
@@ -298,7 +298,7 @@ class EventTranslator(Generic[Out]):
                 lowered = self._target.lower(part.start.part)
                 if lowered is None:
                     return []
-                return self._writer.whole(PartComplete(lowered, part.start.choice))
+                return self._writer.complete(PartComplete(lowered, part.start.choice))
             case Mode.BUFFER:
                 return self._end_buffered_call(part, event)
             case Mode.WRAP:
@@ -333,7 +333,7 @@ class EventTranslator(Generic[Out]):
         text = streamed_text(part)
         if text is not None:
             return self._write_in_pieces(part, text, event.choice)
-        if event.choice and not writer.many:
+        if event.choice and not writer.supports_candidates:
             self._context.report_loss(part, ONE_CANDIDATE)
             return []
         out = self._begin()
@@ -345,7 +345,7 @@ class EventTranslator(Generic[Out]):
             return out
         if lowered is not part and isinstance(lowered, Text):
             return out + self._on_part_complete(PartComplete(lowered, event.choice))
-        return out + writer.whole(replace(event, part=lowered))
+        return out + writer.complete(replace(event, part=lowered))
 
     def _write_in_pieces(self, part: Part, text: str, choice: int) -> list[Chunk]:
         """Write a complete part as a start, one delta and an end."""
@@ -363,14 +363,14 @@ class EventTranslator(Generic[Out]):
             return [*self._write_as_text(call, choice), *self._write_as_text(result, choice)]
         if self._executed.becomes_text(result):
             return self._write_as_text(result, choice)
-        if result.executor == "client" and not self._writer.results:
+        if result.executor == "client" and not self._writer.supports_results:
             self._context.report_loss(result, "an answer holds only what the assistant says")
             return []
         self._target.report_unknown_fields(result)
         result = self._target.fitter.result(result)
         if not result.preliminary:
             self._unanswered.pop(result.call_id, None)
-        return self._writer.whole(PartComplete(result, choice))
+        return self._writer.complete(PartComplete(result, choice))
 
     def _resume(self, call: Call) -> bool:
         """Whether the reader of the target has the call from an earlier stream; if not, the call is
@@ -384,11 +384,11 @@ class EventTranslator(Generic[Out]):
 
     def _on_metadata(self, event: Metadata) -> list[Chunk]:
         settings = self._target.lower_settings(event.settings)
-        return [*self._begin(), *self._writer.note(Metadata(settings))]
+        return [*self._begin(), *self._writer.metadata(Metadata(settings))]
 
     def _on_finish(self, event: Finish) -> list[Chunk]:
         """Keep the reason until the stream ends: some servers send more parts after it."""
-        if not event.choice or self._writer.many:
+        if not event.choice or self._writer.supports_candidates:
             self._finishes.pop(event.choice, None)  # a later reason also moves to the end
             self._finishes[event.choice] = event
         return self._begin()

@@ -20,7 +20,7 @@ from collections.abc import (
 from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
 from toolwire.codec import IdMapInput
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Loss
 from toolwire.errors import LocalError, RemoteError

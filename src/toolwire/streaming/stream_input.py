@@ -43,7 +43,7 @@ class EventInput:
 
     def __init__(self, wire: str, stream: StreamSpec) -> None:
         self._wire = wire
-        self._unwrap = stream.lift
+        self._unwrap = stream.unwrap
         self._decoder: Decoder = SniffingDecoder()
         self.framed = False
         """Whether the stream is bytes or text, not events."""

@@ -44,7 +44,7 @@ class StreamTranslator(EventTranslator[Out]):
             target,
             encode_chunk,
             source=source_wire,
-            source_has_results=self._reader.replies,
+            source_has_results=self._reader.may_contain_results,
             ids=ids,
             server_tools=server_tools,
             version=version,
@@ -123,7 +123,7 @@ class StreamTranslator(EventTranslator[Out]):
         """The bytes after the last event of a framed stream: none if the source broke off."""
         if self.passthrough:
             complete = self._input.done or not self._input.framed
-            return self.target_spec.tail if complete else b""
+            return self.target_spec.trailer if complete else b""
         return super().trailer
 
     def _position(self) -> int:
@@ -159,7 +159,7 @@ class StreamTranslator(EventTranslator[Out]):
         part = self._parts.get(slot)
         if part is not None and part.mode is not Mode.PASS:
             return
-        on_read, on_write = self._reader.again(slot), self._writer.again(slot)
+        on_read, on_write = self._reader.text_appender(slot), self._writer.text_appender(slot)
         if on_read is not None and on_write is not None and isinstance(encoded[0], bytes):
             cache.add(piece, events[0].text, encoded[0], on_read=on_read, on_write=on_write)
 

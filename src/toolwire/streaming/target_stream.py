@@ -8,7 +8,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput, resolve
-from toolwire.conversation.ids import IdFitter, IdMap
+from toolwire.conversation.fitting import IdFitter
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call, Part
 from toolwire.errors import LocalError
@@ -44,11 +45,11 @@ class TargetStream:
             profile.id_rule,
             profile.name_rule,
             unique=profile.ids_unique_in_request,
-            home=self.reverse_map,
-            came=(source_profile.id_rule, source_profile.name_rule),
+            reverse_map=self.reverse_map,
+            source_rules=(source_profile.id_rule, source_profile.name_rule),
         )
         self.context = EncodeContext(
-            self.wire.name, "response", ids=None, names={}, home=self.reverse_map
+            self.wire.name, "response", ids=None, names={}, reverse_map=self.reverse_map
         )
         self.writer: StreamWriter = self.spec.writer(self.context, version)
 
@@ -57,7 +58,7 @@ class TargetStream:
         """The id map so far, from what was sent to what the source had."""
         sent = self.fitter.sent
         unsent = {new: sent.get(old, old) for new, old in self.context.sent_ids.items()}
-        return IdMap({**sent, **unsent}, dict(self.fitter.names), dict(self.context.notes))
+        return IdMap({**sent, **unsent}, dict(self.fitter.names), dict(self.context.forms))
 
     def fit_call(self, call: Call) -> Call:
         """The call with the id and name to send, and the id under which the call that it asks
@@ -73,7 +74,7 @@ class TargetStream:
     def is_known_call(self, call: Call) -> bool:
         """Whether the reader of the target has the call from an earlier stream."""
         original = replace(call, id=self.reverse_map.ids.get(call.id, call.id))
-        return self.writer.resume(original, self.context.notes_about(call))
+        return self.writer.can_skip_call(original, self.context.recorded_forms(call))
 
     def lower(self, part: Part) -> Part | None:
         """A complete part as the target can hold it; None if it cannot."""

@@ -20,7 +20,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec import decode
-from toolwire.conversation.ids import mint, minted_ids_needed
+from toolwire.conversation.fitting import minted_ids_needed
+from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation, Fix
 from toolwire.conversation.parts import Part

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.ids import IdRule
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,

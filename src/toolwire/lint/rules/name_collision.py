@@ -16,7 +16,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import digest, first_free, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.ids import digest, first_free
 from toolwire.conversation.json import JSON, JsonPath, put, text_of
 from toolwire.conversation.model import Tool
 from toolwire.conversation.observations import Observation

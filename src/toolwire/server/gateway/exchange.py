@@ -12,7 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 from time import perf_counter
 from urllib.parse import quote
 
-from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import dump, load
 from toolwire.errors import WireError
 from toolwire.io._steps import resumed

@@ -66,7 +66,7 @@ def add_confirmations(messages: list[Message], context: EncodeContext) -> list[M
                 source = replace(decision.source, path=approval.path)
                 decisions.append(replace(decision, source=source))
                 if call.id not in answered:
-                    context.note(call, "granted" if approval.granted else "refused")
+                    context.record_form(call, "granted" if approval.granted else "refused")
             if approval.reason is not None:
                 context.report_loss((*approval.path, "reason"), "a confirmation has no reason")
         if requests:

@@ -54,7 +54,7 @@ class PartialCalls:
                 slot = reader.last_slot
                 if call.origin == "minted":
                     call = replace(call, id="")
-                call = replace(reader.identified(call), args=LazyJson(""))
+                call = replace(reader.assign_call_id(call), args=LazyJson(""))
                 out.append(PartStart(slot, call))
                 if isinstance(event, PartStart):
                     slots[event.slot] = slot

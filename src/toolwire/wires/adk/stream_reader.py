@@ -122,7 +122,7 @@ class EventReader(ContentReader):
         self.in_progress = False
         self.uncompleted.clear()
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         if not self.turn.is_open_text(slot):
             return None
         kind = self.turn.open_kind
@@ -219,7 +219,7 @@ class EventReader(ContentReader):
         return replace(call, executor="provider") if for_client is False else call
 
     def _emit_call(self, part: Call) -> list[Event]:
-        call = self._with_executor(self.identified(part))
+        call = self._with_executor(self.assign_call_id(part))
         self.open_calls.append(call)
         if part.id:
             return [PartComplete(call)]
@@ -229,19 +229,19 @@ class EventReader(ContentReader):
 
     def _read_result(self, result: Result) -> list[Event]:
         if result.executor != "client":
-            return [PartComplete(self.answered(result))]
+            return [PartComplete(self.assign_result_id(result))]
         out: list[Event] = []
         call_id = result.call_id
         index = self._find_open_call(result)
         if index is not None:
             result = replace(result, call_id=self.open_calls.pop(index).id)
         elif not call_id:
-            result = self.answered(result)
+            result = self.assign_result_id(result)
         elif call_id in self.partial_calls.complete:
             out += self._emit_call(self.partial_calls.complete.pop(call_id))
             self.open_calls.pop()
-        elif all(call.id != call_id for call in self.called):
-            out.append(PartComplete(self.identified(_call_before_stream(result)), unseen=True))
+        elif all(call.id != call_id for call in self.calls):
+            out.append(PartComplete(self.assign_call_id(_call_before_stream(result)), unseen=True))
         if result.call_id in self.pending.for_client:
             result = as_progress(result)
         return [*out, PartComplete(result)]
@@ -310,7 +310,7 @@ class EventReader(ContentReader):
     def body(self) -> JSON:
         if not self.recognized:
             if self.error is None or self.error == _CUT_ERROR:
-                raise self.nothing()
+                raise self.no_events_error()
             return [self.error]
         repeated = fragments([read_event(event, (i,)) for i, event in enumerate(self.events)])
         body: list[JSON] = [event for i, event in enumerate(self.events) if i not in repeated]

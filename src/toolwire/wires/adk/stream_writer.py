@@ -40,7 +40,7 @@ class _TurnPart(Struct):
 class EventWriter(ContentWriter):
     """Writes the Events of one run."""
 
-    results = True
+    supports_results = True
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -56,21 +56,21 @@ class EventWriter(ContentWriter):
         assert isinstance(event, dict)
         return event
 
-    def turn(self, event: TurnStart) -> list[Chunk]:
+    def start_turn(self, event: TurnStart) -> list[Chunk]:
         return self._complete_turn() if event.role == "tool" else self._write_results()
 
     def start(self, event: PartStart) -> list[Chunk]:
         super().start(event)
         return self._write_results()
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         if self.turn_parts and self.turn_parts[-1].block is None:
             return self.turn_parts[-1].texts.append
         return None
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         if not isinstance(event.part, Result):
-            return [*self._write_results(), *super().whole(event)]
+            return [*self._write_results(), *super().complete(event)]
         out = self._complete_turn()
         block = write_block(event.part, self.context)
         if block is not None:
@@ -132,7 +132,7 @@ class EventWriter(ContentWriter):
             del last["content"]
         return [*out, last]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         failure: Chunk = {
             **self.head,
             "author": AGENT,

@@ -117,7 +117,7 @@ def _write_media(media: Media, url: str, mime: str) -> Object:
 
 def write_error_text(result: Result, output: Output, context: EncodeContext) -> str:
     """The text of an error result: this wire holds nothing else in an error."""
-    context.note_result_form(result, flag=True, structure=False)
+    context.record_result_form(result, flag=True, structure=False)
     if isinstance(output, tuple):
         for part in output:
             if not isinstance(part, Text):

@@ -128,7 +128,7 @@ class ChunkReader(StreamReader):
             answers = []
         if any(not result.preliminary for result in answers):
             call = replace(call, executor="provider")
-        call = self.identified(call)
+        call = self.assign_call_id(call)
         events: list[Event] = [PartComplete(call)]
         if block.get("state") == "input-streaming":
             slot = self.queue.new_slot()
@@ -182,7 +182,7 @@ class ChunkReader(StreamReader):
             out += self.queue.emit(event) if self.queue.waiting else (event,)
         return out
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         return bool if slot in self.queue.open_slots else None
 
     def _read_text_end(self, chunk: Chunk) -> list[Event]:
@@ -362,7 +362,7 @@ class ChunkReader(StreamReader):
 
     def body(self) -> JSON:
         if not self.recognized:
-            raise self.nothing()
+            raise self.no_events_error()
         for text in self.texts:
             text.block["text"] = "".join(text.deltas)
         blocks = []

@@ -81,7 +81,7 @@ class _CallState(Struct, eq=False):
 class ChunkWriter(StreamWriter):
     """Writes the chunks of one stream."""
 
-    results = True
+    supports_results = True
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class ChunkWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        self.envelope(self.write)  # reports the settings that the stream cannot hold
+        self.write_empty_body(self.write)  # reports the settings that the stream cannot hold
         message_id = self.settings.get("id")
         start: Chunk = {"type": "start"}
         if isinstance(message_id, str) and message_id:
@@ -179,7 +179,7 @@ class ChunkWriter(StreamWriter):
         out = self._start_text(slot, with_text(self.empty_texts.pop(slot), text))
         return [*out, *self.delta(event)] if slot in self.open_texts else out
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         call = self.open_calls.get(slot)
         if call is not None:
             return call.deltas.append
@@ -207,7 +207,7 @@ class ChunkWriter(StreamWriter):
             out.append({"type": f"{open_text[0]}-end", "id": open_text[1]})
         return out
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         part, slot = event.part, _ONE_CHUNK_SLOT
         if isinstance(part, Result):
             return self._write_result(part)
@@ -264,7 +264,7 @@ class ChunkWriter(StreamWriter):
         ids: Chunk = {"approvalId": request.id, "toolCallId": call.part.id}
         return [{"type": "tool-approval-request", **ids}]
 
-    def resume(self, call: Call, words: Collection[str]) -> bool:
+    def can_skip_call(self, call: Call, words: Collection[str]) -> bool:
         if "granted" not in words and "refused" not in words:
             return False
         self.calls[call.id] = _CallState(call, [], denied="refused" in words)
@@ -363,14 +363,14 @@ class ChunkWriter(StreamWriter):
         return reason
 
     def close(self) -> list[Chunk]:
-        self.envelope(self.write)
+        self.write_empty_body(self.write)
         out = [chunk for call in self.cut_calls for chunk in self._write_input(call)]
         out += self._end_texts()
         if self.in_step:
             out.append({"type": "finish-step"})
         return [*out, *self._fit({"type": "finish", "finishReason": self._finish_reason()})]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         out: list[Chunk] = []
         for call in self.cut_calls:
             chunk: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
@@ -388,7 +388,7 @@ def stream_spec(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamS
         reader=ChunkReader,
         writer=partial(ChunkWriter, write),
         frame=data_sse,
-        tail=DONE,
+        trailer=DONE,
         headers={
             "cache-control": "no-cache",
             "x-vercel-ai-ui-message-stream": "v1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import IdMap
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Object, get, patch, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
@@ -85,7 +85,7 @@ class UiWriter:
         self.read = read_response_message if conversation.kind == "response" else read_message
         self.kind = conversation.kind
         self.context = context
-        self.unmapped = EncodeContext(NAME, context.kind, ids=None, names={}, home=IdMap())
+        self.unmapped = EncodeContext(NAME, context.kind, ids=None, names={}, reverse_map=IdMap())
         """Writes parts as they were read: with their ids and names."""
         self.out: list[JSON] = []
         self.run: list[JSON] = []

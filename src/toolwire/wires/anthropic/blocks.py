@@ -201,10 +201,10 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
 
 def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
     output = result.output
-    if context.plain and isinstance(output, str) and not result.error:
+    if context.no_mapping and isinstance(output, str) and not result.error:
         return {"type": "tool_result", "tool_use_id": result.call_id, "content": output}
     out: Object = {"type": "tool_result", "tool_use_id": context.result_id(result)}
-    context.note_result_form(result, flag=True, structure=False)
+    context.record_result_form(result, flag=True, structure=False)
     output = context.output(result)
     if isinstance(output, tuple):
         content = (_write_result_part(part, context) for part in output)

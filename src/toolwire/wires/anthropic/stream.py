@@ -145,7 +145,7 @@ class AnthropicReader(IndexedBlockReader):
     def body(self) -> JSON:
         if not self.message:
             if self.error is None or self.cut:
-                raise self.nothing()
+                raise self.no_events_error()
             return {"type": "error", "error": self.error}
         content: list[JSON] = [self.assemble(block) for block in self.blocks]
         body: Object = {**self.message, "content": content}
@@ -185,7 +185,7 @@ _ERROR_TYPES = keys(
 class AnthropicWriter(IndexedBlockWriter):
     """Writes the events of a message."""
 
-    objects = True
+    requires_object_arguments = True
     sequential = True
     repeats_deltas = True
     specs = _SPECS
@@ -193,7 +193,7 @@ class AnthropicWriter(IndexedBlockWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        return [{"type": "message_start", "message": self.envelope(write)}]
+        return [{"type": "message_start", "message": self.write_empty_body(write)}]
 
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
         if block.spec.part is not Call:
@@ -208,7 +208,7 @@ class AnthropicWriter(IndexedBlockWriter):
         return {"type": "content_block_stop", "index": block.index}
 
     def write_end(self) -> list[Chunk]:
-        body = self.envelope(write, self.stop)
+        body = self.write_empty_body(write, self.stop)
         delta: Object = {
             "stop_reason": body["stop_reason"],
             "stop_sequence": body.get("stop_sequence"),
@@ -224,5 +224,5 @@ class AnthropicWriter(IndexedBlockWriter):
 
 
 STREAM = StreamSpec(
-    reader=AnthropicReader, writer=AnthropicWriter, frame=named_sse, lift=unwrap_typed
+    reader=AnthropicReader, writer=AnthropicWriter, frame=named_sse, unwrap=unwrap_typed
 )

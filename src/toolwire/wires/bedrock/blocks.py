@@ -165,7 +165,7 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
-    context.note_result_form(result, flag=True, structure=isinstance(result.output, dict))
+    context.record_result_form(result, flag=True, structure=isinstance(result.output, dict))
     output = context.output(result)
     content: list[JSON]
     if isinstance(output, tuple):

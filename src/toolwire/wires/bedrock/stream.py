@@ -151,7 +151,7 @@ class BedrockReader(IndexedBlockReader):
         error: Object = {} if self.error is None else {"error": self.error}
         if not self.recognized:
             if self.error is None or self.cut:
-                raise self.nothing()
+                raise self.no_events_error()
             return error
         content: list[JSON] = [self.assemble(block) for block in self.blocks]
         message: Object = {"role": "assistant", **(self.message or {}), "content": content}
@@ -201,7 +201,7 @@ _EXCEPTIONS = keys(
 class BedrockWriter(IndexedBlockWriter):
     """Writes the events of a message."""
 
-    objects = True
+    requires_object_arguments = True
     specs = _SPECS
     writers = FOREIGN
 
@@ -238,7 +238,7 @@ class BedrockWriter(IndexedBlockWriter):
         return [_start(block, content), stop]
 
     def write_end(self) -> list[Chunk]:
-        body = self.envelope(write, self.stop)
+        body = self.write_empty_body(write, self.stop)
         body.pop("output")
         stop: Object = {
             key: body.pop(key)
@@ -265,5 +265,5 @@ STREAM = StreamSpec(
     writer=BedrockWriter,
     frame=aws_message,
     media="application/vnd.amazon.eventstream",
-    lift=unwrap_named,
+    unwrap=unwrap_named,
 )

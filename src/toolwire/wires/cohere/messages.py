@@ -27,7 +27,7 @@ class CohereChat(Chat, frozen=True, eq=False):
 
     def write_result(self, result: Result, context: EncodeContext) -> JSON:
         message = write_result(result, context)
-        context.note_result_form(result, flag=False, structure=is_document(result.output))
+        context.record_result_form(result, flag=False, structure=is_document(result.output))
         return message
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:

@@ -248,7 +248,7 @@ class CohereReader(IndexedBlockReader):
     def body(self) -> JSON:
         if not self.recognized:
             if self.error is None or self.cut:
-                raise self.nothing()
+                raise self.no_events_error()
             return {"message": self.error}
         message: Object = {"role": "assistant", **self.message}
         plans = self._assemble_list(_PLAN)
@@ -320,7 +320,7 @@ class CohereWriter(IndexedBlockWriter):
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         message: Object = {"role": "assistant", **_EMPTY_MESSAGE}
-        response_id = self.envelope(write)["id"]
+        response_id = self.write_empty_body(write)["id"]
         return [{"type": "message-start", "id": response_id, "delta": {"message": message}}]
 
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
@@ -342,7 +342,7 @@ class CohereWriter(IndexedBlockWriter):
         }
 
     def write_end(self) -> list[Chunk]:
-        body = self.envelope(write, self.stop)
+        body = self.write_empty_body(write, self.stop)
         return [{"type": "message-end", "delta": _without(body, keys("id", "message"))}]
 
     def write_error(self, event: StreamError) -> Chunk:
@@ -353,4 +353,4 @@ def _event_name(block: WrittenBlock) -> str:
     return _EVENT_NAMES[block.delta.partition(".")[0]]
 
 
-STREAM = StreamSpec(reader=CohereReader, writer=CohereWriter, frame=named_sse, tail=DONE)
+STREAM = StreamSpec(reader=CohereReader, writer=CohereWriter, frame=named_sse, trailer=DONE)

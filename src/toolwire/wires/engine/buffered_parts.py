@@ -1,8 +1,7 @@
-"""Parts that a wire can send only whole: each waits until it is closed, and until those opened
-before it are.
+"""A buffer for parts that a wire can send only complete.
 
-So calls that grow side by side go out in the order in which they began, as in a whole body. Knows
-no wire.
+A part is released when it and all parts that started before it have ended, so that parallel calls
+are sent in the order in which they started, as in a body. Knows no wire.
 """
 
 from __future__ import annotations
@@ -13,29 +12,29 @@ from toolwire.streaming.events import PartDelta, PartEnd, PartStart
 
 
 class PartBuffer:
-    """Parts on their way, in the order in which they began."""
+    """Incomplete parts, in the order in which they started."""
 
-    __slots__ = ("_growing", "_order")
+    __slots__ = ("_accumulator", "_order")
 
     def __init__(self) -> None:
-        self._growing = Accumulator()
+        self._accumulator = Accumulator()
         self._order: dict[int, Part | None] = {}
 
     def __contains__(self, slot: int) -> bool:
-        return slot in self._growing
+        return slot in self._accumulator
 
     def start(self, event: PartStart) -> None:
-        """Open a part."""
-        self._growing.start(event)
+        """Start a part."""
+        self._accumulator.start(event)
         self._order[event.slot] = None
 
     def delta(self, event: PartDelta) -> None:
-        """Let it grow."""
-        self._growing.delta(event)
+        """Append a delta to a part."""
+        self._accumulator.delta(event)
 
     def end(self, event: PartEnd) -> list[Part]:
-        """Close it: the parts that nothing is in front of any more."""
-        self._order[event.slot] = self._growing.end(event)
+        """End a part, and return the parts that can be sent now."""
+        self._order[event.slot] = self._accumulator.end(event)
         ready: list[Part] = []
         for slot, part in list(self._order.items()):
             if part is None:

@@ -1,5 +1,4 @@
-"""The page a wire writes on: which ids and names to use, and a place to say what could not be
-carried.
+"""The state of one encoding: which ids and names to send, the losses, and what to restore later.
 
 Knows no wire by name.
 """
@@ -8,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from toolwire.conversation.ids import MINTED, IdMap, is_minted, mint
+from toolwire.conversation.id_map import (
+    CUSTOM_CALL,
+    ERROR_RESULT,
+    JSON_OUTPUT,
+    RAW_ARGUMENTS,
+    IdMap,
+    call_key,
+    result_key,
+)
+from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, parse
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Loss, Tool
@@ -24,22 +32,27 @@ from toolwire.conversation.parts import (
 
 
 class EncodeContext:
-    """One encoding under way."""
+    """What the writers of a wire share while they write one body or stream.
+
+    *Forms* are words about a call or a result that the target cannot express, such as "this result
+    was an error" (see `IdMap.forms`). `record_form` collects them for the map that the caller gets;
+    `recorded_forms` looks them up in the map of an earlier encoding, to restore them.
+    """
 
     __slots__ = (
-        "_came",
-        "_went",
+        "_nth_received",
+        "_nth_sent",
         "called_names",
+        "forms",
         "ids",
         "kind",
         "losses",
         "minted_ids_needed",
         "minted_ids_sent",
         "names",
-        "notes",
+        "no_mapping",
         "ordinal",
         "patching",
-        "plain",
         "results",
         "reverse_map",
         "seed",
@@ -55,128 +68,139 @@ class EncodeContext:
         *,
         ids: dict[int, str] | None,
         names: Mapping[str, str],
-        home: IdMap,
+        reverse_map: IdMap,
     ) -> None:
         self.wire = wire
         self.kind = kind
         self.ids = ids
+        """The id to send for each call and result, by the identity of the part, because two equal
+        calls may get different ids; None if all are sent unchanged."""
         self.names = names
-        self.reverse_map = home
-        self.plain = ids is None and not home.forms
-        """Whether ids and results go as they are: nothing to map, nothing to restore."""
+        """Tool name in the conversation → name to send, for the names that change."""
+        self.reverse_map = reverse_map
+        """The map of an earlier encoding, whose ids, names and forms are restored."""
+        self.no_mapping = ids is None and not reverse_map.forms
+        """True if ids and results are sent unchanged: nothing to map, nothing to restore."""
         self.minted_ids_sent: bool | None = None
-        """Whether minted ids are sent even where they are optional; not known before somebody asks.
-        """
+        """True if minted ids are sent even where ids are optional; None until that is computed."""
         self.minted_ids_needed: Callable[[], bool] = bool
-        """Says whether a reader who sees no minted ids would pair otherwise."""
+        """Returns True if pairing by name and order alone would pair calls and results
+        differently."""
         self.results: Sequence[Result] = ()
-        """Every result that is being written, in order: a call may have several."""
-        self._came: dict[int, int] | None = None
-        self._went: dict[int, int] | None = None
+        """Every result that is written, in order; a call may have several."""
+        self._nth_received: dict[int, int] | None = None
+        self._nth_sent: dict[int, int] | None = None
         self.losses: list[Loss] = []
         self.sent_ids: dict[str, str] = {}
-        self.notes: dict[str, str] = {}
+        """Id that was sent → id in the conversation."""
+        self.forms: dict[str, str] = {}
+        """The forms that this encoding records."""
         self.called_names: dict[str, str] = {}
+        """Call id → tool name, for the calls written so far."""
         self.ordinal = 0
+        """The number of calls written so far."""
         self.patching = False
         """True while a block of the target's own wire is compared before and after an edit."""
         self.setting_path: JsonPath = ()
-        """Where the setting that is being written stood in the source."""
+        """The path in the source of the setting that is written now."""
         self.seed = ""
+        """The id of the response, from which a reader of the body mints call ids."""
 
     def report_loss(self, path: JsonPath | Traceable, reason: str) -> None:
-        """Report something that stays behind."""
+        """Report something that the target cannot hold, by its path in the source."""
         self.losses.append(Loss(path.path if isinstance(path, Traceable) else path, reason))
 
     # --- ids and names ---
 
     def name(self, name: str) -> str:
-        """A tool's name as this wire takes it."""
+        """Return the name to send for a tool."""
         return self.names.get(name, name) if self.names else name
 
     def result_name(self, result: Result) -> str:
-        """The tool name to write on a result: the name of its call, as far as that is known."""
+        """Return the tool name to write on a result: the name of its call, if that is known."""
         called = self.called_names.get(result.call_id)
         name = result.name or called if self.patching else called or result.name
         return self.name(name or "")
 
     def call_id(self, call: Call) -> str:
-        """The id to send for a call, remembered for the way home."""
-        return call.id if self.ids is None else self._sent(self.ids.get(id(call), call.id), call.id)
+        """Return the id to send for a call, and record it if it differs."""
+        if self.ids is None:
+            return call.id
+        return self._record_id(self.ids.get(id(call), call.id), call.id)
 
     def result_id(self, result: Result) -> str:
-        """The id to send for a result: that of its call."""
+        """Return the id to send for a result: the id of its call."""
         if self.ids is None:
             return result.call_id
-        return self._sent(self.ids.get(id(result), result.call_id), result.call_id)
+        return self._record_id(self.ids.get(id(result), result.call_id), result.call_id)
 
     def hides_id(self, sent: str) -> bool:
-        """Whether an id stays away from a wire on which it is optional: only we ever gave it, and
-        pairing needs it not."""
+        """Return True if an optional id is left out: it is minted, and pairing does not need it."""
         if not is_minted(sent):
             return False
         if self.minted_ids_sent is None:
             self.minted_ids_sent = self.minted_ids_needed()
         return not self.minted_ids_sent
 
-    def _sent(self, sent: str, before: str) -> str:
-        if sent != before:
-            self.sent_ids[sent] = before
+    def _record_id(self, sent: str, original: str) -> str:
+        if sent != original:
+            self.sent_ids[sent] = original
         return sent
 
     def wire_id(self, call: Call) -> str | None:
-        """The id for a wire on which it is optional: None if nobody but us ever gave one.
+        """Return the id for a wire on which ids are optional; None if a minted id is left out.
 
-        What a reader of the body will mint in its place is remembered for the way home.
+        The id that a reader of the body will mint instead is recorded in `sent_ids`.
         """
         sent = call.id if self.ids is None else self.call_id(call)
         self.ordinal += 1
         self.called_names[call.id] = call.name
         if sent[:3] != MINTED or not self.hides_id(sent):
             return sent
-        self._sent(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
+        self._record_id(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
         return None
 
     # --- arguments ---
 
     def arguments_object(self, call: Call) -> JSON:
-        """The arguments as the object a wire wants; what is not one goes under `_raw`, reported."""
+        """Return the arguments as an object; anything else is sent under `_raw` and reported."""
         if call.family == "custom":
             self.report_loss(
                 call, "a custom call is sent as a function call with one field, `input`"
             )
-            self.note(call, "custom")
+            self.record_form(call, CUSTOM_CALL)
             return {"input": call.args.text}
         value = call.args.value
         if isinstance(value, dict):
-            return value if not self.reverse_map.forms else self._restored(call, value)
+            return value if not self.reverse_map.forms else self._restore_arguments(call, value)
         if value is None and not call.args.broken:
             return {}
         self.report_loss(call, "the arguments are not a JSON object; they are sent under `_raw`")
-        self.note(call, "raw")
+        self.record_form(call, RAW_ARGUMENTS)
         return {"_raw": call.args.text}
 
-    def _restored(self, call: Call, value: Object) -> JSON:
-        """What an earlier encoding put under `_raw`, if it is an object after all."""
-        raw = value.get("_raw") if "raw" in self.notes_about(call) else None
+    def _restore_arguments(self, call: Call, value: Object) -> JSON:
+        """Return the object that an earlier encoding sent as text under `_raw`, if it is one."""
+        raw = value.get("_raw") if RAW_ARGUMENTS in self.recorded_forms(call) else None
         inside = LazyJson(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
 
     def arguments_text(self, call: Call) -> str:
-        """The arguments as JSON text, as they were before an earlier encoding put them under
-        `_raw`."""
-        if self.reverse_map.forms and "raw" in self.notes_about(call):
+        """Return the arguments as JSON text, without the `_raw` field of an earlier encoding."""
+        if self.reverse_map.forms and RAW_ARGUMENTS in self.recorded_forms(call):
             value = call.args.value
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
                 return str(value["_raw"])
         return call.args.text or "{}"
 
     def schema_of(self, tool: Tool) -> JSON:
-        """The schema of a tool for a wire that knows functions only: a custom one takes its text in
-        one field."""
+        """Return the schema of a tool for a wire that has only functions.
+
+        A custom tool becomes a function with one text field, `input`, and is reported.
+        """
         if tool.kind != "custom":
             return tool.schema
-        self.report_loss(tool, "a custom tool is offered as a function with one field, `input`")
+        self.report_loss(tool, "a custom tool is defined as a function with one field, `input`")
         return {
             "type": "object",
             "properties": {"input": {"type": "string"}},
@@ -186,17 +210,17 @@ class EncodeContext:
     # --- results ---
 
     def is_error(self, result: Result) -> bool:
-        """Whether the result is an error, also when an earlier wire had no flag for it."""
+        """Return True if the result is an error, also if an earlier wire had no flag for it."""
         return result.error or (
-            bool(self.reverse_map.forms) and "error" in self.notes_about(result)
+            bool(self.reverse_map.forms) and ERROR_RESULT in self.recorded_forms(result)
         )
 
     def output(self, result: Result) -> Output:
-        """The output, parsed again if an earlier wire had to send JSON as text."""
+        """Return the output, parsed if an earlier wire had to send JSON as text."""
         if (
             self.reverse_map.forms
             and isinstance(result.output, str)
-            and "json" in self.notes_about(result)
+            and JSON_OUTPUT in self.recorded_forms(result)
         ):
             try:
                 return parse(result.output)
@@ -204,95 +228,102 @@ class EncodeContext:
                 return result.output
         return result.output
 
-    def note_result_form(self, result: Result, *, flag: bool, structure: bool) -> None:
-        """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON
-        and not text."""
+    def record_result_form(self, result: Result, *, flag: bool, structure: bool) -> None:
+        """Record what the target cannot express about a result.
+
+        Args:
+            result: The result that is written.
+            flag: True if the target marks errors.
+            structure: True if the target holds this output as a JSON value instead of text.
+        """
         if isinstance(result.output, str) and (flag or not result.error):
             return
         if result.error and not flag:
-            self.note(result, "error")
+            self.record_form(result, ERROR_RESULT)
         if not structure and not isinstance(result.output, str | tuple):
-            self.note(result, "json")
+            self.record_form(result, JSON_OUTPUT)
 
-    # --- what is kept for the way home ---
+    # --- forms ---
 
-    def note(self, part: Call | Result, word: str) -> None:
-        """Keep a word about a call or a result that this wire cannot say."""
-        key = (
-            self.call_id(part)
-            if isinstance(part, Call)
-            else f"={self.result_id(part)}{self._nth(part, sent=True)}"
-        )
-        kept = self.notes.get(key, "").split()
-        if word not in kept:
-            self.notes[key] = " ".join((*kept, word))
+    def record_form(self, part: Call | Result, form: str) -> None:
+        """Record a form of a call or a result, so that a translation back can restore it."""
+        if isinstance(part, Call):
+            key = call_key(self.call_id(part))
+        else:
+            key = result_key(self.result_id(part), self._nth(part, sent=True))
+        forms = self.forms.get(key, "").split()
+        if form not in forms:
+            self.forms[key] = " ".join((*forms, form))
 
-    def notes_about(self, part: Call | Result) -> list[str]:
-        """What an earlier encoding kept about a call or a result."""
+    def recorded_forms(self, part: Call | Result) -> list[str]:
+        """Return the forms that an earlier encoding recorded about a call or a result."""
         if not self.reverse_map.forms:
             return []
-        one, form = (
-            (part.id, "{}")
-            if isinstance(part, Call)
-            else (part.call_id, f"={{}}{self._nth(part, sent=False)}")
-        )
-        found = self.reverse_map.forms.get(form.format(one))
-        if found is None and is_minted(
-            one
-        ):  # it was not sent, and made anew by whoever read the body
-            found = self.reverse_map.forms.get(form.format(self.reverse_map.ids.get(one, one)))
-        return found.split() if found else []
+        call_id = part.id if isinstance(part, Call) else part.call_id
+        forms = self._look_up_forms(part, call_id)
+        if forms is None and is_minted(call_id):
+            # The id was left out, and the reader of the body minted another.
+            forms = self._look_up_forms(part, self.reverse_map.ids.get(call_id, call_id))
+        return forms.split() if forms else []
 
-    def _nth(self, result: Result, *, sent: bool) -> str:
-        """Which of the results of its call this is, if there was one before: counted by the ids
-        that are sent, or that came."""
-        known = self._went if sent else self._came
-        if known is None:
-            known = {}
-            seen: dict[str, int] = {}
-            for one in self.results:
-                key = (
-                    self.ids.get(id(one), one.call_id)
-                    if sent and self.ids is not None
-                    else one.call_id
-                )
-                seen[key] = seen.get(key, -1) + 1
-                if seen[key]:
-                    known[id(one)] = seen[key]
+    def _look_up_forms(self, part: Call | Result, call_id: str) -> str | None:
+        if isinstance(part, Call):
+            return self.reverse_map.forms.get(call_key(call_id))
+        return self.reverse_map.forms.get(result_key(call_id, self._nth(part, sent=False)))
+
+    def _nth(self, result: Result, *, sent: bool) -> int:
+        """Return how many results of the same call precede this one.
+
+        `sent` counts by the ids that are sent, otherwise by the ids in the conversation.
+        """
+        positions = self._nth_sent if sent else self._nth_received
+        if positions is None:
+            positions = self._count_results(sent=sent)
             if sent:
-                self._went = known
+                self._nth_sent = positions
             else:
-                self._came = known
-        nth = known.get(id(result), 0)
-        return f"#{nth}" if nth else ""
+                self._nth_received = positions
+        return positions.get(id(result), 0)
 
-    # --- what is left ---
+    def _count_results(self, *, sent: bool) -> dict[int, int]:
+        """Return the position of every result that is not the first of its call, by identity."""
+        positions: dict[int, int] = {}
+        counts: dict[str, int] = {}
+        for result in self.results:
+            call_id = result.call_id
+            if sent and self.ids is not None:
+                call_id = self.ids.get(id(result), call_id)
+            nth = counts.get(call_id, 0)
+            counts[call_id] = nth + 1
+            if nth:
+                positions[id(result)] = nth
+        return positions
+
+    # --- unknown fields ---
 
     def report_unknown_fields(self, read: Traceable) -> None:
-        """Report what something of another wire has that this one cannot carry, whatever it becomes
-        here."""
+        """Report the fields and the signature of a block of another wire that are not carried."""
         raw, spec = read.raw, read.spec
         if isinstance(read, Part) and read.signature not in (None, PLACEHOLDER_SIGNATURE):
             self.report_loss(read, "a signature that only its own provider can read")
         if not isinstance(raw, dict) or spec is None or isinstance(read, Opaque):
             return
         if not spec.keys.issuperset(raw):
-            self._extra(read.path, raw, spec.keys)
+            self._report_fields(read.path, raw, spec.keys)
             if (
                 isinstance(read, Call | Result)
                 and "type" in raw
                 and "type" not in spec.keys
                 and read.family != "function"
             ):
-                self.note(
-                    read, read.family
-                )  # here it is a call like any other; its own wire gets its kind back
-        for name, known in spec.inner:
+                # The target writes a plain call; a translation back restores the type.
+                self.record_form(read, read.family)
+        for name, keys in spec.inner:
             inside = raw.get(name)
-            if isinstance(inside, dict) and not known.issuperset(inside):
-                self._extra((*read.path, name), inside, known)
+            if isinstance(inside, dict) and not keys.issuperset(inside):
+                self._report_fields((*read.path, name), inside, keys)
 
-    def _extra(self, path: JsonPath, raw: Object, keys: frozenset[str]) -> None:
+    def _report_fields(self, path: JsonPath, raw: Object, keys: frozenset[str]) -> None:
         for key, value in raw.items():
             if key not in keys and value is not None and value != []:
                 self.report_loss((*path, key), "no such field on this wire")

@@ -1,4 +1,4 @@
-"""Pictures and files between wires: data URLs, kinds by MIME type, and guesses by file name."""
+"""Media helpers: data URLs, kinds by MIME type, and MIME types guessed from file names."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _KINDS: dict[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
 
 
 def kind_by(mime: str | None) -> Kind:
-    """The kind of media a MIME type names; a file if nothing else."""
+    """Return the kind of media of a MIME type; `file` if it is no image, audio or video."""
     return _KINDS.get((mime or "").partition("/")[0], "file")
 
 
 def split_data_url(url: str) -> tuple[str | None, str] | None:
-    """MIME type and base64 text of a `data:` URL, or None if it is none."""
+    """Return the MIME type and the base64 text of a `data:` URL; None for any other URL."""
     if not url.startswith("data:"):
         return None
-    head, comma, data = url[5:].partition(",")
-    mime, semicolon, coding = head.rpartition(";")
-    return (mime or None, data) if comma and semicolon and coding == "base64" else None
+    header, comma, data = url[5:].partition(",")
+    mime, semicolon, encoding = header.rpartition(";")
+    return (mime or None, data) if comma and semicolon and encoding == "base64" else None
 
 
 def data_url(media: Media) -> str | None:
-    """The URL of a medium: its own, or one that holds its data."""
+    """Return the URL of the media, or a `data:` URL with its data."""
     if media.url is not None:
         return media.url
     if media.data is not None:
@@ -35,12 +35,12 @@ def data_url(media: Media) -> str | None:
 
 
 def mime_of(media: Media) -> str | None:
-    """The MIME type, guessed from a name or URL if the wire did not say."""
+    """Return the MIME type, guessed from the name or URL if the wire had none."""
     return media.mime or guess_type(media.name or media.url or "")[0]
 
 
 def type_shows(media: Media) -> bool:
-    """Whether a reader that sees only the URL or name knows the MIME type as well."""
+    """Return True if the MIME type can be guessed from the URL or the name."""
     return media.mime is None or guess_type(media.name or media.url or "")[0] == media.mime
 
 
@@ -48,8 +48,7 @@ _ALPHABET = str.maketrans("-_", "+/")
 
 
 def standard(data: str) -> str:
-    """Base64 in the standard alphabet and with its padding; protobuf's JSON takes the alphabet of
-    URLs as well."""
+    """Convert URL-safe base64, which protobuf's JSON accepts too, to the padded standard form."""
     if "-" not in data and "_" not in data:
         return data
     return data.translate(_ALPHABET) + "=" * (-len(data) % 4)

@@ -1,7 +1,7 @@
-"""Parts in a line, for wires on which nothing says which part a piece belongs to.
+"""Emit parts one after another, for wires whose deltas do not name their part.
 
-Only the first part that is open speaks; what was opened after it waits until it is closed. Knows no
-wire.
+Only the first open part emits text; parts that started after it are buffered until it ends. Knows
+no wire.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from toolwire.streaming.events import PartComplete, PartDelta, PartEnd, PartStar
 
 
 class Piece:
-    """A part on its way."""
+    """An open part and its buffered text."""
 
     __slots__ = ("fresh", "more", "over", "part", "texts")
 
     def __init__(self, part: Part, *, over: bool = False, more: bool = False) -> None:
         self.part = part
         self.texts: list[str] = []
-        """What came and was not said."""
+        """Deltas that were received and not emitted."""
         self.over = over
         self.more = more
-        """Whether it goes on with the text before it."""
+        """True if the part continues the text before it."""
         self.fresh = True
-        """Whether nothing of it was said."""
+        """True if nothing of the part was emitted."""
 
 
 class SequentialEmitter:
-    """The open parts of one answer, in the order in which they were opened."""
+    """The open parts of one response, in the order in which they started."""
 
     __slots__ = ("_count", "_open")
 
@@ -39,17 +39,17 @@ class SequentialEmitter:
         self._count = 0
 
     def start(self, event: PartStart) -> None:
-        """A part joins the line."""
+        """Start a part."""
         self._open[event.slot] = Piece(event.part, more=event.more)
 
     def whole(self, event: PartComplete) -> Iterator[tuple[Piece, str]]:
-        """A part that came at once: what can be said now."""
+        """Add a complete part, and return what can be emitted now."""
         self._count += 1
         self._open[f"whole {self._count}"] = Piece(event.part, over=True)
-        return self._said()
+        return self._flush()
 
     def delta(self, event: PartDelta) -> Iterator[tuple[Piece, str]]:
-        """A part grows: the piece with its text if it may speak."""
+        """Add a delta, and return it with its part if it can be emitted now."""
         piece = self._open[event.slot]
         if isinstance(piece.part, Call) or next(iter(self._open)) != event.slot:
             piece.texts.append(event.text)
@@ -57,8 +57,10 @@ class SequentialEmitter:
             yield piece, event.text
 
     def end(self, event: PartEnd) -> Iterator[tuple[Piece, str]]:
-        """A part is over: what can be said now. A call, and what came at once, is said whole, with
-        its part and no text."""
+        """End a part, and return what can be emitted now.
+
+        Calls and parts that arrived complete are emitted as a part with an empty text.
+        """
         piece = self._open[event.slot]
         piece.over = True
         if isinstance(piece.part, Call):
@@ -66,9 +68,9 @@ class SequentialEmitter:
                 piece.part, "".join(piece.texts) if event.whole is None else event.whole
             )
             piece.texts = []
-        return self._said()
+        return self._flush()
 
-    def _said(self) -> Iterator[tuple[Piece, str]]:
+    def _flush(self) -> Iterator[tuple[Piece, str]]:
         while self._open:
             slot, piece = next(iter(self._open.items()))
             if piece.texts and not isinstance(piece.part, Call):

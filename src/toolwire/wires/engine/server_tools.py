@@ -1,7 +1,6 @@
-"""Tools that a provider ran itself, made into something another wire can hold: text, a call and its
-result, or nothing.
+"""Lower provider-executed tools for other wires: to text, to a call and its result, or to nothing.
 
-Whatever it becomes is reported. Knows no wire by name.
+Every change is reported as a loss. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -23,54 +22,52 @@ POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
 def lower_server_tools(
     conversation: Conversation, target: str, policy: ServerToolPolicy, *, whole: bool
 ) -> tuple[Conversation, list[Loss]]:
-    """The conversation without provider-run calls of other wires, and what was said about each.
+    """Replace the provider-executed calls and results of other wires, and return the losses.
 
-    A response is one message and cannot hold results: there, calls become text even under `call`.
+    `whole` is True for a request. A response is one message and cannot hold results, so there calls
+    become text even under the policy `call`.
     """
     losses: list[Loss] = []
     messages: list[Message] = []
     for message in conversation.messages:
-        if message.wire == target or not any(_hosted(part) for part in message.parts):
+        if message.wire == target or not any(_is_server_tool(part) for part in message.parts):
             messages.append(message)
         elif policy == "call" and whole:
             messages += _split(message, losses)
         else:
-            kept = (
-                server_tool_as_text(part, policy, losses) if _hosted(part) else part
+            lowered = (
+                server_tool_as_text(part, policy, losses) if _is_server_tool(part) else part
                 for part in message.parts
             )
             messages.append(
-                replace(message, parts=tuple(part for part in kept if part is not None))
+                replace(message, parts=tuple(part for part in lowered if part is not None))
             )
-    return (
-        (replace(conversation, messages=tuple(messages)), losses)
-        if losses
-        else (conversation, losses)
-    )
+    if losses:
+        conversation = replace(conversation, messages=tuple(messages))
+    return conversation, losses
 
 
-def _hosted(part: Part) -> bool:
+def _is_server_tool(part: Part) -> bool:
     return isinstance(part, Call | Result) and part.executor == "provider"
 
 
 def server_tool_as_text(part: Part, policy: ServerToolPolicy, losses: list[Loss]) -> Part | None:
-    """A part of a provider's own tool as text, reported; None if it is to be dropped."""
+    """Return the part as text; None under the policy `drop`. Either is reported."""
     if policy == "drop":
         losses.append(Loss(part.path, "a tool the provider ran; dropped as asked"))
         return None
-    losses.append(Loss(part.path, "a tool the provider ran; told in text"))
+    losses.append(Loss(part.path, "a tool the provider ran; described in text"))
     shown = part
     if isinstance(part, Result):
         shown = replace(part, output=_readable(part.output))
-    elif (
-        isinstance(part, Call) and not part.args.broken
-    ):  # one spelling, whether it came as text or as a value
+    elif isinstance(part, Call) and not part.args.broken:
+        # The same text, whether the wire sent the arguments as text or as a value.
         shown = replace(part, args=LazyJson.from_value(part.input))
     return Text(describe(shown), source=Source(part.raw, part.path, part.spec))
 
 
 def _readable(output: object) -> JSON:
-    """A provider's result without what only the provider can read."""
+    """Return the output of a provider without its encrypted fields."""
     if isinstance(output, dict):
         return {
             key: _readable(value)
@@ -83,20 +80,20 @@ def _readable(output: object) -> JSON:
 
 
 def _split(message: Message, losses: list[Loss]) -> list[Message]:
-    """One assistant message as several: after each provider's result the assistant speaks anew."""
+    """Split an assistant message after each provider result, which becomes a tool message."""
     out: list[Message] = []
-    said: list[Part] = []
+    parts: list[Part] = []
     for part in message.parts:
-        if not _hosted(part):
-            said.append(part)
+        if not _is_server_tool(part):
+            parts.append(part)
             continue
         losses.append(Loss(part.path, "a tool the provider ran; sent as a call and its result"))
         if isinstance(part, Call):
-            said.append(replace(part, executor="client", family="function"))
+            parts.append(replace(part, executor="client", family="function"))
         elif isinstance(part, Result):
-            if said:
-                out.append(Message("assistant", tuple(said)))
-                said = []
+            if parts:
+                out.append(Message("assistant", tuple(parts)))
+                parts = []
             out.append(
                 Message(
                     "tool",
@@ -110,11 +107,11 @@ def _split(message: Message, losses: list[Loss]) -> list[Message]:
                     ),
                 )
             )
-    if said or not out:
-        out.append(Message("assistant", tuple(said)))
+    if parts or not out:
+        out.append(Message("assistant", tuple(parts)))
     out[0] = replace(out[0], source=Source(message.raw, message.path, message.spec))
     out[-1] = replace(out[-1], stop=message.stop)
     return [
-        replace(one, source=replace(one.source, raw=UNSET)) if one is not out[0] else one
-        for one in out
+        replace(new, source=replace(new.source, raw=UNSET)) if new is not out[0] else new
+        for new in out
     ]

@@ -1,7 +1,7 @@
-"""Settings as rows: a neutral name, a place in the body, a reader and a writer.
+"""Settings as tables: each spec has a neutral name, a path in the body, a reader and a writer.
 
-Whatever no row reads stays in the body for its own wire and is a loss for every other. Knows no
-wire by name.
+A field that no spec reads is kept for its own wire and is a loss for every other. Knows no wire by
+name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import EncodeContext
 
 
-def _same(value: JSON) -> Setting | UnsetType:
+def _read_unchanged(value: JSON) -> Setting | UnsetType:
     return value
 
 
-def _plain(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+def _write_unchanged(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
 
 
@@ -30,25 +30,27 @@ WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 
 
 class SettingSpec(Struct, frozen=True, eq=False):
-    """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this
-    cannot be said here"."""
+    """One setting of a wire.
+
+    `read` returns UNSET if the value has no neutral form; `write` returns UNSET if the wire cannot
+    hold the value.
+    """
 
     name: str
     path: tuple[str, ...]
-    read: ReadSetting = _same
-    write: WriteSetting | None = _plain
+    read: ReadSetting = _read_unchanged
+    write: WriteSetting | None = _write_unchanged
     knows: frozenset[str] = frozenset()
-    """Which leaves of an object it understands, as dotted paths; none named means all."""
+    """The known leaves of an object, as dotted paths; empty if all are known."""
 
 
-_BOXES = (list, dict)
+_CONTAINERS = (list, dict)
 UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, IndexError)
-"""What a reader raises if a value is not what it should be."""
+"""The exceptions of a reader on a value of an unexpected type."""
 
 
 class SettingsRead(Struct, frozen=True):
-    """What was read from a body: the settings, where each stood, and the paths of what nobody
-    understood."""
+    """The settings of a body, the path of each, and the paths of the unknown fields."""
 
     values: dict[str, Setting]
     places: dict[str, JsonPath]
@@ -56,124 +58,131 @@ class SettingsRead(Struct, frozen=True):
 
 
 class _Index(Struct, frozen=True):
-    """The rows of a wire, by the top-level field they start from and by the setting they write."""
+    """The specs of a wire, by the top-level field that they read and by the setting name."""
 
     readers: dict[str, tuple[SettingSpec, ...]]
     single: dict[str, SettingSpec]
-    """Fields that are one setting, as most are."""
+    """Top-level fields that are exactly one setting, which most are."""
     writers: dict[str, SettingSpec]
 
 
 _INDEXES: dict[int, tuple[tuple[SettingSpec, ...], _Index]] = {}
-"""By the identity of the rows, which are kept: there are only as many as there are wires, and
-finding them must cost nothing."""
+"""Indexes by the identity of their tuple of specs. Hashing the tuple would cost more than reading
+most bodies; each entry holds its tuple, so that an identity is never reused."""
 
 
 def _index(fields: tuple[SettingSpec, ...]) -> _Index:
-    known = _INDEXES.get(id(fields))
-    if known is None:
+    entry = _INDEXES.get(id(fields))
+    if entry is None:
         readers: dict[str, tuple[SettingSpec, ...]] = {}
-        for one in fields:
-            readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
-        if len(_INDEXES) > 500:  # somebody makes rows by the way
+        for spec in fields:
+            readers[spec.path[0]] = (*readers.get(spec.path[0], ()), spec)
+        if len(_INDEXES) > 500:  # bounds the memory of a caller that builds specs dynamically
             _INDEXES.clear()
         single = {
-            key: rows[0]
-            for key, rows in readers.items()
-            if len(rows) == 1 and len(rows[0].path) == 1
+            key: specs[0]
+            for key, specs in readers.items()
+            if len(specs) == 1 and len(specs[0].path) == 1
         }
-        made = _Index(readers, single, {one.name: one for one in fields if one.write is not None})
-        known = _INDEXES[id(fields)] = fields, made
-    return known[1]
+        writers = {spec.name: spec for spec in fields if spec.write is not None}
+        entry = _INDEXES[id(fields)] = fields, _Index(readers, single, writers)
+    return entry[1]
 
 
 def read_settings(
     fields: tuple[SettingSpec, ...], body: Object, known: frozenset[str]
 ) -> SettingsRead:
-    """The settings of a body; `known` are top-level fields that somebody else reads."""
+    """Read the settings of a body. `known` are top-level fields that other code reads."""
     values: dict[str, Setting] = {}
     places: dict[str, JsonPath] = {}
-    extra: list[JsonPath] = []
+    unknown: list[JsonPath] = []
     index = _index(fields)
     single, readers = index.single, index.readers
     for key, item in body.items():
-        if key in known or item is None or (not item and item.__class__ in _BOXES):
+        if key in known or item is None or (not item and item.__class__ in _CONTAINERS):
             continue
-        one = single.get(key)
-        if one is not None:
+        spec = single.get(key)
+        if spec is not None:
             try:
-                meant = one.read(item)
+                value = spec.read(item)
             except UNREADABLE:
-                meant = UNSET
-            if meant is UNSET:
-                extra.append((key,))
+                value = UNSET
+            if value is UNSET:
+                unknown.append((key,))
                 continue
-            values[one.name] = meant
-            places[one.name] = one.path
-            if one.knows:
-                extra += _strange(one, item)
-        elif (rows := readers.get(key)) is None or not _read(
-            rows, key, item, values, places, extra
+            values[spec.name] = value
+            places[spec.name] = spec.path
+            if spec.knows:
+                unknown += _unknown_leaves(spec, item)
+        elif (specs := readers.get(key)) is None or not _read_field(
+            specs, key, item, values, places, unknown
         ):
-            extra.append((key,))
-    return SettingsRead(values, places, tuple(extra))
+            unknown.append((key,))
+    return SettingsRead(values, places, tuple(unknown))
 
 
-def _read(
-    rows: tuple[SettingSpec, ...],
+def _read_field(
+    specs: tuple[SettingSpec, ...],
     key: str,
     item: JSON,
     values: dict[str, Setting],
     places: dict[str, JsonPath],
-    extra: list[JsonPath],
+    unknown: list[JsonPath],
 ) -> bool:
-    """Read what the rows find in one top-level field; False if none of it was understood."""
-    seen: set[JsonPath] = set()
-    for one in rows:
-        value = item if len(one.path) == 1 else get(item, one.path[1:])
-        if value is None or isinstance(value, UnsetType):
+    """Read the settings of one top-level field; return False if none of it is known."""
+    read: set[JsonPath] = set()
+    for spec in specs:
+        raw = item if len(spec.path) == 1 else get(item, spec.path[1:])
+        if raw is None or isinstance(raw, UnsetType):
             continue
         try:
-            meant = one.read(value)
+            value = spec.read(raw)
         except UNREADABLE:
             continue
-        if not isinstance(meant, UnsetType):
-            seen.add(one.path)
-            values[one.name] = meant
-            places[one.name] = one.path
-            if one.knows:
-                extra += _strange(one, value)
-    if (key,) not in seen and seen and isinstance(item, dict):
-        _beyond(item, (key,), seen, {path[:n] for path in seen for n in range(1, len(path))}, extra)
-    return bool(seen)
+        if not isinstance(value, UnsetType):
+            read.add(spec.path)
+            values[spec.name] = value
+            places[spec.name] = spec.path
+            if spec.knows:
+                unknown += _unknown_leaves(spec, raw)
+    if (key,) not in read and read and isinstance(item, dict):
+        parents = {path[:n] for path in read for n in range(1, len(path))}
+        _collect_unread(item, (key,), read, parents, unknown)
+    return bool(read)
 
 
-def _strange(one: SettingSpec, value: JSON) -> list[JsonPath]:
-    """The leaves of a setting that its row does not understand."""
+def _unknown_leaves(spec: SettingSpec, value: JSON) -> list[JsonPath]:
+    """Return the paths of the leaves of a setting that its spec does not know."""
+    knows = spec.knows
     if (
         isinstance(value, dict)
-        and one.knows.issuperset(value)
+        and knows.issuperset(value)
         and not any(item.__class__ is dict for item in value.values())
     ):
         return []
-    return [one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows]
+    return [spec.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in knows]
 
 
-def _beyond(
-    value: Object, at: JsonPath, seen: set[JsonPath], inside: set[JsonPath], extra: list[JsonPath]
+def _collect_unread(
+    value: Object,
+    path: JsonPath,
+    read: set[JsonPath],
+    parents: set[JsonPath],
+    unknown: list[JsonPath],
 ) -> None:
+    """Append to `unknown` the paths in an object that are neither `read` nor `parents` of these."""
     for key, item in value.items():
-        path = (*at, key)
-        if path in seen or item is None or (not item and item.__class__ in _BOXES):
+        item_path = (*path, key)
+        if item_path in read or item is None or (not item and item.__class__ in _CONTAINERS):
             continue
-        if path in inside and isinstance(item, dict):
-            _beyond(item, path, seen, inside, extra)
+        if item_path in parents and isinstance(item, dict):
+            _collect_unread(item, item_path, read, parents, unknown)
         else:
-            extra.append(path)
+            unknown.append(item_path)
 
 
 def _leaves(value: JSON, path: JsonPath = ()) -> Iterator[JsonPath]:
-    """The paths of everything in a value that says something: a count of nought says nothing."""
+    """Yield the paths of all leaves except null, zero and empty lists."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _leaves(item, (*path, key))
@@ -184,78 +193,84 @@ def _leaves(value: JSON, path: JsonPath = ()) -> Iterator[JsonPath]:
 def write_settings(
     fields: tuple[SettingSpec, ...], conversation: Conversation, context: EncodeContext
 ) -> Object:
-    """A new body with the settings in it: on the wire they came from, all of the old body with what
-    was changed."""
-    own = (
+    """Return a new body with the settings.
+
+    On the wire that the conversation was read from, it is a copy of the source body with the
+    changed settings.
+    """
+    same_wire = (
         conversation.wire == context.wire
         and conversation.kind == context.kind
         and isinstance(conversation.source.body, dict)
     )
-    body: Object = dict(conversation.source.body) if own else {}  # type: ignore[arg-type]
-    before = conversation.source.settings if own else None
+    body: Object = dict(conversation.source.body) if same_wire else {}  # type: ignore[arg-type]
+    source_settings = conversation.source.settings if same_wire else None
     writers = _index(fields).writers
-    places = conversation.source.setting_paths
+    paths = conversation.source.setting_paths
     for name, value in conversation.settings.items():
-        if before.__class__ is dict and name in before and before[name] == value:
+        if (
+            source_settings.__class__ is dict
+            and name in source_settings
+            and source_settings[name] == value
+        ):
             continue
-        place = context.setting_path = places.get(name) or (name,)
-        one = writers.get(name)
-        told = len(context.losses)
-        written = UNSET if one is None or one.write is None else one.write(value, context)
-        if one is None or written is UNSET:
-            if len(context.losses) == told:  # the writer may have said better why
-                context.report_loss(place, f"this wire has no such setting: {name}")
-        elif len(one.path) == 1:
-            body[one.path[0]] = written
+        path = context.setting_path = paths.get(name) or (name,)
+        spec = writers.get(name)
+        loss_count = len(context.losses)
+        written = UNSET if spec is None or spec.write is None else spec.write(value, context)
+        if spec is None or written is UNSET:
+            if len(context.losses) == loss_count:  # else the writer has reported the reason
+                context.report_loss(path, f"this wire has no such setting: {name}")
+        elif len(spec.path) == 1:
+            body[spec.path[0]] = written
         else:
-            body = put(body, one.path, written)  # type: ignore[assignment]
-    if not own:
+            body = put(body, spec.path, written)  # type: ignore[assignment]
+    if not same_wire:
         for path in conversation.source.unknown_fields:
             context.report_loss(path, "no such field on this wire")
     return body
 
 
-_USER = 64
-"""Characters that a user's name may have, where that is limited:
+_LONGEST_USER = 64
+"""The maximum length of a user id on wires that limit it:
 https://github.com/maximhq/bifrost/pull/1000."""
 
 
 def write_user(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    """Who asks, where only a short name is taken: other wires allow a longer one, and it would be
-    refused."""
-    if isinstance(value, str) and len(value) <= _USER:
+    """Write the user id on a wire that limits its length; a longer one is reported."""
+    if isinstance(value, str) and len(value) <= _LONGEST_USER:
         return value
     context.report_loss(
-        context.setting_path, f"the user's name is no text of at most {_USER} characters"
+        context.setting_path, f"the user id is no text of at most {_LONGEST_USER} characters"
     )
     return UNSET
 
 
 def reasoning_budget(field: str, least: int) -> tuple[ReadSetting, WriteSetting]:
-    """How a budget for thoughts is read and written where it is switched on and off; a smaller one
-    than `least` is refused."""
+    """Return the reader and the writer of a reasoning budget that is switched on and off by `type`.
+
+    A budget below `least` cannot be written.
+    """
 
     def read(value: JSON) -> Setting | UnsetType:
-        given = value if isinstance(value, dict) else {}
-        budget = given.get(field)
-        if given.get("type") == "enabled" and isinstance(budget, int):
+        options = value if isinstance(value, dict) else {}
+        budget = options.get(field)
+        if options.get("type") == "enabled" and isinstance(budget, int):
             return budget
-        return 0 if given.get("type") == "disabled" else UNSET
+        return 0 if options.get("type") == "disabled" else UNSET
 
     def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         if value == 0:
             return {"type": "disabled"}
-        return (
-            {"type": "enabled", field: value}
-            if isinstance(value, int) and value >= least
-            else UNSET
-        )
+        if isinstance(value, int) and value >= least:
+            return {"type": "enabled", field: value}
+        return UNSET
 
     return read, write
 
 
 def put_tools(body: Object, tools: list[JSON]) -> None:
-    """Put the tools on offer into a body: an empty list is refused by most servers."""
+    """Put tool definitions into a body; no list if there are none, which most servers reject."""
     if tools:
         body["tools"] = tools
     else:
@@ -263,14 +278,21 @@ def put_tools(body: Object, tools: list[JSON]) -> None:
 
 
 def write_finish_reason(
-    message: Message, says: Mapping[str, str], means: Mapping[str, str], context: EncodeContext
+    message: Message,
+    to_wire: Mapping[str, str],
+    from_wire: Mapping[str, str],
+    context: EncodeContext,
 ) -> str | None:
-    """Why the model stopped, in this wire's words; a reason it has no word for is reported."""
+    """Return the finish reason of a message in the words of the wire.
+
+    `to_wire` maps neutral reasons to words and `from_wire` the reverse. A reason that the wire
+    cannot express becomes the nearest word and is reported.
+    """
     if message.stop is None:
         return None
-    word = says.get(message.stop)
-    if word is None or means.get(word) != message.stop:
+    word = to_wire.get(message.stop)
+    if word is None or from_wire.get(word) != message.stop:
         context.report_loss(
             message.path, f"this wire has no word for the stop reason `{message.stop}`"
         )
-    return word or says["stop"]
+    return word or to_wire["stop"]

@@ -1,8 +1,8 @@
-"""What a wire is made of: rows, and the helpers with which rows read.
+"""The specification of a wire: block specs, the wire itself, and helpers for readers of blocks.
 
-A row says everything about one block type: how it is read, how it is written, which fields it
-knows, which ids it has. Reading is optimistic: a row takes what it needs and may fail; only then is
-the block looked at again to say where and why. Knows no wire by name.
+A block spec describes one block type: how it is read and written, and which fields and ids it has.
+Reading is optimistic: a reader accesses what it needs without checks and may raise one of
+`UNREADABLE`; only then is the block inspected. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from toolwire.wires.engine.stream import StreamSpec
 
 Form: TypeAlias = Literal["request", "response", "stream"]
 UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, IndexError)
-"""What an optimistic reader may raise on a block that is not what it is said to be."""
+"""The exceptions of an optimistic reader on a block that does not match its type."""
 
 
 class Id(Struct, frozen=True):
-    """An id field of a block: what it names, and whether it is always there."""
+    """An id field of a block: its role, and whether it is always present."""
 
     name: str
     role: Literal["correlation", "item", "parent-call", "position"] = "correlation"
@@ -36,11 +36,11 @@ class Id(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True, eq=False):
-    """One block type in every direction.
+    """The specification of one block type.
 
-    `read` takes a block, its place and the row and gives the part; `write` gives the block, or None
-    after it has told the page what is lost. `keys` are the fields it understands: any other is kept
-    for its own wire and is a loss for the rest.
+    `read` takes a block, its path and this spec, and returns the part. `write` returns the block,
+    or None after it has reported a loss. `keys` are the known fields: any other field is kept for
+    its own wire and is a loss for other wires.
     """
 
     name: str
@@ -49,168 +49,167 @@ class Block(Struct, frozen=True, eq=False):
     write: Callable[..., JSON] | None = None
     keys: frozenset[str] = frozenset()
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Objects inside the block, and the fields understood in them."""
+    """Nested objects of the block, and the known fields of each."""
     discriminator: Mapping[str, str] = {}
-    """How the block is told from others: the catalogue's discriminator."""
+    """The fields and values that identify the block type, as the catalogue shows them."""
     direction: Literal["", "call", "output", "call+output"] = ""
     family: str = ""
     executor: Literal["", "client", "provider"] = ""
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
     answer: Block | None = None
-    """The row of the result that stands in the same block as its call: such a block is read as two
+    """The spec of the result, if call and result share one block: such a block is read as two
     parts."""
     deltas: Mapping[str, tuple[str, str]] = {}
-    """How the block grows in a stream: a delta's type, the field of the delta, and the field of the
-    block. The first one is the text that others see growing; for a call it is JSON text."""
+    """The deltas of the block in a stream: delta type → field of the delta, field of the block. The
+    first one is the text of the part; for a call it is JSON text."""
 
     def clean(self, block: JSON | UnsetType) -> bool:
-        """Whether there is nothing in a block that the row does not understand."""
+        """Return True if a block has no unknown fields."""
         if block.__class__ is not dict:
             return True
         if not self.keys.issuperset(block):
             return False
-        for name, known in self.inner:
+        for name, known_keys in self.inner:
             inside = block.get(name)
-            if inside.__class__ is dict and not known.issuperset(inside):
+            if inside.__class__ is dict and not known_keys.issuperset(inside):
                 return False
         return True
 
     @property
     def origin(self) -> str:
-        """The class of its id: natural, nullable, borrowed (only an item id) or absent."""
-        for one in self.ids:
-            if one.role == "correlation":
-                return "natural" if one.required and not one.nullable else "nullable"
-        return "borrowed" if any(one.role == "item" for one in self.ids) else "absent"
+        """The class of the call id: natural, nullable, borrowed (only an item id) or absent."""
+        for field in self.ids:
+            if field.role == "correlation":
+                return "natural" if field.required and not field.nullable else "nullable"
+        return "borrowed" if any(field.role == "item" for field in self.ids) else "absent"
 
 
 def keys(*names: str) -> frozenset[str]:
-    """Field names, as a row knows them."""
+    """Return field names as a set."""
     return frozenset(names)
 
 
-def blocks(*rows: Block) -> dict[str, Block]:
-    """Rows by their names."""
-    return {spec.name: spec for spec in rows}
+def blocks(*specs: Block) -> dict[str, Block]:
+    """Return block specs by name."""
+    return {spec.name: spec for spec in specs}
 
 
 OPAQUE = Block("", Opaque, write=lambda part, context: part.value)
-"""Its block is wholly unknown: there is nothing in it to tell apart."""
+"""The spec of blocks of unknown types, which are written as they were read."""
 
 
 def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
-    """A block nobody knows, kept as it is."""
+    """Return the part of a block of unknown type, which keeps the block verbatim."""
     return Opaque(
         name if isinstance(name, str) else "untyped", block, source=Source(block, path, OPAQUE)
     )
 
 
-def read_block(wire: str, rows: Mapping[str, Block], block: JSON, path: JsonPath) -> Part:
-    """The part of a block that names its type. One that does not fit its own type is kept as
-    unknown."""
+def read_block(wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath) -> Part:
+    """Return the part of a block with a `type`; an Opaque part if it does not match its type."""
     if not isinstance(block, dict):
         raise_unexpected(wire, path, "an object", block)
     name = block.get("type")
     try:
-        spec = rows[name]  # type: ignore[index]
+        spec = specs[name]  # type: ignore[index]
         return spec.read(block, path, spec)  # type: ignore[misc]
     except UNREADABLE:
         return opaque(name, block, path)
 
 
-# --- small readers, for rows ----------------------------------------------------------------------
+# --- readers of fields ----------------------------------------------------------------------------
 
 
 def require_string(value: JSON) -> str:
-    """The value, which must be text."""
+    """Return the value. Raises TypeError if it is no string."""
     if isinstance(value, str):
         return value
     raise TypeError("a string")
 
 
 def require_object(value: JSON) -> Object:
-    """The value, which must be an object."""
+    """Return the value. Raises TypeError if it is no object."""
     if isinstance(value, dict):
         return value
     raise TypeError("an object")
 
 
 def text_or_none(value: JSON) -> str | None:
-    """The value if it is text; anything else counts as absent."""
+    """Return the value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
 def flag_or_none(value: JSON) -> bool | None:
-    """The value if it is true or false."""
+    """Return the value if it is a boolean, else None."""
     return value if isinstance(value, bool) else None
 
 
 def count_at(value: JSON, *path: str) -> int | None:
-    """The whole number at a path, if there is one."""
+    """Return the integer at a path, or None."""
     number = value.get(path[0]) if len(path) == 1 and value.__class__ is dict else get(value, path)
     return number if isinstance(number, int) else None
 
 
 def read_name(value: JSON) -> str:
-    """A tool's name; what is not text is no name."""
+    """Return a tool name; an empty one if the value is no string."""
     return value if isinstance(value, str) else ""
 
 
 def read_id(value: JSON) -> tuple[str, Origin]:
-    """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a
-    number is its digits."""
+    """Return an id of a body and its origin.
+
+    Null, blank text and the placeholder "null" count as absent; a number becomes its digits.
+    """
     if isinstance(value, str):
-        return (
-            (value, "wire")
-            if (value[:1] > " " and value != "null") or (value.strip() and value != "null")
-            else ("", "minted")
-        )
+        # The first comparison only avoids `strip` in the common case.
+        if value != "null" and (value[:1] > " " or value.strip()):
+            return value, "wire"
+        return "", "minted"
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), "wire"
     return "", "minted"
 
 
 read_result_id = read_id
-"""An id off a result is read as that of a call is."""
+"""Reads the id of a result, by the same rules as the id of a call."""
 
 
 def read_arguments(value: JSON) -> LazyJson:
-    """Arguments of a wire that sends them as text: the text stays, anything else is a value, null
-    is none."""
+    """Return the arguments of a wire that sends JSON text; null counts as no arguments."""
     if isinstance(value, str):
         return LazyJson(value)
     return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
-def raise_unexpected(wire: str, path: JsonPath, wanted: str, got: JSON | UnsetType) -> NoReturn:
-    """Say what was wanted at a place, and what came."""
-    raise RemoteError(wire, path, f"expected {wanted}, got {kind_of(got)}")
+def raise_unexpected(wire: str, path: JsonPath, expected: str, value: JSON | UnsetType) -> NoReturn:
+    """Raise RemoteError with the expected type and the type of the value."""
+    raise RemoteError(wire, path, f"expected {expected}, got {kind_of(value)}")
 
 
 def object_at(wire: str, body: JSON, path: JsonPath) -> Object:
-    """The object at a place of a body."""
+    """Return the object at a path of a body. Raises RemoteError if there is none."""
     value = get(body, path)
     return value if isinstance(value, dict) else raise_unexpected(wire, path, "an object", value)
 
 
 def list_at(wire: str, body: JSON, path: JsonPath) -> list[JSON]:
-    """The list at a place of a body."""
+    """Return the list at a path of a body. Raises RemoteError if there is none."""
     value = get(body, path)
     return value if isinstance(value, list) else raise_unexpected(wire, path, "a list", value)
 
 
-# --- writing a wire's own -------------------------------------------------------------------------
+# --- patching bodies of the same wire -------------------------------------------------------------
 
 
-def patch_block(part: Part, context: EncodeContext, now: JSON) -> JSON | UnsetType:
-    """A block of the target's own wire with just the edit of a part applied.
+def patch_block(part: Part, context: EncodeContext, block: JSON) -> JSON | UnsetType:
+    """Return a block of the target's own wire with only the edit of its part applied.
 
-    UNSET if the edit changed the type of the block.
+    Returns UNSET if the edit changed the type of the block.
     """
     spec, original = part.spec, part.original
     if original is None:
-        return now
+        return block
     if (
         not isinstance(spec, Block)
         or spec.write is None
@@ -221,48 +220,56 @@ def patch_block(part: Part, context: EncodeContext, now: JSON) -> JSON | UnsetTy
     context.patching = True
     try:
         new = spec.write(part, context)
-        return patch(now, spec.write(original, context), new) if isinstance(now, dict) else new
+        return patch(block, spec.write(original, context), new) if isinstance(block, dict) else new
     finally:
         context.patching = False
 
 
 def patch_parts(
-    parts: Iterable[Part], before: Iterable[Part], raw: JSON, path: JsonPath, context: EncodeContext
+    parts: Iterable[Part],
+    original_parts: Iterable[Part],
+    raw: JSON,
+    path: JsonPath,
+    context: EncodeContext,
 ) -> JSON | UnsetType:
-    """A body or message with the edits of its parts applied where they stand; UNSET if parts came,
-    went or moved."""
-    now = list(parts)
-    if [part.path for part in before] != [part.path for part in now]:
+    """Return a body or message with the edits of its parts applied in place.
+
+    Returns UNSET if parts were added, removed or moved.
+    """
+    parts = list(parts)
+    if [part.path for part in original_parts] != [part.path for part in parts]:
         return UNSET
-    for part in now:
+    for part in parts:
         if part.original is not None:
-            where = part.path[len(path) :]
-            block = get(raw, where)
+            inner_path = part.path[len(path) :]
+            block = get(raw, inner_path)
             new = UNSET if isinstance(block, UnsetType) else patch_block(part, context, block)
             if isinstance(new, UnsetType):
                 return UNSET
-            raw = put(raw, where, new)
+            raw = put(raw, inner_path, new)
     return raw
 
 
 def patch_message(
     message: Message, context: EncodeContext, read: Callable[[JSON, JsonPath], Message]
 ) -> JSON | UnsetType:
-    """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to
-    be written anew."""
+    """Return a message of the target's own wire verbatim, with only the edits of its parts applied.
+
+    Returns UNSET if the message has to be written from its parts.
+    """
     if message.wire != context.wire or isinstance(message.raw, UnsetType):
         return UNSET
     try:
-        before = read(message.raw, message.path)
-    except RemoteError:  # it stood in a body of another kind, where messages look different
+        original = read(message.raw, message.path)
+    except RemoteError:  # the message is from a body of another kind, with another format
         return UNSET
-    if before.role != message.role:
+    if original.role != message.role:
         return UNSET
-    return patch_parts(message.parts, before.parts, message.raw, message.path, context)
+    return patch_parts(message.parts, original.parts, message.raw, message.path, context)
 
 
 def types_in(content: JSON) -> set[str]:
-    """The types that the blocks of a list name, for telling one wire from another."""
+    """Return the `type` values of the blocks of a list, to recognize the wire of a body."""
     if not isinstance(content, list):
         return set()
     return {
@@ -273,22 +280,24 @@ def types_in(content: JSON) -> set[str]:
 
 
 def answer_messages(conversation: Conversation, context: EncodeContext) -> list[Message]:
-    """The messages a response can hold: its own as they came, else what the assistant says.
-    Anything else is reported."""
+    """Return the messages that a response can hold: all of its own wire, else the assistant's.
+
+    Other messages and tool definitions are reported.
+    """
     if conversation.wire == context.wire and conversation.kind == context.kind:
         return list(conversation.messages)
     for message in conversation.messages:
         if message.role != "assistant":
             context.report_loss(message, "an answer holds only what the assistant says")
     for tool in conversation.tools:
-        context.report_loss(tool, "an answer offers no tools")
+        context.report_loss(tool, "a response holds no tool definitions")
     return [message for message in conversation.messages if message.role == "assistant"] or [
         Message("assistant", ())
     ]
 
 
 class Wire(Struct, frozen=True, eq=False):
-    """A wire: how its bodies are read and written, whether a body looks like one, and its rows."""
+    """A wire: its block specs, and how its bodies are recognized, read and written."""
 
     name: str
     title: str
@@ -296,18 +305,18 @@ class Wire(Struct, frozen=True, eq=False):
     read: Callable[[JSON, Kind], Conversation]
     write: Callable[[Conversation, EncodeContext], JSON]
     match_score: Callable[[JSON], int]
-    """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3
-    nobody else has them."""
+    """Returns how likely a body is of this wire: 0 no, 1 possible, 2 it has typical fields, 3 it
+    has fields that no other wire has."""
     stream: StreamSpec | None = None
-    """How it streams, if it does."""
+    """How the wire streams; None if it does not."""
     capabilities: Capabilities = EVERYTHING
-    """What it can hold; lowering adapts every conversation to it before it is written."""
+    """What the wire can hold; lowering adapts every conversation to it before writing."""
     hosts: bool = False
-    """Whether its answers can hold calls that somebody else's provider ran, with their results."""
+    """True if its responses can hold calls that another provider ran, with their results."""
 
 
 def all_blocks(*groups: Mapping[str, Block] | Iterable[Block]) -> tuple[Block, ...]:
-    """All rows of some tables, in order."""
+    """Return the block specs of several tables, in order."""
     return tuple(
         spec
         for group in groups
@@ -316,7 +325,7 @@ def all_blocks(*groups: Mapping[str, Block] | Iterable[Block]) -> tuple[Block, .
 
 
 class CatalogueEntry(Struct, frozen=True):
-    """One type of call or result on one wire: how it is told, who runs it, and what its id is."""
+    """One type of call or result of a wire: its discriminator, its executor and its ids."""
 
     wire: str
     type: str
@@ -330,7 +339,7 @@ class CatalogueEntry(Struct, frozen=True):
 
 
 def catalogue_entries(wire: Wire) -> list[CatalogueEntry]:
-    """The rows of a wire that hold a call or a result, as the catalogue shows them."""
+    """Return the catalogue entries of a wire: its block specs of calls and results."""
     return [
         CatalogueEntry(
             wire.name,

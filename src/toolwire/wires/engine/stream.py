@@ -1,8 +1,8 @@
-"""What a streaming wire is made of: a reader, a writer, and how its events are framed.
+"""The parts of a streaming wire: a reader, a writer, and the framing of events.
 
-A reader takes the wire's own events and says what happens in the neutral ones; asked to keep, it
-also puts together the whole body that the stream stands for. A writer takes neutral events and says
-them in the wire's own. Both use the rows of the bodies. Knows no wire by name.
+A reader turns events of the wire into neutral events; with `keep` it also assembles the body that
+the stream represents. A writer turns neutral events into events of the wire. Both use the block
+specs of the bodies. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -39,127 +39,132 @@ STREAM_CUT = "the stream ended before the answer was over"
 
 
 class StreamReader:
-    """Reads one stream of a wire. Memory does not grow with the stream unless the body is asked
-    for."""
+    """Reads one stream of a wire. Memory does not grow with the stream unless `keep` is True."""
 
     wire = ""
-    replies = False
-    """Whether its streams may hold the results of the calls they tell."""
+    may_contain_results = False
+    """True if a stream may contain results of its own calls."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.keep = keep
-        """Whether the whole body is wanted at the end."""
+        """True if `body` will be called at the end."""
         self.count = 0
-        """How many events came before the one that is being read: the first step of every pointer
-        into the stream."""
+        """The index of the event that is read now: the first step of every pointer into the
+        stream."""
         self.done = False
-        """Whether the stream said `[DONE]`."""
+        """True if `[DONE]` was received."""
         self.over = False
-        """Whether the wire's own last event has come: nothing more is waited for."""
+        """True if the last event of the wire was received, so that no more events follow."""
         self.seed = ""
-        """What tells this answer from the next, for ids that have to be made: the answer's own id.
-        """
-        self.called: list[Call] = []
-        """Every call so far, with its id."""
-        self.replied: set[int] = set()
-        """Which of them have a result."""
+        """The id of the response, from which missing call ids are minted."""
+        self.calls: list[Call] = []
+        """Every call so far, with its id and without its arguments."""
+        self.answered_indexes: set[int] = set()
+        """The indexes in `calls` of the calls that have a result."""
 
     def read(self, event: Chunk) -> list[Event]:
-        """What one event of the wire says."""
+        """Return the neutral events of one event of the wire."""
         raise NotImplementedError
 
     def end(self) -> list[Event]:
-        """What is left to say when no more comes: parts that stayed open, why the model stopped, or
-        that the stream broke."""
+        """Return the events that remain at the end of the input: the ends of open parts, the finish
+        reason, or the error that the stream was cut off."""
         raise NotImplementedError
 
     def body(self) -> JSON:
-        """The whole body. Raises RemoteError if the stream was none of this wire."""
+        """Return the assembled body.
+
+        Raises:
+            RemoteError: The stream had no event of this wire.
+        """
         raise NotImplementedError
 
-    def identified(self, call: Call, ordinal: int | None = None) -> Call:
-        """The call with the id it has from here on: its own, or one that the whole body will be
-        given too.
+    def assign_call_id(self, call: Call, ordinal: int | None = None) -> Call:
+        """Return the call with its own id, or with the minted id that the body will get too.
 
-        `ordinal` is its place among all calls of the body, where it is not the order in which they
-        are announced.
+        `ordinal` is the position among all calls of the body, if it differs from the order in which
+        the stream starts them.
         """
         if not call.id:
-            path = len(self.called) if ordinal is None else ordinal
-            taken = {one.id for one in self.called}
+            position = len(self.calls) if ordinal is None else ordinal
+            taken = {known.id for known in self.calls}
             call = replace(
                 call,
-                id=first_free(lambda salt: mint(f"{self.seed}{salt}", path, call.name), taken),
+                id=first_free(lambda salt: mint(f"{self.seed}{salt}", position, call.name), taken),
                 origin="minted",
             )
-        self.called.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
+        self.calls.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
         return call
 
-    def answered(self, result: Result) -> Result:
-        """The result under the id of its call: where it came without, that of the oldest call of
-        its name without an answer."""
-        path = next(
+    def assign_result_id(self, result: Result) -> Result:
+        """Return the result with the id of its call.
+
+        A result without an id belongs to the oldest call of its name that has no result.
+        """
+        index = next(
             (
                 i
-                for i, call in enumerate(self.called)
+                for i, call in enumerate(self.calls)
                 if (
                     call.id == result.call_id
                     if result.call_id
-                    else i not in self.replied
+                    else i not in self.answered_indexes
                     and result.name in (None, "", call.name)
                     and call.family == result.family
                 )
             ),
             None,
         )
-        if path is None:
-            made = mint(f"{self.seed} result", len(self.called), result.name or "")
-            return result if result.call_id else replace(result, call_id=made, origin="minted")
-        self.replied.add(path)
-        return replace(result, call_id=self.called[path].id)
+        if index is None:
+            if result.call_id:
+                return result
+            call_id = mint(f"{self.seed} result", len(self.calls), result.name or "")
+            return replace(result, call_id=call_id, origin="minted")
+        self.answered_indexes.add(index)
+        return replace(result, call_id=self.calls[index].id)
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
-        """What takes in more text of an open part from an event that is like the last one but for
-        its text.
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
+        """Return a function that appends text to an open part, or None if there is none.
 
-        It gives False, and does nothing, if the text could mean more than that. None: every event
-        has to be read.
+        The function is called instead of `read` for an event that differs from the previous one
+        only in its text. It returns False, and changes nothing, if the event has to be read after
+        all.
         """
         return None
 
-    def nothing(self) -> RemoteError:
-        """What to raise when there was not one event of this wire."""
+    def no_events_error(self) -> RemoteError:
+        """Return the error for a stream without any event of this wire."""
         return RemoteError(self.wire, (), "there is no event of this wire in the stream")
 
 
 class StreamWriter:
-    """Writes one stream of a wire: each neutral event becomes the wire's own events, at once where
-    the grammar allows."""
+    """Writes one stream of a wire. Each neutral event becomes events of the wire, immediately
+    where the grammar of the wire allows it."""
 
-    many = False
-    """Whether the wire can hold several candidates."""
-    results = False
-    """Whether the wire can hold results of tools, and several turns, in an answer."""
-    objects = False
-    """Whether the pieces of a call's arguments have to add up to an object."""
-    customs = False
-    """Whether the wire can hold calls whose input is free text."""
+    supports_candidates = False
+    """True if the wire can hold several candidates."""
+    supports_results = False
+    """True if a response of the wire can hold tool results, and so several turns."""
+    requires_object_arguments = False
+    """True if the argument deltas of a call must form a JSON object."""
+    supports_custom_calls = False
+    """True if the wire can hold custom calls, whose input is free text."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         self.context = context
         self.settings: dict[str, Setting] = {}
         self.version = version
-        """The version of the wire to write, for wires that have several."""
+        """The version of the wire to write, if the wire has several."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
-        """The answer begins; always the first call."""
+        """Start the response; always called first."""
         self.settings.update(event.settings)
         seed = self.settings.get("id")
         self.context.seed = seed if isinstance(seed, str) else ""
         return []
 
-    def turn(self, event: TurnStart) -> list[Chunk]:
-        """The next message begins; asked only of wires that hold results."""
+    def start_turn(self, event: TurnStart) -> list[Chunk]:
+        """Start the next message; called only if `supports_results`."""
         return []
 
     def start(self, event: PartStart) -> list[Chunk]:
@@ -171,55 +176,53 @@ class StreamWriter:
     def end(self, event: PartEnd) -> list[Chunk]:
         raise NotImplementedError
 
-    def kept(self, event: PartEnd) -> None:
-        """Report arguments that turned out to be others than those that were sent piece by piece,
-        which stay."""
+    def report_changed_arguments(self, event: PartEnd) -> None:
+        """Report that the final arguments differ from the deltas that were already sent."""
         if event.whole is not None:
             self.context.report_loss(
-                (), "arguments that were told again otherwise: what was sent first stays"
+                (), "the final arguments differ from the deltas that were sent; the deltas stay"
             )
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         raise NotImplementedError
 
-    def resume(self, call: Call, words: Collection[str]) -> bool:
-        """Whether a call without arguments need not be told, because its reader has had it from
-        before.
+    def can_skip_call(self, call: Call, words: Collection[str]) -> bool:
+        """Return True if a call without arguments need not be written, because the client already
+        has it.
 
-        `words` are those that the map home has about it.
+        `words` are the forms that an earlier encoding recorded about the call.
         """
         return False
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
-        """What takes in more text of an open part whose event is always the same but for the text;
-        None if it is not."""
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
+        """Return a function that writes a text delta of an open part; None if its events differ in
+        more than their text."""
         return None
 
-    def note(self, event: Metadata) -> list[Chunk]:
-        """Usage and the like: kept for the end."""
+    def metadata(self, event: Metadata) -> list[Chunk]:
+        """Store usage and other settings for the last events."""
         self.settings.update(event.settings)
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
         raise NotImplementedError
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         raise NotImplementedError
 
     def close(self) -> list[Chunk]:
-        """The last events, after every candidate is finished; none after a fault."""
+        """Return the last events, after every candidate is finished; not called after an error."""
         return []
 
-    def envelope(
+    def write_empty_body(
         self,
         write: Callable[[Conversation, EncodeContext], JSON],
         stop: str | None = None,
         message: Message | None = None,
     ) -> Object:
-        """An answer without parts as the wire writes its bodies: what the first and last events are
-        made of."""
-        said = message if message is not None else Message("assistant", (), stop)
-        body = write(Conversation((said,), (), self.settings, "", "response"), self.context)
+        """Write a response body without parts, from which the first and last events are built."""
+        message = message if message is not None else Message("assistant", (), stop)
+        body = write(Conversation((message,), (), self.settings, "", "response"), self.context)
         assert isinstance(body, dict)
         return body
 
@@ -230,43 +233,48 @@ class StreamSpec(Struct, frozen=True, eq=False):
     reader: Callable[..., StreamReader]
     writer: Callable[..., StreamWriter]
     frame: Callable[[Chunk], bytes]
-    tail: bytes = b""
-    """What follows the last event."""
+    trailer: bytes = b""
+    """The bytes that follow the last event."""
     media: str = "text/event-stream"
     headers: Mapping[str, str] = {}
-    """Header fields of an HTTP answer that holds such a stream, beside its content type."""
-    lift: Callable[[str, JSON], JSON] | None = None
-    """Makes one event of a frame's name and payload, on wires whose payload does not name its own
-    type."""
+    """HTTP headers of a response with such a stream, beside its content type."""
+    unwrap: Callable[[str, JSON], JSON] | None = None
+    """Builds an event from the name and the payload of a frame, on wires whose payload does not
+    hold the event type."""
     versions: tuple[int, ...] = ()
-    """Versions of the wire that a writer can be asked for; the first is the one nobody has to ask
-    for."""
+    """The versions that a writer supports; the first is the default."""
     adapt: Callable[[Chunk, int], Chunk | None] | None = None
-    """An event of the wire as a version of it takes it; None if that has no such event."""
+    """Converts an event to a version of the wire; returns None if it has no such event."""
 
 
 def one_line(event: Chunk) -> bytes:
-    """An event as JSON in which nobody sees a line break: some clients take Unicode's own ones for
-    the end of a line."""
+    """Encode an event as JSON on one line.
+
+    Unicode line separators are escaped, because some clients split lines at them.
+    """
     text = dump(event)
     if text.isascii():
         return text
-    for raw, escape in BREAKS.items():
+    for raw, escape in LINE_SEPARATORS.items():
         text = text.replace(raw, escape)
     return text
 
 
-BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
-"""Line breaks that JSON does not escape, and their escapes."""
+LINE_SEPARATORS = {
+    b"\xe2\x80\xa8": b"\\u2028",
+    b"\xe2\x80\xa9": b"\\u2029",
+    b"\xc2\x85": b"\\u0085",
+}
+"""Line separators that JSON encoders leave unescaped, and their escapes."""
 
 
 def data_sse(event: Chunk) -> bytes:
-    """Server-sent events without names."""
+    """Encode a server-sent event without a name."""
     return b"data: " + one_line(event) + b"\n\n"
 
 
 def named_sse(event: Chunk) -> bytes:
-    """Server-sent events whose name is the type in their data."""
+    """Encode a server-sent event whose name is the `type` in its data."""
     kind = event.get("type")
     name = (
         b"event: " + kind.encode("utf-8", "replace") + b"\n"
@@ -277,14 +285,13 @@ def named_sse(event: Chunk) -> bytes:
 
 
 def ndjson_line(event: Chunk) -> bytes:
-    """One JSON object a line."""
+    """Encode an event as one line of newline-delimited JSON."""
     return ndjson.write(one_line(event))
 
 
 def aws_message(event: Chunk) -> bytes:
-    """AWS messages: the only field of an event is its type. An exception is one whose
-    name says so.
-    """
+    """Encode an AWS event-stream message. The only key of an event is its type; a type that ends in
+    `Exception` makes it an exception."""
     name, payload = next(iter(event.items())) if len(event) == 1 else ("", event)
     return aws.write(
         dump(payload), name, kind="exception" if name.endswith("Exception") else "event"
@@ -292,7 +299,7 @@ def aws_message(event: Chunk) -> bytes:
 
 
 def unwrap_typed(name: str, payload: JSON) -> JSON:
-    """An event whose type stands in its data; where it does not, its name is its type."""
+    """Return the payload as the event; the frame name becomes its `type` if it has none."""
     return (
         payload
         if not name or not isinstance(payload, dict) or "type" in payload
@@ -301,19 +308,18 @@ def unwrap_typed(name: str, payload: JSON) -> JSON:
 
 
 def unwrap_named(name: str, payload: JSON) -> JSON:
-    """An event under its name, as AWS's own SDK gives it."""
+    """Return the payload under the frame name, as the AWS SDKs represent events."""
     return {name: payload} if name else payload
 
 
-# --- putting a body together ----------------------------------------------------------------------
+# --- assembling a body ---------------------------------------------------------------------------
 
 
 def merge(old: JSON, new: JSON) -> JSON:
-    """A value with a fragment of it joined on: texts and lists grow, objects are merged, anything
+    """Merge a fragment into a value: texts and lists are concatenated, objects are merged, anything
     else is replaced.
 
-    Lists and objects are grown in place: give it only what belongs to the body that is being put
-    together.
+    Lists and objects are changed in place, so `old` must belong to the body that is assembled.
     """
     if new is None:
         return old
@@ -330,7 +336,7 @@ def merge(old: JSON, new: JSON) -> JSON:
 
 
 def copy_json(value: JSON) -> JSON:
-    """A copy whose containers may be changed."""
+    """Copy a value, so that its containers may be changed."""
     if isinstance(value, dict):
         return {key: copy_json(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -94,7 +94,7 @@ class GeminiReader(ContentReader):
                 self._read_field(key, value, out)
         return out
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         candidates = self.candidates.values()
         return bool if any(each.parts.is_open_text(slot) for each in candidates) else None
 
@@ -195,7 +195,7 @@ class GeminiReader(ContentReader):
     def body(self) -> JSON:
         if not self.recognized:
             if self.error is None or self.error == _CUT_ERROR:
-                raise self.nothing()
+                raise self.no_events_error()
             return {"candidates": [], "error": self.error}
         body = dict(self.fields)
         if self.candidates or not (self.usage or self.blocked):

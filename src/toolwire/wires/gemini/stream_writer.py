@@ -31,7 +31,7 @@ _HTTP_STATUS = {
 class GeminiWriter(ContentWriter):
     """Writes one stream."""
 
-    many = True
+    supports_candidates = True
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -42,9 +42,9 @@ class GeminiWriter(ContentWriter):
         self.stops: dict[int, str | None] = {}
 
     def empty_event(self, stop: str | None = None) -> Object:
-        return self.envelope(write, stop)
+        return self.write_empty_body(write, stop)
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         return bool  # no state depends on the text of an open part
 
     def write_text(self, piece: Piece, text: str, choice: int) -> list[Chunk]:
@@ -91,7 +91,7 @@ class GeminiWriter(ContentWriter):
             candidates.append(candidate)
         return [{**body, "candidates": candidates}]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         status = event.code if event.code in _HTTP_STATUS else "INTERNAL"
         code = _HTTP_STATUS[status]
         return [{"error": {"code": code, "message": event.message, "status": status}}]

@@ -175,7 +175,7 @@ def _write_response(result: Result, context: EncodeContext) -> JSON:
         context.report_loss(
             result, "a result without a call has no ref here; it may be paired with another call"
         )
-    context.note_result_form(result, flag=False, structure=True)
+    context.record_result_form(result, flag=False, structure=True)
     output = context.output(result)
     if not isinstance(output, tuple):
         response["output"] = output

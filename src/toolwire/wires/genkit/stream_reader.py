@@ -124,7 +124,7 @@ class GenkitReader(TurnStreamReader):
             return out + self._read_chunk(chunk, (self.count, "message"))
         return [*out, Unsupported((self.count,), "an unknown event")]
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         growing = self.growing
         if growing is None or growing.slot != slot or self.aggregates:
             return None
@@ -200,7 +200,7 @@ class GenkitReader(TurnStreamReader):
         self._count(part)
         return super().read_part(part, block, first=first)
 
-    def answered(self, result: Result) -> Result:
+    def assign_result_id(self, result: Result) -> Result:
         """The result with the id of its call: by its ref, or by its name.
 
         By name it is the oldest call without a ref, or else the only one with a ref.
@@ -211,7 +211,7 @@ class GenkitReader(TurnStreamReader):
         named = [call for call in self.unanswered if call.name == result.name]
         minted = [call for call in named if call.origin == "minted"]
         if not minted and len(named) != 1:
-            call_id = mint(f"{self.seed} result", len(self.called), result.name or "")
+            call_id = mint(f"{self.seed} result", len(self.calls), result.name or "")
             return replace(result, call_id=call_id)
         call = (minted or named)[0]
         self.unanswered.remove(call)
@@ -268,8 +268,8 @@ class GenkitReader(TurnStreamReader):
             return []
         out = self.close_growing()
         call = replace(request.call, id=request.ref, origin="wire" if request.ref else "minted")
-        call = self.identified(call, request.ordinal)
-        self.unanswered.append(self.called[-1])
+        call = self.assign_call_id(call, request.ordinal)
+        self.unanswered.append(self.calls[-1])
         self._count(call)
         request.slot = self.slots
         self.slots += 1
@@ -387,7 +387,7 @@ class GenkitReader(TurnStreamReader):
         if not isinstance(part, Call):
             return part
         self.ordinal += 1
-        return self.identified(part)
+        return self.assign_call_id(part)
 
     def _complete_message(self, parts: tuple[Part, ...]) -> list[Event]:
         """Read what the response holds of its message beyond what was read before."""
@@ -428,7 +428,7 @@ class GenkitReader(TurnStreamReader):
         if self.response is not None:
             return {**earlier, **self.response, **self.error_field()}
         if not self.messages and not self.unknown and not self.peer_failed:
-            raise self.nothing()
+            raise self.no_events_error()
         return {**self.unknown, "message": message, **earlier, **self.error_field()}
 
 

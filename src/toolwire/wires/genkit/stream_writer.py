@@ -84,7 +84,7 @@ class GenkitWriter(TurnStreamWriter):
             response["request"] = {"messages": earlier}
         return [{"result": response}]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         status = event.code if event.code is not None and event.code.isupper() else "INTERNAL"
         return [{"error": {"status": status, "message": event.message}}]
 

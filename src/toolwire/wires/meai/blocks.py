@@ -105,7 +105,7 @@ def _read_function_result(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_function_result(result: Result, context: EncodeContext) -> JSON:
-    context.note_result_form(result, flag=False, structure=True)
+    context.record_result_form(result, flag=False, structure=True)
     output = context.output(result)
     if isinstance(output, tuple):
         contents = [

@@ -104,7 +104,7 @@ class MeaiReader(TurnStreamReader):
             out += self.read_block(block, (self.count, "contents", i), first=i == 0)
         return out
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         return bool if self.growing is not None and self.growing.slot == slot else None
 
     # --- around the contents ---
@@ -258,7 +258,7 @@ class MeaiReader(TurnStreamReader):
     def body(self) -> JSON:
         if not self.messages:
             if not self.peer_failed:
-                raise self.nothing()
+                raise self.no_events_error()
             return self.error_field()
         usage: Object = {"usage": self.usage} if self.usage else {}
         messages = self.message_bodies()
@@ -305,7 +305,7 @@ class MeaiWriter(TurnStreamWriter):
         contents: list[JSON] = [] if usage is None else [{"$type": "usage", "details": usage}]
         return [{"contents": contents, **response}]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         code: Object = {} if event.code is None else {"errorCode": event.code}
         return [self.create_chunk([{"$type": "error", "message": event.message, **code}])]
 

@@ -137,7 +137,7 @@ class _HistoryWriter:
         """Write the results of the turn in the order of their calls, those without a call last."""
         context, order = self._context, self._call_order
         for result in self._results:
-            context.note_result_form(result, flag=False, structure=False)
+            context.record_result_form(result, flag=False, structure=False)
             if result.call_id not in context.called_names and context.hides_id(result.call_id):
                 context.report_loss(result, UNKNOWN_CALL)
         results = sorted(self._results, key=lambda result: order.get(result.call_id, len(order)))

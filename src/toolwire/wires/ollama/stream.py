@@ -112,7 +112,7 @@ class OllamaReader(StreamReader):
             out += self._read_error(event["error"])
         return out
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         return bool if slot == self.slot and self.open_type is not None else None
 
     def _read_frame(self, event: Chunk) -> list[Event]:
@@ -186,7 +186,7 @@ class OllamaReader(StreamReader):
                     self.open_type = type(part)
                 out.append(PartDelta(self.slot, part.text))
             else:
-                part = self.identified(part) if isinstance(part, Call) else part
+                part = self.assign_call_id(part) if isinstance(part, Call) else part
                 out += [*self._close_part(cut=False), PartComplete(part)]
         return out
 
@@ -227,7 +227,7 @@ class OllamaReader(StreamReader):
         texts: Object = {key: "".join(pieces) for key, pieces in self.texts.items()}
         message = {**self.message, **texts}
         if not message and not self.over and self.error is None:
-            raise self.nothing()
+            raise self.no_events_error()
         return {**self.frame, "message": {"role": "assistant", **(message or {"content": ""})}}
 
 
@@ -266,7 +266,7 @@ class OllamaWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.envelope(write)
+        body = self.write_empty_body(write)
         self._frame = {key: body[key] for key in ("model", "created_at")}
         return []
 
@@ -294,7 +294,7 @@ class OllamaWriter(StreamWriter):
             return [self._line({"role": "assistant", "content": "", "thinking": text})]
         return [self._line({"role": "assistant", "content": text})]
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         return None if slot in self._calls else bool  # nothing is kept of a text that was written
 
     def _separator(self, part: Part) -> str:
@@ -324,7 +324,7 @@ class OllamaWriter(StreamWriter):
     def _write_part(self, part: Part) -> Object:
         return CHAT.write_assistant(Message("assistant", (part,)), self.context)
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         part = event.part
         if isinstance(part, Media):
             if self._written.calls:
@@ -337,9 +337,9 @@ class OllamaWriter(StreamWriter):
         return []
 
     def close(self) -> list[Chunk]:
-        return [self.envelope(write, self._stop)]
+        return [self.write_empty_body(write, self._stop)]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         return [{"error": event.message}]
 
 

@@ -118,7 +118,7 @@ CONTENT = blocks(
 
 
 def _write_function(call: Call, context: EncodeContext) -> JSON:
-    if context.reverse_map.forms and "custom" in context.notes_about(call):
+    if context.reverse_map.forms and "custom" in context.recorded_forms(call):
         return _write_custom(call, context)
     function: Object = {"name": context.name(call.name), "arguments": context.arguments_text(call)}
     return {"id": context.call_id(call), "type": "function", "function": function}
@@ -278,7 +278,7 @@ def _write_tool_message(result: Result, context: EncodeContext) -> JSON:
             "tool_call_id": context.result_id(result),
             "content": _write_output(result),
         }
-    if context.plain and isinstance(result.output, str):
+    if context.no_mapping and isinstance(result.output, str):
         return {"role": "tool", "tool_call_id": result.call_id, "content": result.output}
     call_id = context.result_id(result)
     return {"role": "tool", "tool_call_id": call_id, "content": _write_output(result)}

@@ -104,7 +104,7 @@ def write_result(result: Result, context: EncodeContext) -> JSON:
     out: Object = {"call_id": context.result_id(result)}
     output = context.output(result)
     if context.is_error(result):
-        context.note_result_form(result, flag=True, structure=False)
+        context.record_result_form(result, flag=True, structure=False)
         return {**out, "success": False, "error": _write_error(output, context)}
     value = _join(output, context) if isinstance(output, tuple) else output
     return {**out, "success": True, "value": None if value == "" else value}

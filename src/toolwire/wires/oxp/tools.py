@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.fitting import fit
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Source

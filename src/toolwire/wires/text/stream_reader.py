@@ -108,7 +108,7 @@ class TextStreamReader(ChatReader):
             return None
         return super().read_plain_delta(choice)
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         for candidate in self.choices.values():
             if candidate.open_field and candidate.open_slot == slot:
                 if candidate.open_field == "content":
@@ -140,7 +140,7 @@ class TextStreamReader(ChatReader):
             # candidates before another one have is not known while the stream is read.
             count = self.call_counts.get(index, 0)
             self.call_counts[index] = count + 1
-            call = self.identified(item, index << 16 | count)
+            call = self.assign_call_id(item, index << 16 | count)
             out += [*self.close_text(candidate), PartComplete(call, index)]
             candidate.seen_fields.discard("content")  # text after a call is a new part
         return out

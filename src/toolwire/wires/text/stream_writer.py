@@ -72,7 +72,7 @@ class _OpenText:
 class TextStreamWriter(ChatWriter):
     """Writes one stream of this wire."""
 
-    customs = False
+    supports_custom_calls = False
 
     def __init__(
         self, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
@@ -132,7 +132,7 @@ class TextStreamWriter(ChatWriter):
         text.blank = None
         return self._content_chunks(text.candidate, pieces)
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         text = self.texts.get(slot)
         return bool if text is None else text.scan
 
@@ -159,7 +159,7 @@ class TextStreamWriter(ChatWriter):
             out += self._content_chunks(candidate, pieces)
         return out
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         assert isinstance(event.part, Reasoning)  # lowering leaves no other part
         return [self.chunk(event.choice, {"reasoning_content": event.part.text})]
 
@@ -170,13 +170,13 @@ class TextStreamWriter(ChatWriter):
             event = Finish("stop", event.choice)  # the calls themselves say why the model stopped
         return [*rest, *super().finish(event)]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         rest = [
             chunk
             for candidate in self.candidates.values()
             for chunk in self._content_chunks(candidate, candidate.text.end())
         ]
-        return [*rest, *super().fault(event)]
+        return [*rest, *super().error(event)]
 
 
 _SPEC = ChatStreamSpec(
@@ -189,5 +189,5 @@ STREAM = StreamSpec(
     reader=partial(TextStreamReader, _SPEC),
     writer=partial(TextStreamWriter, _SPEC),
     frame=data_sse,
-    tail=DONE,
+    trailer=DONE,
 )

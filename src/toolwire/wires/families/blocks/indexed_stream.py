@@ -170,7 +170,7 @@ class IndexedBlockReader(StreamReader):
         record.signature = part.signature
         part = without_text(part)
         if isinstance(part, Call):
-            part = self.identified(part)
+            part = self.assign_call_id(part)
             if not isinstance(opening, str):
                 record.arguments, text = ("" if text == "{}" else text), ""
         record.slot = self.slots
@@ -289,8 +289,8 @@ class IndexedBlockReader(StreamReader):
         except RemoteError:  # a body with such a block is refused, but this stream has begun
             part = opaque(next(iter(block), ""), block, (self.count,))
         if isinstance(part, Call):
-            part = self.identified(part)
-        return [PartComplete(self.answered(part) if isinstance(part, Result) else part)]
+            part = self.assign_call_id(part)
+        return [PartComplete(self.assign_result_id(part) if isinstance(part, Result) else part)]
 
     def close_all(self, *, cut: bool) -> list[Event]:
         """Close every open block."""
@@ -314,7 +314,7 @@ class IndexedBlockReader(StreamReader):
                 out = put(out, path, value)
         return out  # type: ignore[return-value]
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         return bool if any(record.slot == slot for record in self.open.values()) else None
 
     # --- what is not in blocks ---
@@ -471,11 +471,11 @@ class IndexedBlockWriter(StreamWriter):
         block.grew = True
         return chunks + self._emit(block, [self.write_delta(block, event.text)])
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         return bool if self.repeats_deltas else None
 
     def end(self, event: PartEnd) -> list[Chunk]:
-        self.kept(event)
+        self.report_changed_arguments(event)
         self.empty.pop(event.slot, None)
         block = self.open.pop(event.slot, None)
         if block is None:
@@ -485,7 +485,7 @@ class IndexedBlockWriter(StreamWriter):
             chunks.insert(0, self.write_delta(block, self.empty_arguments))
         return self._close(block, chunks)
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         content = self.writers[type(event.part)](event.part, self.context)
         if not isinstance(content, dict):
             return []
@@ -530,5 +530,5 @@ class IndexedBlockWriter(StreamWriter):
     def close(self) -> list[Chunk]:
         return [*self._close_all(), *self.write_end()]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         return [*self._close_all(), self.write_error(event)]

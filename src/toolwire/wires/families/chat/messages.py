@@ -211,7 +211,7 @@ class Chat(Struct, frozen=True, eq=False):
         write = self.results["tool"].write
         assert write is not None
         if not isinstance(result.output, str) or result.error:
-            context.note_result_form(result, flag=False, structure=False)
+            context.record_result_form(result, flag=False, structure=False)
         return write(result, context)
 
     def write_content(self, part: Part, context: EncodeContext) -> JSON:

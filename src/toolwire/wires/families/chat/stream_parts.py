@@ -239,7 +239,7 @@ class ChatPartReader(StreamReader):
             call.family,
             source=Source(path=(self.count,)),
         )
-        out.append(PartStart(call.slot, self.identified(part, ordinal), state.index))
+        out.append(PartStart(call.slot, self.assign_call_id(part, ordinal), state.index))
         text = "".join(call.pieces)
         if not self.keep:
             call.pieces.clear()
@@ -267,12 +267,12 @@ class ChatPartReader(StreamReader):
             assert isinstance(result, Result)
             out += [
                 *self.close_text(state),
-                PartComplete(self.identified(call), state.index),
-                PartComplete(self.answered(result), state.index),
+                PartComplete(self.assign_call_id(call), state.index),
+                PartComplete(self.assign_result_id(result), state.index),
             ]
         return out
 
-    def again(self, slot: int) -> Callable[[str], bool] | None:
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         """A text takes any more text; a call, pieces that can only extend its arguments."""
         for state in self.choices.values():
             if state.open_field and state.open_slot == slot:

@@ -102,7 +102,7 @@ class ChatReader(ChatPartReader):
                 continue
             previous = self.envelope.get(key)
             # An id that follows minted call ids is too late: they were made without it.
-            too_late = key == "id" and self.called
+            too_late = key == "id" and self.calls
             if key not in self.envelope or (value and not previous and not too_late):
                 self.envelope[key] = value
             elif isinstance(value, dict) and isinstance(previous, dict):
@@ -263,7 +263,7 @@ class ChatReader(ChatPartReader):
 
     def body(self) -> JSON:
         if not self.choices and self.error == _CUT_ERROR and not self.envelope:
-            raise self.nothing()
+            raise self.no_events_error()
         body: Object = {
             **self.envelope,
             "choices": [

@@ -61,13 +61,13 @@ class _OpenPart(Struct, eq=False):
 class ChatWriter(StreamWriter):
     """Writes chunks."""
 
-    many = True
+    supports_candidates = True
 
     def __init__(
         self, chat: Chat, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
     ) -> None:
         super().__init__(context, version)
-        self.customs = "custom" in chat.calls
+        self.supports_custom_calls = "custom" in chat.calls
         self.chat = chat
         self.spec = spec
         self.frame: Object = {}
@@ -77,7 +77,7 @@ class ChatWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.envelope(self.spec.write)
+        body = self.write_empty_body(self.spec.write)
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
         self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
         content = None if self.spec.empty_content is None else ""
@@ -152,7 +152,7 @@ class ChatWriter(StreamWriter):
             return []
         return [self.chunk(choice.index, part.delta(event.text))]
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         part = self._open.get(slot)
         buffered = self.spec.whole_calls and part is not None and part.family
         return None if buffered else bool  # nothing is kept of a text that was written
@@ -164,7 +164,7 @@ class ChatWriter(StreamWriter):
         choice = part.choice
         if self.spec.whole_calls:
             return [self._whole_call(choice, call) for call in choice.buffer.end(event)]
-        self.kept(event)
+        self.report_changed_arguments(event)
         if not part.empty or event.cut or part.family != "function":
             return []
         return [self.chunk(choice.index, part.delta("{}"))]
@@ -174,12 +174,12 @@ class ChatWriter(StreamWriter):
         choice.written_calls += 1
         return self.chunk(choice.index, {"tool_calls": [entry]})
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         """Write nothing: lowering leaves only parts that are written in pieces."""
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
-        choices = self.envelope(self.spec.write, event.stop)["choices"]
+        choices = self.write_empty_body(self.spec.write, event.stop)["choices"]
         written = choices[0] if isinstance(choices, list) else None
         reason = written.get("finish_reason") if isinstance(written, dict) else None
         choice = self._choices.get(event.choice)
@@ -188,10 +188,10 @@ class ChatWriter(StreamWriter):
         return [self.chunk(event.choice, delta, reason)]
 
     def close(self) -> list[Chunk]:
-        usage = self.envelope(self.spec.write).get("usage")
+        usage = self.write_empty_body(self.spec.write).get("usage")
         return [] if usage is None else [{**self.frame, "choices": [], "usage": usage}]
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         error: Object = {
             "message": event.message,
             "type": event.code or "server_error",

@@ -236,7 +236,7 @@ class ContentParts:
     def write_call(self, call: Call, context: EncodeContext) -> JSON:
         """Write a call, with its id unless the id is minted or hidden."""
         call_id: str | None = call.id
-        if context.plain and not call.id.startswith(self._optional_ids):
+        if context.no_mapping and not call.id.startswith(self._optional_ids):
             context.ordinal += 1
             context.called_names[call.id] = call.name
         else:
@@ -259,7 +259,7 @@ class ContentParts:
         call_id, output = result.call_id, result.output
         name = context.result_name(result)
         if (
-            context.plain
+            context.no_mapping
             and isinstance(output, str)
             and not result.error
             and not call_id.startswith(self._optional_ids)

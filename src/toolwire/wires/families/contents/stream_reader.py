@@ -121,9 +121,9 @@ class PartStream:
             self.blocks.append(copy_json(block))
         part = self._parts.read_part(block, path)
         if isinstance(part, Call):
-            part = self._reader.identified(part)
+            part = self._reader.assign_call_id(part)
         elif isinstance(part, Result):
-            part = self._reader.answered(part)
+            part = self._reader.assign_result_id(part)
         out.append(PartComplete(part, self.choice))
         return out
 
@@ -184,7 +184,7 @@ class PartStream:
             if not isinstance(opened, Call):
                 return None
             out = self.close()
-            opened = replace(self._reader.identified(opened), args=LazyJson(""), signature=None)
+            opened = replace(self._reader.assign_call_id(opened), args=LazyJson(""), signature=None)
             part = self._start("functionCall", block)
             part.arguments, part.call, part.call_id = PartialArguments(), first, call_id
             part.signature = signature_of(block)

@@ -67,7 +67,7 @@ class ContentWriter(StreamWriter):
         choice = self._choices.pop(event.slot)
         return self._write(self._emitters[choice].end(event), choice)
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         return self._write(self._emitter(event.choice).whole(event), event.choice)
 
     def _emitter(self, choice: int) -> SequentialEmitter:

@@ -283,7 +283,7 @@ class ItemWriter:
     # --- calls ---
 
     def _write_call(self, call: Call) -> JSON:
-        if call.family == "custom" or "custom" in self.context.notes_about(call):
+        if call.family == "custom" or "custom" in self.context.recorded_forms(call):
             spec = CUSTOM
         else:
             spec = self._special_spec(call) or FUNCTION
@@ -314,7 +314,7 @@ class ItemWriter:
     def _special_spec(self, call: Call) -> Block | None:
         """The spec of a call that has a type of its own on wires of this shape, if its results can
         be written as that type's."""
-        notes = self.context.notes_about(call)
+        notes = self.context.recorded_forms(call)
         spec = self._source_spec(call) or self._spec_of_family(_CLIENT_TOOLS, notes)
         if spec is None:
             return None
@@ -353,7 +353,7 @@ class ItemWriter:
         assert spec.write is not None
         has_flag = spec.name in _RESULTS_WITH_ERROR_FLAG
         structured = spec.name not in _TEXT_RESULTS
-        context.note_result_form(result, flag=has_flag, structure=structured)
+        context.record_result_form(result, flag=has_flag, structure=structured)
         if context.is_error(result) and not has_flag:
             context.report_loss(result, "a result has no error flag here; its text is kept")
         item = spec.write(result, context)
@@ -369,7 +369,7 @@ class ItemWriter:
         before it was translated to another wire."""
         family = self.families.get(result.call_id)
         if not family:
-            before = self._spec_of_family(_CLIENT_TOOLS, self.context.notes_about(result))
+            before = self._spec_of_family(_CLIENT_TOOLS, self.context.recorded_forms(result))
             if before is not None and _CLIENT_TOOLS[before.name].holds(result.output):
                 family = before.family
         if not self._result_specs:

@@ -9,7 +9,7 @@ wires do not contain the separator: no server of this shape accepts it, so fitti
 
 from __future__ import annotations
 
-from toolwire.conversation.ids import NAMESPACE_SEPARATOR
+from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
 from toolwire.conversation.json import Object
 from toolwire.wires.engine.specs import read_name
 

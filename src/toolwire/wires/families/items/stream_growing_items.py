@@ -185,7 +185,7 @@ class _CallItem(StreamItem):
             return []
         if part.origin != "wire" and part.executor == "client":
             return []
-        part = self.reader.identified(replace(part, args=LazyJson("")))
+        part = self.reader.assign_call_id(replace(part, args=LazyJson("")))
         self.reader.index.add(part)
         initial = None if self._is_inside else block.get(self._field)
         self._part = GrowingPart(self.reader.next_slot(), part, initial)

@@ -151,7 +151,7 @@ class StreamItem(ItemAccumulator):
         call: Call | None = None
         for part in self.read_parts(self.assemble()):
             if isinstance(part, Call):
-                part = call = self.reader.identified(part)
+                part = call = self.reader.assign_call_id(part)
             elif isinstance(part, Result):
                 part = self.with_call_id(part, call)
             out.append(PartComplete(part))
@@ -175,7 +175,7 @@ class StreamItem(ItemAccumulator):
         """The result with the id of its call, which may be in the same item."""
         if call is not None:
             return replace(result, call_id=call.id)
-        return self.reader.answered(result)
+        return self.reader.assign_result_id(result)
 
     def report_new_fields(
         self, before: JSON | UnsetType, block: Object, spec: Block, path: JsonPath

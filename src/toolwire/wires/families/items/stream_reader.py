@@ -319,7 +319,7 @@ class ItemStreamReader(ItemStreamBase):
         error = self.error
         if not self.response and not self.received:
             if error is None or (isinstance(error, dict) and error.get("code") == "stream_cut"):
-                raise self.nothing()
+                raise self.no_events_error()
             return {"object": "response", "status": "failed", "error": error, "output": []}
         frame: Object = {} if self.response else {"object": "response"}
         body: Object = {**frame, **self.response, "output": self._output()}

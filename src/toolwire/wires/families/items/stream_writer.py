@@ -105,7 +105,7 @@ class _OpenItem:
 class ItemStreamWriter(StreamWriter):
     """Writes the events of a wire of this shape."""
 
-    customs = True
+    supports_custom_calls = True
 
     def __init__(
         self, bodies: ItemBodies, context: EncodeContext, version: int | None = None
@@ -135,7 +135,7 @@ class ItemStreamWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = {**self.envelope(self._bodies.write), "status": "in_progress"}
+        body = {**self.write_empty_body(self._bodies.write), "status": "in_progress"}
         body["incomplete_details"] = None
         return [
             self._event(kind, {"response": dict(body)})
@@ -156,10 +156,10 @@ class ItemStreamWriter(StreamWriter):
     def _body(self) -> Object:
         # This shape has no finish reason for tool calls: the items show them.
         reason = "stop" if self._finish_reason == "tool" else self._finish_reason
-        body = self.envelope(self._bodies.write, reason)
+        body = self.write_empty_body(self._bodies.write, reason)
         return {**body, "output": [item for item in self._output if item is not None]}
 
-    def fault(self, event: StreamError) -> list[Chunk]:
+    def error(self, event: StreamError) -> list[Chunk]:
         for open_item in [*self._cut, *self._open.values()]:
             index = open_item.index
             item = self._item(open_item.complete_part(), index) if index >= 0 else None
@@ -186,7 +186,7 @@ class ItemStreamWriter(StreamWriter):
         growth = _growth_of(item) if item is not None else None
         if item is None or growth is None:
             return []
-        if isinstance(part, Call) and self.context.notes_about(part):
+        if isinstance(part, Call) and self.context.recorded_forms(part):
             return []
         open_item.growth, open_item.id = growth, str(item.get("id"))
         added: Object = {**item, growth.parts: []} if growth.parts else {**item, growth.field: ""}
@@ -258,7 +258,7 @@ class ItemStreamWriter(StreamWriter):
         fields = {"output_index": index, "item": item}
         return [*out, self._event("response.output_item.done", fields)]
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         item = self._item(event.part, len(self._output))
         if item is None:
             return []

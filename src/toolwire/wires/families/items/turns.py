@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NAMESPACE_SEPARATOR
+from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
     Call,

@@ -80,7 +80,7 @@ class MessageRecord(Struct, eq=False):
 class TurnStreamReader(StreamReader):
     """Reads the blocks of chunks; subclasses read what is around them."""
 
-    replies = True
+    may_contain_results = True
     stream: TurnStream
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -168,9 +168,9 @@ class TurnStreamReader(StreamReader):
     def complete(self, part: Part) -> list[Event]:
         """The event of a part that arrived whole, under the id of its call."""
         if isinstance(part, Call):
-            part = self.identified(part)
+            part = self.assign_call_id(part)
         elif isinstance(part, Result):
-            part = self.answered(part)
+            part = self.assign_result_id(part)
         return [PartComplete(part)]
 
     def keep_block(self, block: JSON) -> None:

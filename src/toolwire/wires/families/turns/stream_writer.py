@@ -38,7 +38,7 @@ class GrowingBlock(Struct, frozen=True, eq=False):
 class TurnStreamWriter(StreamWriter):
     """Writes blocks as they come; subclasses put them into chunks."""
 
-    results = True
+    supports_results = True
     stream: TurnStream
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
@@ -95,7 +95,7 @@ class TurnStreamWriter(StreamWriter):
             return []
         return self._write_part(replace(part, text=event.text), slot=event.slot)
 
-    def again(self, slot: int) -> Callable[[str], object] | None:
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
         growing = self.growing.get(slot)
         return None if growing is None or self.separated else growing.add_text
 
@@ -106,7 +106,7 @@ class TurnStreamWriter(StreamWriter):
             return []
         return [chunk for part in self.buffer.end(event) for chunk in self._write_part(part)]
 
-    def whole(self, event: PartComplete) -> list[Chunk]:
+    def complete(self, event: PartComplete) -> list[Chunk]:
         return self._write_part(event.part)
 
     def _turn_to(self, role: Role) -> None:

@@ -1,0 +1,83 @@
+"""Rules for ids and tool names: which characters a provider accepts, and how many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from functools import lru_cache
+
+from msgspec import Struct
+
+NAMESPACE_SEPARATOR = "::"
+"""Joins the name of a namespace and the name of a tool in it. A dot would be ambiguous: many tool
+names contain one."""
+
+
+class IdRule(Struct, frozen=True):
+    """What a provider accepts as an id or a tool name. The default accepts any non-empty text."""
+
+    chars: str = ""
+    """The accepted characters, as the inside of a regular expression class; empty accepts all."""
+    longest: int = 0
+    """The maximum length; 0 means no limit."""
+    exact: bool = False
+    """True if the length must be exactly `longest`."""
+    first: str = ""
+    """A regular expression that the first character must match."""
+
+    def fits(self, text: str) -> bool:
+        """Return True if the text can be sent unchanged."""
+        return matcher(self)(text) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(rule: IdRule) -> re.Pattern[str]:
+    chars = f"[{rule.chars}]" if rule.chars else r"[\s\S]"
+    shortest = rule.longest if rule.exact else 1
+    count = f"{{{shortest},{rule.longest or ''}}}"
+    return re.compile(f"(?={rule.first}){chars}{count}" if rule.first else f"{chars}{count}")
+
+
+@lru_cache(maxsize=256)
+def _lines_pattern(rule: IdRule) -> re.Pattern[str]:
+    """Matches any number of lines that all fit the rule."""
+    line = _pattern(rule).pattern.replace(r"[\s\S]", r"[^\n]")
+    return re.compile(f"(?:{line}\n)*")
+
+
+_JOIN_THRESHOLD = 5
+"""From this many texts on, one match of all texts joined is faster than one match per text."""
+_MATCHERS: dict[int, tuple[IdRule, Callable[[str], re.Match[str] | None]]] = {}
+"""Compiled matchers by the identity of their rule. Hashing a rule would cost more than the match
+itself; each entry holds its rule, so that an identity is never reused."""
+
+
+def matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
+    """Return the `fullmatch` function of a rule."""
+    entry = _MATCHERS.get(id(rule))
+    if entry is None:
+        if len(_MATCHERS) > 1000:
+            _MATCHERS.clear()
+        entry = _MATCHERS[id(rule)] = (rule, _pattern(rule).fullmatch)
+    return entry[1]
+
+
+def all_fit(texts: Collection[str], rule: IdRule) -> bool:
+    """Return True if every text fits. Checks many texts in one match: nearly always all fit."""
+    if not texts:
+        return True
+    if len(texts) < _JOIN_THRESHOLD:
+        return all(map(matcher(rule), texts))
+    if not rule.chars and not rule.first:
+        return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)
+    lines = "\n".join((*texts, ""))
+    return lines.count("\n") == len(texts) and _lines_pattern(rule).fullmatch(lines) is not None
+
+
+def invalid_ids(texts: Collection[str], rule: IdRule) -> list[str]:
+    """Return the texts that do not fit.
+
+    A source may hold ids that break its own wire's rule; a translation back must restore them
+    instead of fitting them to that rule.
+    """
+    return [] if all_fit(texts, rule) else [text for text in texts if not rule.fits(text)]

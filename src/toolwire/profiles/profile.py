@@ -1,0 +1,106 @@
+"""What one provider accepts and rejects: a wire as that provider implements it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from toolwire.conversation.id_rules import IdRule
+
+
+class Profile(Struct, frozen=True):
+    """A wire as one provider implements it.
+
+    Every flag is a statement that is true or false of the provider. A default means that no check
+    is known.
+    """
+
+    name: str
+    wire: str
+    id_rule: IdRule = IdRule()
+    """The call ids that are written for the provider."""
+    name_rule: IdRule = IdRule()
+    """The tool names that are written for the provider."""
+    ids_unique_in_request: bool = False
+    """True if a call id may occur only once in a whole request, not only once in a turn."""
+    last_seen: str = ""
+    """The month in which the facts were last confirmed, as `YYYY-MM`."""
+    source: str = ""
+    """Where the facts come from: issues, documentation, error texts."""
+    accepted_ids: IdRule | None = None
+    """The call ids that the provider accepts, if these are more than `id_rule` writes."""
+    confidence: Literal["high", "medium", "low"] = "high"
+    """How good the evidence is."""
+    requires_ids: bool = True
+    """True if calls and results without an id are rejected."""
+    has_id_field: bool = True
+    """True if calls and results have an id field; some servers reject the field."""
+    id_sometimes_refused: bool = False
+    """True if some servers of the provider reject the id field and others accept it."""
+    result_placement: Literal["", "after", "next", "alone"] = ""
+    """Where results must stand: `after` their call; `next`, directly after the message of their
+    call; `alone`, directly after it and with nothing else in their message."""
+    results_share_one_message: bool = False
+    """True if all results of a turn must stand in one message."""
+    results_come_first: bool = False
+    """True if results must precede all other content of their message."""
+    results_follow_call_order: bool = False
+    """True if results are matched to calls by their order."""
+    rejects_missing_results: bool = True
+    """True if a call without a result is rejected once later messages follow."""
+    rejects_orphan_results: bool = True
+    """True if a result without a call is rejected."""
+    rejects_duplicate_results: bool = True
+    """True if a second result of a call is rejected."""
+    results_need_tool_name: bool = False
+    """True if a result must have the tool name of its call."""
+    call_needs_preceding_user: bool = False
+    """True if a call must follow a user message or a result, so that no history starts with it."""
+    no_user_after_tool: bool = False
+    """True if a user message directly after a result is rejected."""
+    must_end_with_user_or_tool: bool = False
+    """True if a request must end with a user message or a result."""
+    calls_need_tool_definitions: bool = False
+    """True if a request whose history has calls must define tools."""
+    arguments_format: Literal["", "text", "json", "object"] = ""
+    """What arguments must be: any `text` (on wires that send text), text that is valid `json`, or
+    a JSON `object`."""
+    assistant_content: Literal["", "text", "some"] = ""
+    """What assistant content must be beside calls: `text`, a string and no list; `some`, not
+    null."""
+    reasoning_to_return: Literal["", "reasoning_content", "thinking", "signature", "reasoning"] = ""
+    """What must be sent back with a call: the reasoning text, a signed thinking block, a signature
+    on the call, or the reasoning item before it. Applies to `reasoning_models`, and to requests
+    that switch reasoning on."""
+    own_id_pattern: str = ""
+    """The pattern of ids that the models generate and that must be returned unchanged."""
+    accepted_names: IdRule | None = None
+    """The tool names that the provider accepts, if these are more than `name_rule` writes, or if no
+    check is known."""
+    rejects_duplicate_tool_names: bool = False
+    """True if two tool definitions of the same name are rejected."""
+    tool_choice_must_exist: bool = False
+    """True if a tool choice that names an undefined tool is rejected."""
+    rejects_empty_tool_calls: bool = False
+    """True if an empty list of tool calls is rejected."""
+    accepts_function_call: bool = True
+    """True if the deprecated `function_call` and the role `function` are accepted."""
+    rejects_blank_text: bool = False
+    """True if blank texts and blank error results are rejected."""
+    must_start_with_user: bool = False
+    """True if a history must start with a user message."""
+    item_id_prefixes: dict[str, str] = {}
+    """The required prefix of an item id, by item type. Empty if items have no ids, or if ids are
+    not checked."""
+    reasoning_models: str = ""
+    """The pattern of the models to which `reasoning_to_return` applies. For other models it applies
+    only if the request switches reasoning on."""
+    reasoning_needed_in_every_turn: bool = False
+    """True if `reasoning_to_return` applies to every turn, not only to the newest."""
+    rejects_same_role_twice: bool = False
+    """True if two consecutive messages of the same role are rejected."""
+    server_results_stay_in_message: bool = False
+    """True if a call that the provider ran must be followed by its result in the same message."""
+    merges_assistant_messages: bool = False
+    """True if consecutive assistant messages count as one, so that their calls are one batch."""
