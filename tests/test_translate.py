@@ -203,7 +203,7 @@ def test_there_are_wires_profiles_and_a_catalogue() -> None:
 
 def test_an_option_that_does_not_exist_is_the_callers_mistake() -> None:
     conversation = decode(ASK, "openai-chat")
-    with pytest.raises(LocalError, match="hosted is one of"):
+    with pytest.raises(LocalError, match="server_tools is one of"):
         encode(conversation, "anthropic", server_tools="magic")  # type: ignore[arg-type]
     with pytest.raises(LocalError, match="kind is request or response"):
         encode(conversation, "anthropic", "stream")

@@ -76,6 +76,9 @@ def translate_conversation(
         return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
     target_wire, profile = resolve(target)
     if conversation.wire == target_wire.name and conversation.kind == "request":
+        if not conversation.pristine:  # the rules about its JSON must see the edits
+            written = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+            return _repair_written(written, target)
         repaired = repair_on_own_wire(conversation, profile, unsafe=False)
     else:
         observations = observe(conversation, target_wire.name)
@@ -109,7 +112,7 @@ def translate_conversation(
 
 
 def _repair_written(encoded: Encoded, target: str) -> Encoded:
-    """Repair the body of a conversation that mixes messages of the target's wire with others.
+    """Repair the body of a conversation that was edited, or that mixes messages of several wires.
 
     Messages of the target's own wire are written verbatim, so rules about the JSON of that wire
     have to see the body.

@@ -92,6 +92,8 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
         assert touched
         leaning = leaning_on(part, conversation)
         places = [part.path, *(result.path for result in leaning if _renames(part, new))]
+        if case.wire == "text":  # one string holds several parts
+            places = [place[:3] for place in places]
         assert [
             at for at in touched if not any(at[: len(place)] == place for place in places)
         ] == [], "another node changed"
@@ -119,12 +121,13 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
 
 
 def leaning_on(part: Part, conversation: Conversation) -> list[Result]:
-    """The results that know an edited call by something other than its call id: they follow it."""
-    own = [p.result for p in conversation.pairs() if p.call is part and p.result is not None]
+    """The results that follow an edited call: they have no call id of their own, or its name."""
+    results = [p.result for p in conversation.pairs() if p.call is part and p.result is not None]
     return [
         result
-        for result in own
-        if isinstance(part, Call) and (part.origin == "minted" or result.origin != "wire")
+        for result in results
+        if isinstance(part, Call)
+        and (part.origin == "minted" or result.origin != "wire" or result.name == part.name)
     ]
 
 

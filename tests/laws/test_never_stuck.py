@@ -35,6 +35,12 @@ class Gap(Struct, frozen=True):
 UNSAFE = "only an unsafe fix exists, and the default applies safe fixes"
 NO_FIX = "no fix exists"
 ORDER = "translate repairs the history before it is written, and writing brings this back"
+COMBINED = {
+    "content-shape": "a message that holds nothing but blanks can only be replaced, which is unsafe",
+    "count-mismatch": "several results without ids for one call: which one stays is not known",
+    "missing-result": "a result without an id may belong to the call, so none is added",
+}
+"""Rules that only several breaks at once leave unsatisfied, and why."""
 GAPS: dict[str, Gap] = {
     "args-invalid-json": Gap(
         UNSAFE, wire="ollama", name="the-arguments-are-cut-off", target="ollama"
@@ -43,7 +49,7 @@ GAPS: dict[str, Gap] = {
         NO_FIX, wire="ollama", name="the-arguments-of-two-calls-are-joined", target="ollama"
     ),
     "call-dropped-keep-result": Gap(
-        UNSAFE, wire="openai-chat", name="the-id-is-repeated", target="mistral"
+        UNSAFE, wire="openai-chat", name="the-result-has-another-id", target="openai-chat"
     ),
     "history-starts-with-call": Gap(
         UNSAFE, wire="openai-chat", name="the-history-begins-with-a-call", target="gemini"
@@ -55,7 +61,7 @@ GAPS: dict[str, Gap] = {
         ORDER, wire="openai-chat", name="the-id-carries-a-signature", target="gemini"
     ),
     "name-collision": Gap(
-        ORDER, wire="openai-chat", name="a-tool-is-defined-twice", target="anthropic"
+        UNSAFE, wire="openai-chat", name="two-tools-have-one-name", target="anthropic"
     ),
     "name-empty": Gap(UNSAFE, wire="openai-chat", name="the-name-is-empty", target="openai-chat"),
     "name-missing": Gap(
@@ -68,7 +74,6 @@ GAPS: dict[str, Gap] = {
         target="openai-responses",
     ),
     "orphan-result": Gap(UNSAFE, wire="openai-chat", name="the-call-is-lost", target="openai-chat"),
-    "result-name-mismatch": Gap(ORDER, wire="ollama", name="the-name-is-empty", target="gemini"),
     "server-tool-as-client": Gap(
         UNSAFE, wire="openai-chat", name="the-call-looks-like-a-server-tool", target="openai-chat"
     ),
@@ -155,4 +160,4 @@ def test_a_drawn_history_that_is_broken_is_accepted_by_its_target(
         pair = data.draw(st.integers(0, len(story.calls) - 1))
         broken = break_history(name, broken, wire, pair) or broken
     rules = left(broken, wire, data.draw(st.sampled_from(TARGETS)))
-    assert [rule for rule in rules if rule not in GAPS] == []
+    assert [rule for rule in rules if rule not in GAPS and rule not in COMBINED] == []

@@ -342,5 +342,6 @@ def _identity(call: Call) -> tuple[str, str, bool]:
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
     """A result as it is after its call got another id or name."""
+    origin = result.origin if result.origin == "minted" else "wire"
     name = new.name if result.name == old.name else result.name
-    return replace(result, call_id=new.id, name=name, origin="wire")
+    return replace(result, call_id=new.id, name=name, origin=origin)

@@ -22,6 +22,8 @@ class Observation(IntFlag):
     RESULTS_IN_PLACE = auto()
     """The results of a message with calls follow it directly, one for each call and in the order of
     the calls. Only the calls at the very end may still wait for theirs."""
+    RESULTS_ALONE = auto()
+    """No message holds results beside other parts."""
     UNIQUE_CALL_IDS = auto()
     """No two calls share an id."""
     NAMED_CALLS = auto()
@@ -151,6 +153,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     seen.native_ids[part.id] = part.id
             elif part.__class__ is Result:
                 results.append(part)
+                if parts[-1].__class__ is not Result or parts[0].__class__ is not Result:
+                    missing |= Observation.RESULTS_ALONE
                 if pending and pending[0] == part.call_id and caller is not message:
                     del pending[0]
                 else:

@@ -18,6 +18,9 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
 from toolwire.profiles.table import Profile
 
+ITEM_WIRES = ("openai-responses", "azure-foundry")
+"""Wires on which every text, call and result is an item of its own."""
+
 
 class Turn(Struct, frozen=True):
     """Consecutive assistant messages with calls, and the messages up to the next assistant
@@ -247,7 +250,11 @@ class PairFacts:
         and so stand between the call and its result.
         """
         message = self.messages[index]
-        if not self.own_wire or not isinstance(message.raw, UnsetType):
+        if self.own_wire:
+            separate = isinstance(message.raw, UnsetType)
+        else:
+            separate = self.profile.wire in ITEM_WIRES
+        if not separate:
             return ()
         positions = (
             n

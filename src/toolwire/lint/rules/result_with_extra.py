@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -62,7 +63,8 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=43,
-    handled_by="write",
+    applies=lambda profile: profile.result_placement == "alone",
+    ruled_out_by=(Observation.RESULTS_ALONE,),
     bad=(
         blocks_example(
             USER, model(use("t1")), user(answer("t1"), words("next?")), target="minimax-anthropic"
