@@ -230,8 +230,10 @@ class Conversation(Struct, frozen=True, eq=False):
         edits: list[tuple[Part, Part]] = [(part, new)]
         if isinstance(part, Call) and isinstance(new, Call):
             result = self.pair_of(part).result
-            if result is not None and _identity(part) != _identity(new):
-                edits.append((result, _follow_call(result, part, new)))
+            if result is not None:
+                followed = _follow_call(result, part, new)
+                if followed != result or part.args.broken != new.args.broken:
+                    edits.append((result, followed))
         return self._with_edits(edits)
 
     def rename_call(self, call: Call, name: str) -> Conversation:
@@ -333,11 +335,6 @@ def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
                 signature=new.signature or old.signature,
             )
     return part
-
-
-def _identity(call: Call) -> tuple[str, str, bool]:
-    """Return what a result depends on. Broken arguments may change the type of a call."""
-    return call.id, call.name, call.args.broken
 
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
