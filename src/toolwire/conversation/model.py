@@ -232,7 +232,10 @@ class Conversation(Struct, frozen=True, eq=False):
             result = self.pair_of(part).result
             if result is not None:
                 followed = _follow_call(result, part, new)
-                if followed != result or part.args.broken != new.args.broken:
+                moved = (part.id, part.name) != (new.id, new.name) and followed != result
+                # Broken arguments make a call of a special type a plain function call.
+                retyped = part.family != "function" and part.args.broken != new.args.broken
+                if moved or retyped:
                     edits.append((result, followed))
         return self._with_edits(edits)
 
