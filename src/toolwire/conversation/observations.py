@@ -153,7 +153,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     seen.native_ids[part.id] = part.id
             elif part.__class__ is Result:
                 results.append(part)
-                if parts[-1].__class__ is not Result or parts[0].__class__ is not Result:
+                if len(parts) > 1 and not all(other.__class__ is Result for other in parts):
                     missing |= Observation.RESULTS_ALONE
                 if pending and pending[0] == part.call_id and caller is not message:
                     del pending[0]
