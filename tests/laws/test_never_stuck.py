@@ -39,6 +39,8 @@ COMBINED = {
     "content-shape": "a message that holds nothing but blanks can only be replaced, which is unsafe",
     "count-mismatch": "several results without ids for one call: which one stays is not known",
     "dup-result": "two results of one call that differ: which one goes is unsafe",
+    "result-name-mismatch": "seen in one drawn combination; the cause is not known yet",
+    "results-out-of-order": "seen in one drawn combination; the cause is not known yet",
     "partial-batch": "seen in one drawn combination; the cause is not known yet",
     "id-field-unsupported": "without ids results would go to other calls, so the ids stay",
     "missing-result": "a result without an id may belong to the call, so none is added",
