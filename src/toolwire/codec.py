@@ -385,12 +385,17 @@ class _Fits(Struct):
         for fits in self.ids:
             if not fits(call_id):
                 return False
-        if name not in self.known_names:
-            if not all(fits(name) for fits in self.names):
-                return False
-            if len(self.known_names) > 1000:
-                self.known_names.clear()
-            self.known_names.add(name)
+        return name in self.known_names or self.all_names({name})
+
+    def all_names(self, names: set[str]) -> bool:
+        """True if all of these names fit; names that did are remembered."""
+        if names <= self.known_names:
+            return True
+        if not all(fits(name) for name in names for fits in self.names):
+            return False
+        if len(self.known_names) > 1000:
+            self.known_names.clear()
+        self.known_names |= names
         return True
 
 
@@ -447,10 +452,8 @@ def _fit(
         minted_ids_needed, conversation.messages, ordered=conversation.ordered
     )
     if observations.calls and source_profile is not None and source_profile.wire != target.name:
-        call_ids = [call.id for call in observations.calls if not is_minted(call.id)]
-        context.sent_ids = {
-            call_id: call_id for call_id in invalid_ids(call_ids, source_profile.id_rule)
-        }
+        invalid = invalid_ids(observations.call_ids, source_profile.id_rule)
+        context.sent_ids = {call_id: call_id for call_id in invalid if not is_minted(call_id)}
     return context
 
 
@@ -463,12 +466,16 @@ def _fit_tool_names(
 ) -> dict[str, str]:
     """The names that change for the target, and those that must not be fitted on the way back."""
     choice = conversation.settings.get("choice")
-    used = {call.name for call in observations.calls}
-    if conversation.tools:
-        used.update([tool.name for tool in conversation.tools if tool.name])
+    used = observations.names.union([tool.name for tool in conversation.tools if tool.name])
     if isinstance(choice, Choice):
         used.update(choice.names)
     if not used:
+        return {}
+    if (
+        source_profile is not None
+        and not reverse_map.names
+        and _fits_both(profile, source_profile).all_names(used)
+    ):
         return {}
     names = fit_names(used, profile.name_rule, reverse_map.names)
     if source_profile is not None:

@@ -33,7 +33,8 @@ DEEPEST = 400
 _ONLY_JSON_TYPES = OPT_PASSTHROUGH_DATACLASS | OPT_PASSTHROUGH_DATETIME | OPT_PASSTHROUGH_SUBCLASS
 """orjson writes only the types of JSON; `_dump_any` handles any other value."""
 _decoder: Decoder[JSON] = Decoder()
-_decode = _decoder.decode
+decode_text = _decoder.decode
+"""Parse JSON. Unlike `parse`, it lets the RecursionError of a value nested too deeply pass."""
 _encode = Encoder().encode
 
 
@@ -65,7 +66,7 @@ def parse(text: bytes | str) -> JSON:
         ValueError: The text is not JSON. DecodeError is a ValueError.
     """
     try:
-        return _decode(text)
+        return decode_text(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 

@@ -1,4 +1,4 @@
-"""A JSON value that is mostly carried: kept as it arrived, converted only when somebody asks."""
+"""A JSON value that is mostly carried: kept as it arrived, converted only when it is read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from msgspec import Struct
 from orjson import OPT_SORT_KEYS, dumps
 
-from toolwire.conversation.json import JSON, parse, text_of
+from toolwire.conversation.json import JSON, decode_text, parse, text_of
 
 
 class LazyJson(Struct, frozen=True, eq=False, gc=False):
@@ -45,11 +45,11 @@ class LazyJson(Struct, frozen=True, eq=False, gc=False):
     def value(self) -> JSON:
         """The parsed value: an empty object for empty text, None for broken text."""
         content = self.content
-        if not isinstance(content, str):
+        if content.__class__ is not str:
             return content
         try:
-            return parse(content or "{}")
-        except ValueError:
+            return decode_text(content or "{}")
+        except (ValueError, RecursionError):
             return None
 
     @property

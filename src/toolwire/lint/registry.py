@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 from toolwire.conversation.model import Finding
-from toolwire.conversation.observations import Observation
 from toolwire.errors import LocalError
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Rule
@@ -31,7 +30,7 @@ def rule(name: str) -> Rule:
     raise LocalError("", (), f"no such rule: {name}")
 
 
-def rules_for_translation(profile: Profile, flags: Observation) -> tuple[Rule, ...]:
+def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
     """The rules that a conversation on its way to another wire may break.
 
     Rules about the JSON of the target's own wire do not apply, nor do those that a later stage
@@ -50,7 +49,7 @@ _SELECTED: dict[tuple[str, int], tuple[Rule, ...]] = {}
 """Selections that were made before, for the profiles of the table."""
 
 
-def _select_rules(profile: Profile, flags: Observation) -> tuple[Rule, ...]:
+def _select_rules(profile: Profile, flags: int) -> tuple[Rule, ...]:
     return tuple(
         rule
         for rule in all_rules()

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation, Fix, Kind, Severity
-from toolwire.conversation.observations import Observation
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 
@@ -73,7 +72,7 @@ class Rule(Struct, frozen=True, eq=False):
     """The later stage that takes care of it when a conversation goes to another wire."""
     applies: Callable[[Profile], bool] | None = None
     """Profiles that a translated conversation can break it for; all if not given."""
-    ruled_out_by: tuple[Observation, ...] = ()
+    ruled_out_by: tuple[int, ...] = ()
     """If any of these (combinations of) observations holds, there is no violation."""
     bad: tuple[Example, ...] = ()
     """Bodies with a violation."""
@@ -86,6 +85,6 @@ class Rule(Struct, frozen=True, eq=False):
             return "info"
         return self.severity
 
-    def is_ruled_out(self, flags: Observation) -> bool:
+    def is_ruled_out(self, flags: int) -> bool:
         """True if the observations show that there is no violation."""
         return any(flags & needed == needed for needed in self.ruled_out_by)
