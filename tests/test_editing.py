@@ -449,7 +449,6 @@ def test_another_call_id_keeps_a_pair_together(wire: str) -> None:
     assert contents(decode(written.json(), wire)) == contents(conversation)
 
 
-@pytest.mark.xfail(strict=True, reason="the call gets an id and its result does not")
 def test_another_call_id_keeps_code_and_its_output_together() -> None:
     parts: list[JSON] = [
         {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
@@ -503,6 +502,38 @@ NOT_JSON: dict[str, tuple[Callable[[], object], str]] = {
     "no content": (
         lambda: Message("user", None),  # type: ignore[arg-type]
         "expected text or a list of parts, got NoneType",
+    ),
+    "text among parts": (
+        lambda: Message("user", ["Hello"]),  # type: ignore[list-item]
+        "expected parts in a message, got str",
+    ),
+    "role": (
+        lambda: Message("alien", "Hello"),  # type: ignore[arg-type]
+        "a role is one of system, user, assistant, tool, not 'alien'",
+    ),
+    "empty id": (
+        lambda: Call("", "weather"),
+        "the id of a call is a text that is not empty, not ''",
+    ),
+    "id that is a number": (
+        lambda: Call(7, "weather"),  # type: ignore[arg-type]
+        "the id of a call is a text that is not empty, not 7",
+    ),
+    "empty name": (
+        lambda: Call("c1", ""),
+        "the name of a tool is a text that is not empty, not ''",
+    ),
+    "text as conversation": (
+        lambda: Conversation("Hello"),  # type: ignore[arg-type]
+        "expected a list of messages, got str",
+    ),
+    "dicts as messages": (
+        lambda: Conversation([{"role": "user", "content": "Hello"}]),  # type: ignore[list-item]
+        "expected messages in the list, got dict",
+    ),
+    "dicts as tools": (
+        lambda: Conversation([Message("user", "Hello")], [{"name": "f"}]),  # type: ignore[list-item]
+        "expected tool definitions in the list, got dict",
     ),
 }
 

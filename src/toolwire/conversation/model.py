@@ -6,7 +6,7 @@ Everything is frozen; an edit returns a new conversation. Knows no wire by name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -17,6 +17,7 @@ from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Opaque, Output, Pair, Part, Result, Traceable
 from toolwire.errors import LocalError, RemoteError, pointer
 
+T = TypeVar("T")
 Kind: TypeAlias = Literal["request", "response", "stream"]
 Severity: TypeAlias = Literal["error", "info"]
 Fix: TypeAlias = Literal["safe", "unsafe"]
@@ -175,10 +176,10 @@ class Conversation(Struct, frozen=True, eq=False):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if self.messages.__class__ is not tuple:
-            force_setattr(self, "messages", tuple(self.messages))
-        if self.tools.__class__ is not tuple:
-            force_setattr(self, "tools", tuple(self.tools))
+        tuples = self.messages.__class__ is tuple and self.tools.__class__ is tuple
+        if self.source is NO_BODY or not tuples:
+            force_setattr(self, "messages", _tuple_of(Message, self.messages, "messages"))
+            force_setattr(self, "tools", _tuple_of(Tool, self.tools, "tool definitions"))
 
     @property
     def ordered(self) -> bool:
@@ -328,6 +329,16 @@ class Conversation(Struct, frozen=True, eq=False):
         return hash(self.messages)
 
 
+def _tuple_of(kind: type[T], values: object, what: str) -> tuple[T, ...]:
+    """The elements that a caller gave, as a tuple. Raises LocalError for any other value."""
+    if not isinstance(values, list | tuple):
+        raise LocalError("", (), f"expected a list of {what}, got {type(values).__name__}")
+    for value in values:
+        if not isinstance(value, kind):
+            raise LocalError("", (), f"expected {what} in the list, got {type(value).__name__}")
+    return tuple(values)
+
+
 def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
     """Return the replacement of a part, with its source; the part itself if it has none."""
     for old, new in edits:
@@ -341,7 +352,6 @@ def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
 
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
-    """A result as it is after its call got another id or name."""
-    origin = result.origin if result.origin == "minted" else "wire"
+    """A result as it is after its call got another id or name: it knows its call by id."""
     name = new.name if result.name == old.name else result.name
-    return replace(result, call_id=new.id, name=name, origin=origin)
+    return replace(result, call_id=new.id, name=name, origin="wire")

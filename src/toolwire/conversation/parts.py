@@ -17,6 +17,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.errors import LocalError, RemoteError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 Origin: TypeAlias = Literal["wire", "item", "minted"]
 Executor: TypeAlias = Literal["client", "provider"]
 PairedBy: TypeAlias = Literal["id", "name", "order"]
@@ -198,6 +199,9 @@ class Call(Part, frozen=True, eq=False, gc=False):
     def __post_init__(self) -> None:
         if self.args.__class__ is not LazyJson:
             force_setattr(self, "args", _as_arguments(self.args))
+        if self.source is NO_SOURCE:
+            _require_text(self.id, "the id of a call")
+            _require_text(self.name, "the name of a tool")
 
     @property
     def arguments(self) -> str:
@@ -228,6 +232,11 @@ class Call(Part, frozen=True, eq=False, gc=False):
             self.executor,
             source=_MADE_FROM_CALL,
         )
+
+
+def _require_text(value: object, what: str) -> None:
+    if not isinstance(value, str) or not value:
+        raise LocalError("", (), f"{what} is a text that is not empty, not {value!r}")
 
 
 def _as_arguments(given: object) -> LazyJson:
@@ -331,7 +340,10 @@ class Message(Traceable, frozen=True, eq=False, gc=False):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if self.parts.__class__ is not tuple:
+        if self.source is NO_SOURCE or self.parts.__class__ is not tuple:
+            if self.role not in ROLES:
+                roles = ", ".join(ROLES)
+                raise LocalError("", (), f"a role is one of {roles}, not {self.role!r}")
             force_setattr(self, "parts", _as_parts(self.parts))
 
     def compared_fields(self) -> tuple[object, ...]:
@@ -344,9 +356,12 @@ def _as_parts(given: object) -> tuple[Part, ...]:
         return (Text(given),)
     if isinstance(given, Part):
         return (given,)
-    if isinstance(given, list) and all(isinstance(part, Part) for part in given):
-        return tuple(given)
-    raise LocalError("", (), f"expected text or a list of parts, got {type(given).__name__}")
+    if not isinstance(given, list | tuple):
+        raise LocalError("", (), f"expected text or a list of parts, got {type(given).__name__}")
+    for part in given:
+        if not isinstance(part, Part):
+            raise LocalError("", (), f"expected parts in a message, got {type(part).__name__}")
+    return tuple(given)
 
 
 class Pair(Struct, frozen=True, eq=False, gc=False):
