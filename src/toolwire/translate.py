@@ -76,70 +76,53 @@ def translate_conversation(
         return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
     target_wire, profile = resolve(target)
     if conversation.wire == target_wire.name and conversation.kind == "request":
-        if not conversation.pristine:  # the rules about its JSON must see the edits
-            written = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
-            return _repair_written(written, target)
-        repaired = repair_on_own_wire(conversation, profile, unsafe=False)
-    else:
-        observations = observe(conversation, target_wire.name)
-        checked = repair_for_translation(conversation, profile, observations)
-        if checked is None or checked.conversation is conversation:
-            encoded = encode_observed(
-                conversation,
-                target_wire,
-                profile,
-                kind,
-                ids=ids,
-                policy=server_tools,
-                observations=observations,
-            )
-            if not observations.holds(Observation.OTHER_WIRE):
-                return _repair_written(encoded, target)
-            encoded.well_formed = _stays_well_formed(checked, conversation, profile)
-            encoded.findings = [] if checked is None else _errors(checked)
-            return encoded
-        repaired = checked
-        if not observations.holds(Observation.OTHER_WIRE):
-            encoded = encode(repaired.conversation, target, ids=ids, server_tools=server_tools)
-            encoded.changes = repaired.changes
-            encoded.ids = encoded.ids.after(repaired.ids)
-            return _repair_written(encoded, target)
-    encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
+        encoded = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+        if not conversation.pristine:
+            conversation = decode(encoded.body, target_wire.name)
+        return _repair_body(encoded, conversation, profile)
+    observations = observe(conversation, target_wire.name)
+    repaired = repair_for_translation(conversation, profile, observations)
+    encoded = encode_observed(
+        repaired.conversation,
+        target_wire,
+        profile,
+        kind,
+        ids=ids,
+        policy=server_tools,
+        observations=None if repaired.changes else observations,
+    )
     encoded.changes = repaired.changes
-    encoded.findings = _errors(repaired)
     encoded.ids = encoded.ids.after(repaired.ids)
+    if not observations.holds(Observation.OTHER_WIRE):
+        return _repair_body(encoded, decode(encoded.body, target_wire.name), profile)
+    encoded.findings = _errors(repaired)
+    encoded.well_formed = _stays_well_formed(repaired, profile)
     return encoded
 
 
-def _repair_written(encoded: Encoded, target: str) -> Encoded:
-    """Repair the body of a conversation that was edited, or that mixes messages of several wires.
+def _repair_body(encoded: Encoded, conversation: Conversation, profile: Profile) -> Encoded:
+    """Repair a body that was written, given as a conversation too.
 
     Messages of the target's own wire are written verbatim, so rules about the JSON of that wire
     have to see the body.
     """
-    target_wire, profile = resolve(target)
-    done = repair_on_own_wire(decode(encoded.body, target_wire.name), profile, unsafe=False)
-    if done.changes:
-        body, ids = done.conversation.source.body, encoded.ids.after_repair(done.ids)
-        changes = [*encoded.changes, *done.changes]
+    repaired = repair_on_own_wire(conversation, profile, unsafe=False)
+    if repaired.changes:
+        body, ids = repaired.conversation.source.body, encoded.ids.after_repair(repaired.ids)
+        changes = [*encoded.changes, *repaired.changes]
         encoded = Encoded(body, encoded.losses, ids, changes=changes)
-    encoded.findings = _errors(done)
+    encoded.findings = _errors(repaired)
     return encoded
 
 
-def _stays_well_formed(
-    checked: RepairedConversation | None, conversation: Conversation, profile: Profile
-) -> bool:
+def _stays_well_formed(repaired: RepairedConversation, profile: Profile) -> bool:
     """True if no rule is broken, nor would be by a further turn that is well-formed itself."""
-    if checked is None:
+    if repaired.findings or repaired.changes:
+        return False
+    model = repaired.conversation.settings.get("model")
+    if not profile.reasoning_models or not isinstance(model, str):
         return True
-    model = conversation.settings.get("model")
-    wants_reasoning = (
-        bool(profile.reasoning_models)
-        and isinstance(model, str)
-        and re.search(profile.reasoning_models, model) is not None
-    )
-    return not checked.findings and not wants_reasoning
+    return re.search(profile.reasoning_models, model) is None
 
 
 def _errors(repaired: RepairedConversation) -> list[Finding]:

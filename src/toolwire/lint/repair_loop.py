@@ -39,11 +39,9 @@ class RepairedConversation(Struct, frozen=True):
 
 def repair_for_translation(
     conversation: Conversation, profile: Profile, observations: Observations
-) -> RepairedConversation | None:
-    """Apply safe fixes for a target on another wire; None if no rule can be broken."""
+) -> RepairedConversation:
+    """Apply safe fixes for a target on another wire."""
     rules = rules_for_translation(profile, observations.flags)
-    if not rules:
-        return None
     return _repair(Facts(conversation, profile, observations), rules, unsafe=False)
 
 
