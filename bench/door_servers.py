@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 import aiohttp
 from plain import plain
 
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, read
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config import Models, read
 from toolwire.server.run import serve
 
 NAMES = ("m", "once", "idle", "refused")

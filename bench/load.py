@@ -20,7 +20,7 @@ import uvloop
 from msgspec import Struct
 from msgspec.json import decode, encode
 
-from toolwire.io._ids import uuid7
+from toolwire.execution.call_ids import uuid7
 
 CALL = {
     "id": "call_1",

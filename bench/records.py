@@ -22,8 +22,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.ledger import CallKey, Ledger, Outcome
+from toolwire.execution.ledger.base import CallKey, Ledger, Outcome
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 
 CALLERS = (1, 32, 128)
 LIMIT = 4.0

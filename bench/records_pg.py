@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import postgres
 
-from toolwire.io.postgres import PostgresLedger
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 
 POOL = 8
 BARE = "PostgreSQL, by a bare table"

@@ -16,10 +16,10 @@ from mcp.server import MCPServer
 from plain import plain
 from pydantic import BaseModel
 
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import SqliteLedger
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.oxp.server import ToolServer
 from toolwire.server import run
-from toolwire.server.tools import ToolServer
 from toolwire.tools import Tools, tool
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ledger_kinds import Kind
 
-from toolwire.tools.ledger import CallKey, Claim, Failure, Ledger, Outcome, Record, State
+from toolwire.execution.ledger.base import CallKey, Claim, Failure, Ledger, Outcome, Record, State
 from toolwire.tools.runnable import OnCrash
 
 T = TypeVar("T")

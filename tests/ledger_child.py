@@ -30,13 +30,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from runnables import runnable
 
-from toolwire.io._sqlite_book import Book
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import LedgerFileError, SqliteLedger
-from toolwire.tools.asking import Answer, Ask
-from toolwire.tools.canonical import key_of
+from toolwire.execution.call_key import key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import CallKey, Claim, Ledger, Outcome, Record, Sweep
+from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
+from toolwire.execution.ledger.sqlite.store import Book
+from toolwire.execution.tool_call import Answer, Ask
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import CallKey, Claim, Ledger, Outcome, Record, Sweep
 from toolwire.tools.runnable import Context, OnCrash, Runnable
 
 
@@ -96,7 +96,7 @@ def make(orders: Orders) -> Ledger:
     """The ledger of a child."""
     if orders.ledger.startswith("sqlite:"):
         return SqliteLedger(orders.ledger.removeprefix("sqlite:"), **orders.options)  # type: ignore[arg-type]
-    from toolwire.io.postgres import PostgresLedger
+    from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 
     return PostgresLedger(orders.ledger, **orders.options)  # type: ignore[arg-type]
 
@@ -379,7 +379,7 @@ def nursery() -> None:
     id of each.
     """
     with suppress(ImportError):
-        import_module("toolwire.io.postgres")
+        import_module("toolwire.execution.ledger.postgres.ledger")
     outs: dict[int, str] = {}
 
     def reap() -> None:

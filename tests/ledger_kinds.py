@@ -15,10 +15,10 @@ from typing import ClassVar, Protocol
 import postgres
 from psycopg import AsyncConnection
 
-from toolwire.io._horizon import TOLERANCE
-from toolwire.io.postgres import PostgresLedger
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.ledger import Ledger
+from toolwire.execution.ledger.base import Ledger
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.ledger.uuid7_expiry import TOLERANCE
 
 DAY = 24 * 3600.0
 

@@ -25,13 +25,13 @@ from msgspec import Struct
 from psycopg.rows import TupleRow
 from runnables import runnable
 
-from toolwire.io._pg_link import Link
-from toolwire.io._pg_transaction import Scope
-from toolwire.io.calls import Calls
-from toolwire.io.postgres import PostgresLedger
-from toolwire.tools.asking import Answer, Ask
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import Claim, Outcome
+from toolwire.execution.ledger.postgres.connection import Link
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
+from toolwire.execution.ledger.postgres.transaction import Scope
+from toolwire.execution.tool_call import Answer, Ask
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import Claim, Outcome
 from toolwire.tools.runnable import Context, OnCrash, Runnable
 
 LEASE = 1.0

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ledger_kinds import DAY, Clock
 
-from toolwire.io._sqlite_book import Book
-from toolwire.io._writer import Job
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.ledger import CallKey, Claim, Outcome
+from toolwire.execution.ledger.base import CallKey, Claim, Outcome
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.ledger.sqlite.store import Book
+from toolwire.execution.ledger.store_thread import Job
 
 KEY = CallKey("alice", "call-1")
 FP = b"f" * 32

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools.asking import Ask
+from toolwire.execution.tool_call import Ask
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.runnable import TIMEOUT, Body, Context, Needs, OnCrash, Runnable, ToolId
 

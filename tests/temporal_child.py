@@ -23,11 +23,11 @@ from runnables import runnable
 from temporalio.client import ActivityHandle, Client
 
 from toolwire.conversation.json import Object
-from toolwire.io.calls import Calls
-from toolwire.io.temporal import TemporalRunner, worker
-from toolwire.tools.asking import Ask
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import Claim, Outcome
+from toolwire.execution.temporal.runner import TemporalRunner, worker
+from toolwire.execution.tool_call import Ask
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import Claim, Outcome
 from toolwire.tools.runnable import Context, OnCrash, Runnable
 
 STEPS = ("before claim", "after claim", "after start", "after result", "after record")

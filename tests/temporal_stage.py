@@ -22,9 +22,9 @@ from temporal_child import Orders
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from toolwire.io.temporal import activity_id
-from toolwire.tools.canonical import key_of
-from toolwire.tools.ledger import Claim
+from toolwire.execution.call_key import key_of
+from toolwire.execution.ledger.base import Claim
+from toolwire.execution.temporal.runner import activity_id
 from toolwire.tools.runnable import OnCrash
 
 Book: TypeAlias = Literal["sqlite", "postgres"]

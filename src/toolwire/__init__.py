@@ -25,19 +25,19 @@ from toolwire.streaming.restream import AsyncTranslatedStream, TranslatedStream,
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
-    from toolwire.agent.talk import Limits
+    from toolwire.agent.driver import Agent
+    from toolwire.agent.events import Limits
+    from toolwire.agent.http_model import HttpModel
+    from toolwire.agent.session_store import FileStore
     from toolwire.conversation.model import Finding
+    from toolwire.execution.executor import Calls
+    from toolwire.execution.ledger.postgres.ledger import PostgresLedger
+    from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
     from toolwire.history import abandon, cut, pending, resume
-    from toolwire.io.agent import Agent
-    from toolwire.io.calls import Calls
-    from toolwire.io.mcp_client import McpClient
-    from toolwire.io.model import HttpModel
-    from toolwire.io.oxp_client import OxpClient
-    from toolwire.io.postgres import PostgresLedger
-    from toolwire.io.sqlite import SqliteLedger
-    from toolwire.io.threads import FileStore
     from toolwire.lint import Repaired, check, repair
     from toolwire.lint.explain import Explanation, explain
+    from toolwire.mcp.client import McpClient
+    from toolwire.oxp.client import OxpClient
     from toolwire.tools import Context, NoEffect, RetryableToolError, ToolError, Tools, tool
 
 __version__ = "0.1.0"
@@ -111,15 +111,15 @@ _LATE = {
         ("Context", "NoEffect", "RetryableToolError", "ToolError", "Tools", "tool"),
         "toolwire.tools",
     ),
-    "Agent": "toolwire.io.agent",
-    "Calls": "toolwire.io.calls",
-    "FileStore": "toolwire.io.threads",
-    "HttpModel": "toolwire.io.model",
-    "Limits": "toolwire.agent.talk",
-    "McpClient": "toolwire.io.mcp_client",
-    "OxpClient": "toolwire.io.oxp_client",
-    "PostgresLedger": "toolwire.io.postgres",
-    "SqliteLedger": "toolwire.io.sqlite",
+    "Agent": "toolwire.agent.driver",
+    "Calls": "toolwire.execution.executor",
+    "FileStore": "toolwire.agent.session_store",
+    "HttpModel": "toolwire.agent.http_model",
+    "Limits": "toolwire.agent.events",
+    "McpClient": "toolwire.mcp.client",
+    "OxpClient": "toolwire.oxp.client",
+    "PostgresLedger": "toolwire.execution.ledger.postgres.ledger",
+    "SqliteLedger": "toolwire.execution.ledger.sqlite.ledger",
 }
 
 

@@ -17,15 +17,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from toolwire.agent.talk import Allow, Done, Over, Verdict
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Allow, Done, Over, Verdict
+from toolwire.agent.http_model import HttpModel
+from toolwire.agent.session_store import FileStore, SqliteStore, Store
 from toolwire.agent.thread import Thread
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Call
-from toolwire.io.agent import Agent
-from toolwire.io.calls import Calls
-from toolwire.io.model import HttpModel
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.io.threads import FileStore, SqliteStore, Store
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.tools import tool
 from toolwire.tools.runnable import Runnable
 

@@ -21,14 +21,14 @@ from typing import Self, TypeVar
 import uvicorn
 from msgspec import Struct
 
-from toolwire.agent.talk import Asking, Done, Over, Seen
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Asking, Done, Over, Seen
+from toolwire.agent.http_model import HttpModel, Patience
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Message
-from toolwire.io.agent import Agent
-from toolwire.io.model import HttpModel, Patience
 from toolwire.lint import check
+from toolwire.mock.server import Mock
 from toolwire.server.asgi import App, Receive, Scope, Send
-from toolwire.server.mock import Mock
 from toolwire.tools import tool
 
 T = TypeVar("T")

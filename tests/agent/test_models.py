@@ -26,19 +26,19 @@ from agent.house import (
 )
 from msgspec.structs import replace
 
-from toolwire.agent.endpoints import ROWS, Endpoint, address
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Again, Asking, Done, ModelError, Reply, Running
+from toolwire.agent.http_model import HttpModel
 from toolwire.agent.machine import Phase
-from toolwire.agent.talk import Again, Asking, Done, ModelError, Reply, Running
+from toolwire.agent.session_store import FileStore
 from toolwire.agent.thread import Thread
 from toolwire.codec import Encoded
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
 from toolwire.errors import LocalError
-from toolwire.io.agent import Agent
-from toolwire.io.model import HttpModel
-from toolwire.io.threads import FileStore
 from toolwire.profiles.table import PROFILES
+from toolwire.providers.table import ROWS, Endpoint, address
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.streaming.events import PartStart
 

@@ -16,18 +16,18 @@ import pytest
 from agent.child import Orders, Report
 from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
 
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Deny, Done, Over, Running
 from toolwire.agent.machine import Ask, Machine, Phase, Run
-from toolwire.agent.talk import Deny, Done, Over, Running
+from toolwire.agent.session_store import FileStore, SqliteStore, Store
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import LocalError
-from toolwire.io.agent import Agent
-from toolwire.io.calls import Calls
-from toolwire.io.memory import MemoryLedger
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.io.threads import FileStore, SqliteStore, Store
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.memory import MemoryLedger
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.lint import check
 from toolwire.tools import tool
 

@@ -14,9 +14,9 @@ from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
 from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.credentials import Credentials  # type: ignore[import-untyped]
 
-from toolwire.io.agent import Agent
-from toolwire.io.model import HttpModel
-from toolwire.io.sigv4 import signed
+from toolwire.agent.driver import Agent
+from toolwire.agent.http_model import HttpModel
+from toolwire.providers.sigv4 import signed
 from toolwire.server.asgi import Receive, Scope, Send
 
 NOW = datetime(2026, 5, 17, 8, 9, 10, tzinfo=UTC)

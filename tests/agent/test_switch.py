@@ -18,20 +18,20 @@ import pytest
 from agent.house import TEXT, WIRES, House, add, model_at, only, over, sound, talk
 from oxp_server.serving import running
 
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Again, Done
 from toolwire.agent.machine import Phase
-from toolwire.agent.talk import Again, Done
+from toolwire.agent.session_store import FileStore, SqliteStore
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Result
-from toolwire.io.agent import Agent
-from toolwire.io.calls import Calls
-from toolwire.io.mcp_client import McpClient
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.io.threads import FileStore, SqliteStore
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.mcp.client import McpClient
+from toolwire.mcp.server import McpApp
+from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Receive, Scope, Send
-from toolwire.server.mcp import McpApp
-from toolwire.server.tools import ToolServer
 from toolwire.tools import Tools, tool
 
 ALL = [*WIRES, TEXT]

@@ -13,14 +13,14 @@ from openai import OpenAI
 from streams.clients import CLIENTS, judged
 from streams.loopback import serve
 
-from toolwire.agent.talk import Deny, Limits
-from toolwire.agent.telling import Told
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Deny, Limits
+from toolwire.agent.stream import Told
 from toolwire.agent.thread import Thread
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
-from toolwire.io.agent import Agent
 from toolwire.streaming.restream import fold
 from toolwire.tools import tool
 

@@ -14,18 +14,18 @@ from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, 
 from msgspec.structs import replace
 from oxp_server.serving import running
 
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Allow, Deny, Done, Edit, Limits, Over, Running, Verdict
 from toolwire.agent.machine import Phase
-from toolwire.agent.talk import Allow, Deny, Done, Edit, Limits, Over, Running, Verdict
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
 from toolwire.conversation.parts import Call, Result
-from toolwire.io.agent import Agent
-from toolwire.io.calls import Calls
-from toolwire.io.mcp_client import McpClient
-from toolwire.io.oxp_client import OxpClient
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.server.mcp import McpApp
-from toolwire.server.tools import ToolServer
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.mcp.client import McpClient
+from toolwire.mcp.server import McpApp
+from toolwire.oxp.client import OxpClient
+from toolwire.oxp.server import ToolServer
 from toolwire.tools import Tools, tool
 from toolwire.tools.errors import ToolMistake
 from toolwire.tools.runnable import Context, Runnable, ToolId, Version

@@ -10,14 +10,14 @@ from time import monotonic
 import pytest
 from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk, turns
 
+from toolwire.agent.driver import Agent
+from toolwire.agent.events import Asking, Done, Limits, Running
 from toolwire.agent.machine import Phase
-from toolwire.agent.talk import Asking, Done, Limits, Running
 from toolwire.agent.thread import Thread
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call, Result, Text
 from toolwire.errors import WireError
-from toolwire.io.agent import Agent
 from toolwire.tools import tool
 
 QUESTION = "add 1 and 2, and add 3 and 4"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.conversation.json import JSON, Object, parse
-from toolwire.tools.canonical import canonical, fingerprint, key_of, tenant
+from toolwire.execution.call_key import canonical, fingerprint, key_of, tenant
 from toolwire.tools.runnable import ToolId, Version
 
 ADD = ToolId("Calculator", "Add", Version(1))

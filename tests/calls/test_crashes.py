@@ -11,12 +11,12 @@ import pytest
 from runnables import Counted, ask, runnable
 
 from toolwire.conversation.json import Object
-from toolwire.io.calls import Calls
-from toolwire.io.memory import MemoryLedger
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.canonical import fingerprint, key_of
+from toolwire.execution.call_key import fingerprint, key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
+from toolwire.execution.ledger.memory import MemoryLedger
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError, ToolMistake
-from toolwire.tools.ledger import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.tools.runnable import Context, OnCrash, Runnable, Transaction
 
 

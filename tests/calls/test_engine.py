@@ -11,12 +11,12 @@ import pytest
 from runnables import runnable
 
 from toolwire.conversation.json import Object
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.asking import Ask
-from toolwire.tools.canonical import key_of
+from toolwire.execution.call_key import key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import CallKey, Claim, Failure, Outcome, OutcomeUnknown
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.tool_call import Ask
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import CallKey, Claim, Failure, Outcome, OutcomeUnknown
 from toolwire.tools.runnable import Context, OnCrash, Runnable
 
 

@@ -11,13 +11,13 @@ import pytest
 from runnables import Counted, ask, runnable
 
 from toolwire.conversation.json import JSON
-from toolwire.io.calls import Calls
-from toolwire.io.memory import MemoryLedger
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.asking import Ask
-from toolwire.tools.canonical import fingerprint, key_of
+from toolwire.execution.call_key import fingerprint, key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import CallKey, Claim
+from toolwire.execution.ledger.memory import MemoryLedger
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.tool_call import Ask
 from toolwire.tools.errors import InvalidInput
-from toolwire.tools.ledger import CallKey, Claim
 from toolwire.tools.runnable import Context, OnCrash
 
 
@@ -266,7 +266,7 @@ def test_more_calls_than_allowed_are_told_to_come_again() -> None:
 def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolwire.io.calls.GRACE", 0.05)
+    monkeypatch.setattr("toolwire.execution.executor.GRACE", 0.05)
 
     async def main() -> None:
         free = asyncio.Event()

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from toolwire.io.memory import MemoryLedger
-from toolwire.tools.ledger import CallKey, Claim, Ledger, LedgerUnavailable, Outcome, Sweep
+from toolwire.execution.ledger.base import CallKey, Claim, Ledger, LedgerUnavailable, Outcome, Sweep
+from toolwire.execution.ledger.memory import MemoryLedger
 
 FP = b"f" * 32
 

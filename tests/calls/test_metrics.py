@@ -7,8 +7,8 @@ import re
 
 from runnables import Counted, ask, runnable
 
-from toolwire.io.calls import Calls
-from toolwire.io.metrics import BOUNDS, OTHER, Metrics
+from toolwire.execution.executor import Calls
+from toolwire.execution.metrics import BOUNDS, OTHER, Metrics
 
 LINE = re.compile(r'[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? [0-9.]+')
 

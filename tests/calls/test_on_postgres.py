@@ -11,8 +11,8 @@ import pytest
 from psycopg import AsyncConnection
 from runnables import Counted, ask, runnable
 
-from toolwire.io.calls import Calls
-from toolwire.io.postgres import PostgresLedger
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
 from toolwire.tools.runnable import Context
 

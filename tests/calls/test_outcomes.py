@@ -11,10 +11,10 @@ from rows import rows
 from runnables import ask, runnable
 
 from toolwire.conversation.json import JSON
-from toolwire.io.calls import Calls
-from toolwire.tools.asking import Answer
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import Failure
+from toolwire.execution.tool_call import Answer
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
-from toolwire.tools.ledger import Failure
 from toolwire.tools.runnable import Context, Runnable
 
 

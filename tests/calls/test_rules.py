@@ -11,13 +11,13 @@ import pytest
 from runnables import Counted, ask, runnable
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.io.calls import Calls
-from toolwire.io.memory import MemoryLedger
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.asking import Ask, MissingRequirements
-from toolwire.tools.canonical import key_of
+from toolwire.execution.call_key import key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import Ledger
+from toolwire.execution.ledger.memory import MemoryLedger
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.tool_call import Ask, MissingRequirements
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
-from toolwire.tools.ledger import Ledger
 from toolwire.tools.runnable import Authorization, Context, Needs
 
 Made = Callable[[], Ledger]

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
 
-from toolwire.io.scrub import MASK, Scrubber, ScrubFilter, hiding, scrubber
-from toolwire.tools.ledger import Failure
+from toolwire.execution.ledger.base import Failure
+from toolwire.execution.redaction import MASK, Scrubber, ScrubFilter, hiding, scrubber
 
 VALUES = [
     "sk-Aa1+/=&?~ b",

@@ -15,11 +15,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from runnables import Counted, ask, runnable
 
-from toolwire.io.calls import Calls
-from toolwire.io.memory import MemoryLedger
-from toolwire.io.telemetry import joined
-from toolwire.tools.asking import Ask
-from toolwire.tools.canonical import key_of
+from toolwire.execution.call_key import key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.memory import MemoryLedger
+from toolwire.execution.telemetry import joined
+from toolwire.execution.tool_call import Ask
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
 from toolwire.tools.runnable import Authorization, Context, Needs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from toolwire.conversation.json import Object
-from toolwire.io import _sendings as sendings
-from toolwire.io._failures import Busy
+from toolwire.execution.failures import Busy
+from toolwire.execution.ledger.base import Failure, Outcome
+from toolwire.execution.temporal import payload as sendings
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import Failure, Outcome
 from toolwire.tools.runnable import Context
 
 MARK = sendings.mark_of("T.A@1.0.0", {"n": 1})

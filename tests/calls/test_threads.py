@@ -15,11 +15,11 @@ from contextvars import ContextVar
 import pytest
 from runnables import Counted, ask, runnable
 
-from toolwire.io._threads import Threads
-from toolwire.io.calls import Calls
-from toolwire.io.inline import InlineRunner
-from toolwire.tools.asking import Answer
-from toolwire.tools.canonical import key_of
+from toolwire.execution.call_key import key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.local_runner import InlineRunner
+from toolwire.execution.thread_pool import Threads
+from toolwire.execution.tool_call import Answer
 from toolwire.tools.runnable import Context
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
@@ -154,7 +154,7 @@ def test_threads_are_used_again() -> None:
 
 
 def test_an_idle_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.io._threads.IDLE", 0.01)
+    monkeypatch.setattr("toolwire.execution.thread_pool.IDLE", 0.01)
     pool = Threads("short-lived")
     for _ in range(50):
         ran = threading.Event()
@@ -167,7 +167,7 @@ def test_an_idle_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_hanging_thread_does_not_keep_the_process_alive() -> None:
     code = (
-        "import threading; from toolwire.io._threads import Threads\n"
+        "import threading; from toolwire.execution.thread_pool import Threads\n"
         "begun = threading.Event()\n"
         "Threads().start(lambda: (begun.set(), threading.Event().wait()))\n"
         "begun.wait()"

@@ -11,7 +11,7 @@ from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
 from toolwire.cli import verbs
-from toolwire.cli._spots import spots
+from toolwire.cli._source_positions import spots
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import all_rules
 

@@ -92,7 +92,7 @@ def test_control_c_that_is_ignored_in_the_background_stays_ignored() -> None:
 def test_the_door_of_the_command_line_loads_nothing_of_what_is_behind_it() -> None:
     seen = imported("import toolwire.cli")
     assert "toolwire.cli" in seen
-    assert seen & {"click", "rich", "toolwire.cli._verbs", "toolwire.cli._misuse"} == set()
+    assert seen & {"click", "rich", "toolwire.cli._verbs", "toolwire.cli._usage_error"} == set()
 
 
 def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
@@ -225,7 +225,7 @@ def test_a_verb_in_a_pipe_does_not_pay_for_drawing(verb: str) -> None:
         "from click.testing import CliRunner\nfrom toolwire.cli import"
         f" verbs\nCliRunner().invoke(verbs, {verb})"
     )
-    assert "toolwire.cli._piped" in seen or "toolwire.cli.translate" in seen
+    assert "toolwire.cli._json_output" in seen or "toolwire.cli.translate" in seen
     assert "rich" not in seen
     assert "toolwire.cli.tour" not in seen
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolwire.cli import verbs
-from toolwire.cli._misuse import Misuse
-from toolwire.cli._swap import swap
+from toolwire.cli._atomic_write import swap
+from toolwire.cli._usage_error import Misuse
 from toolwire.conversation.json import Object
 from toolwire.lint import repair as repaired
 

@@ -20,10 +20,10 @@ from cli.hosted import EXAMPLES, Door, door, served
 from cli.shell import PROGRAM, at_terminal, environment, piped
 from click.testing import CliRunner, Result
 
-from toolwire.agent.endpoints import ROWS
 from toolwire.cli import verbs
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
+from toolwire.providers.table import ROWS
 
 THREE = (
     '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'

@@ -12,11 +12,12 @@ from typing import get_args, get_type_hints
 import pytest
 from cli.shell import ROOT, environment, fences
 
-from toolwire.protocols import mcp, oxp
+from toolwire.execution.ledger.base import MOVES, Failure, Outcome
+from toolwire.execution.tool_call import Answer
+from toolwire.mcp import protocol as mcp
+from toolwire.oxp import protocol as oxp
 from toolwire.server.asgi import Limits
 from toolwire.server.run import Bounds
-from toolwire.tools.asking import Answer
-from toolwire.tools.ledger import MOVES, Failure, Outcome
 
 PAGES = ["docs/tools.md", "docs/server.md", "docs/guarantees.md"]
 CODE = [

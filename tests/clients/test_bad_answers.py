@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, put
-from toolwire.io._oxp_read import Raw, again, answered, definitions, refused, wait_ms
-from toolwire.io.oxp_client import OxpError
-from toolwire.protocols import mcp
+from toolwire.mcp import protocol as mcp
+from toolwire.oxp.client import OxpError
+from toolwire.oxp.dialects import Raw, again, answered, definitions, refused, wait_ms
 from toolwire.tools.errors import ToolError
 
 VALUES: list[JSON] = [None, True, -1, 1e300, "", "x", [], {}, [None], {"id": None}, "9" * 5000]

@@ -16,15 +16,15 @@ from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
-from toolwire.io.calls import Calls
-from toolwire.io.mcp_client import McpClient
-from toolwire.io.oxp_client import Jwt
-from toolwire.io.sqlite import SqliteLedger
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import Failure
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.tool_call import Ask
+from toolwire.mcp.client import McpClient
+from toolwire.mcp.server import McpApp
+from toolwire.oxp.client import Jwt
+from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
-from toolwire.server.mcp import McpApp
-from toolwire.server.tools import ToolServer
-from toolwire.tools.asking import Ask
-from toolwire.tools.ledger import Failure
 from toolwire.tools.registry import Tools
 
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"

@@ -14,8 +14,10 @@ from mcp_server.offered import effects, tools
 from oxp_server.serving import Where, running
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.io.calls import Calls
-from toolwire.io.oxp_client import (
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.tool_call import Answer, Ask
+from toolwire.oxp.client import (
     InvalidInput,
     Jwt,
     MissingRequirements,
@@ -25,11 +27,9 @@ from toolwire.io.oxp_client import (
     ToolNotFound,
     Unauthenticated,
 )
-from toolwire.io.sqlite import SqliteLedger
+from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import App, Message, Receive, Scope, Send
 from toolwire.server.auth import NOBODY, Auth
-from toolwire.server.tools import ToolServer
-from toolwire.tools.asking import Answer, Ask
 from toolwire.tools.registry import Tools
 
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"

@@ -11,8 +11,7 @@ from clients.dialects import Asked, Says, done, failed, in_turn, run, speaking
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.errors import LocalError
-from toolwire.io._oxp_read import wait_ms
-from toolwire.io.oxp_client import (
+from toolwire.oxp.client import (
     BadRequest,
     BrokenAnswer,
     Challenge,
@@ -27,6 +26,7 @@ from toolwire.io.oxp_client import (
     ToolNotFound,
     Unauthenticated,
 )
+from toolwire.oxp.dialects import wait_ms
 from toolwire.tools.runnable import Authorization
 
 QUICK = Patience(backoff=0.01, timeout=20.0, poll=0.01)

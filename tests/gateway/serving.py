@@ -21,10 +21,10 @@ import uvicorn
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, dump
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config import Models, read
+from toolwire.mock.server import Mock
 from toolwire.server.asgi import App, Receive, Scope, Send
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, read
-from toolwire.server.mock import Mock
 
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "ai-sdk")
 UPSTREAMS = (

@@ -18,7 +18,7 @@ from judges import complaints
 from mock.tools import run
 
 from toolwire.conversation.json import JSON, Object, dump
-from toolwire.protocols.parcels import PREFIX
+from toolwire.gateway.continuation_tokens import PREFIX
 from toolwire.streaming.framing.aws import write
 
 MODEL = "eu.anthropic.claude-opus-5-v1:0"

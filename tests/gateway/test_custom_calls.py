@@ -8,8 +8,8 @@ import pytest
 
 from toolwire import decode, fold
 from toolwire.conversation.json import JSON, dump
-from toolwire.protocols.fronts import BY_WIRE
-from toolwire.protocols.relay import Relay
+from toolwire.gateway.client_apis import BY_WIRE
+from toolwire.gateway.translator import Relay
 
 REQUEST: JSON = {
     "model": "m",

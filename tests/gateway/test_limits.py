@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.conversation.model import Change, Loss
-from toolwire.protocols.relay import Sent
+from toolwire.gateway.errors import LONGEST, done
+from toolwire.gateway.translator import Sent
 from toolwire.server.asgi import Intake, Limits
-from toolwire.server.gateway.words import LONGEST, done
 
 PATH, BODY = ASKED["openai-chat"]
 JSON = {"content-type": "application/json"}

@@ -25,8 +25,8 @@ from mock.tools import FINAL, QUESTION
 from streams.clients import NODE, installed
 
 from toolwire.conversation.json import JSON, Object, dump
-from toolwire.protocols.fronts import BY_WIRE
-from toolwire.protocols.relay import Relay
+from toolwire.gateway.client_apis import BY_WIRE
+from toolwire.gateway.translator import Relay
 
 SCRIPT = Path(__file__).parent / "npm_clients.mjs"
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")

@@ -29,9 +29,9 @@ from mock.tools import run
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.parts import Call
-from toolwire.protocols.fronts import BY_WIRE, FRONTS
-from toolwire.protocols.parcels import LARGEST, PREFIX, packed, unpacked
-from toolwire.protocols.relay import Relay
+from toolwire.gateway.client_apis import BY_WIRE, FRONTS
+from toolwire.gateway.continuation_tokens import LARGEST, PREFIX, packed, unpacked
+from toolwire.gateway.translator import Relay
 
 SIGNED: Object = {
     **MESSAGE,
@@ -367,8 +367,8 @@ def test_a_parcel_goes_to_another_gateway_that_has_never_seen_it() -> None:
 CHILD = """
 import json, sys
 from toolwire.conversation.json import dump
-from toolwire.protocols.fronts import BY_WIRE
-from toolwire.protocols.relay import Relay
+from toolwire.gateway.client_apis import BY_WIRE
+from toolwire.gateway.translator import Relay
 for front, target, request, answer in json.load(sys.stdin):
     relay = Relay(BY_WIRE[front], target, model="m")
     sent = relay.request(json.dumps(request).encode())

@@ -16,9 +16,9 @@ from gateway.upstreams import answers, behind
 from toolwire import check, decode
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Tool
-from toolwire.protocols.fronts import BY_WIRE
-from toolwire.protocols.parcels import PREFIX
-from toolwire.protocols.relay import Relay, Sent
+from toolwire.gateway.client_apis import BY_WIRE
+from toolwire.gateway.continuation_tokens import PREFIX
+from toolwire.gateway.translator import Relay, Sent
 
 SEARCH: Object = {
     "model": "m",

@@ -10,9 +10,9 @@ from cases import CASES, DEEP, recorded
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.errors import WireError
-from toolwire.protocols.fronts import FRONTS, Front
-from toolwire.protocols.recall import BYTES, NEW, Made
-from toolwire.protocols.relay import Relay
+from toolwire.gateway.client_apis import FRONTS, Front
+from toolwire.gateway.translation_cache import BYTES, NEW, Made
+from toolwire.gateway.translator import Relay
 
 TARGETS = (
     "anthropic",
@@ -130,7 +130,7 @@ def test_a_history_that_is_not_tidy_goes_the_long_way(spoil: object) -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.protocols.recall.BYTES", 10_000)
+    monkeypatch.setattr("toolwire.gateway.translation_cache.BYTES", 10_000)
     front = next(one for one in FRONTS if one.wire == "openai-chat")
     relay = Relay(front, "anthropic", model="m").remember()
     for n in range(200):

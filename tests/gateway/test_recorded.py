@@ -18,8 +18,8 @@ from gateway.upstreams import Answer, Scripted
 
 from toolwire import restream
 from toolwire.conversation.json import Object, dump
-from toolwire.protocols.fronts import BY_WIRE
-from toolwire.protocols.relay import Relay
+from toolwire.gateway.client_apis import BY_WIRE
+from toolwire.gateway.translator import Relay
 from toolwire.streaming.stream_input import resolve_stream
 
 SOURCES = (

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from toolwire.agent import http_model as model
 from toolwire.conversation.json import JSON
-from toolwire.io import model
-from toolwire.protocols.refusals import TOLD, said
-from toolwire.server.gateway import exchange
+from toolwire.gateway import forward as exchange
+from toolwire.providers.api_errors import TOLD, said
 
 
 def nested(deep: int) -> JSON:

@@ -12,8 +12,8 @@ from gateway.serving import gateway, row, serving
 from msgspec import Struct, field
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.gateway.app import Gateway
 from toolwire.server.asgi import Receive, Scope, Send
-from toolwire.server.gateway.app import Gateway
 
 
 class Got(Struct):

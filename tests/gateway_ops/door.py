@@ -17,10 +17,10 @@ from time import monotonic, sleep
 import uvicorn
 from msgspec import Struct
 
-from toolwire.io.calls import Calls
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import ToolsRow
-from toolwire.server.gateway.own import Own
+from toolwire.execution.executor import Calls
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config import ToolsRow
+from toolwire.gateway.tools import Own
 from toolwire.tools.registry import Given
 from toolwire.tools.runnable import Runnable
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import uvloop
 from cases import DEEP
 
-from toolwire.io._http import Place, Pool, Reply, head, place
+from toolwire.providers.http.client import Place, Pool, Reply, head, place
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "uvloop": uvloop.new_event_loop,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import inspect
 
-from toolwire.server.gateway import config, keys
+from toolwire.gateway import config, keys
 
 TABLES = (
     (config, "ServerRow", "[server]"),

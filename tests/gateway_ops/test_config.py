@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from gateway_ops.reference import reference
 
-from toolwire.server.gateway.config import ConfigMistake, Models, found_in, read
-from toolwire.server.gateway.keys import read_keys
+from toolwire.gateway.config import ConfigMistake, Models, found_in, read
+from toolwire.gateway.keys import read_keys
 
 ROOT = Path(__file__).parents[2]
 DEMO = "http://127.0.0.1:9"

@@ -16,11 +16,11 @@ from gateway.serving import gateway, row, serving
 from gateway.upstreams import Answer, Scripted, streams
 from gateway_ops.door import own
 
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.cancel_on_disconnect import Leaving
+from toolwire.gateway.config import Models, read
+from toolwire.gateway.tools import Work
 from toolwire.server.asgi import Message
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, read
-from toolwire.server.gateway.leaving import Leaving
-from toolwire.server.gateway.own import Work
 from toolwire.tools import tool
 
 PATH, BODY = ASKED["openai-chat"]

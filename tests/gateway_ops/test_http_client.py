@@ -15,12 +15,12 @@ from functools import partial
 import pytest
 from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, read, sized
 
-from toolwire.agent.endpoints import address
-from toolwire.io import _http
-from toolwire.io._http import HEAD, Broken, head, place
-from toolwire.io._http_line import Line
-from toolwire.io._http_reply import ROOM
-from toolwire.io.upstream import Upstream
+from toolwire.providers.http import client as _http
+from toolwire.providers.http.client import HEAD, Broken, head, place
+from toolwire.providers.http.connection import Line
+from toolwire.providers.http.response import ROOM
+from toolwire.providers.table import address
+from toolwire.providers.upstream import Upstream
 
 KNOWN = "https://known.example/v1"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"

@@ -15,9 +15,9 @@ import pytest
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, into, read, sized
 
-from toolwire.io import _http
-from toolwire.io._http import Broken, Pool, head, place
-from toolwire.io._http_reply import ROOM
+from toolwire.providers.http import client as _http
+from toolwire.providers.http.client import Broken, Pool, head, place
+from toolwire.providers.http.response import ROOM
 
 SOON = 0.06
 """Seconds of silence that are too long."""

@@ -16,11 +16,11 @@ from gateway.upstreams import Answer, Scripted
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import OK, Net, Run, Script, Server, Talk, each, gives, into, sized
 
-from toolwire.agent.endpoints import address
-from toolwire.io import _proxied
-from toolwire.io._http import Broken
-from toolwire.io._proxied import Passed, Proxied
-from toolwire.io.upstream import Upstream, Waits, whole
+from toolwire.providers.http import proxy as _proxied
+from toolwire.providers.http.client import Broken
+from toolwire.providers.http.proxy import Passed, Proxied
+from toolwire.providers.table import address
+from toolwire.providers.upstream import Upstream, Waits, whole
 
 AT = "http://model.example/v1/a%2Fb?c=%41"
 SOON = 0.06

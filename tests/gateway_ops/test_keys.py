@@ -14,9 +14,9 @@ from gateway_ops.door import get, model, opened, post
 from gateway_ops.talking import FRONTS
 from mock.hosting import hosted
 
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, read
-from toolwire.server.gateway.keys import KeyRow, Keys, KeysMistake, new_key, read_keys
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config import Models, read
+from toolwire.gateway.keys import KeyRow, Keys, KeysMistake, new_key, read_keys
 
 KEY = "tw-" + "k3y-of-alice-" * 4
 OTHER = "tw-" + "k3y-of-bobby-" * 4

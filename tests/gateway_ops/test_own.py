@@ -19,10 +19,10 @@ from mock.hosting import Hosted, hosted
 from toolwire import Usage, decode
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.parts import Call, Text
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config import Models, ToolsRow, read
+from toolwire.mock.server import Mock, _Reply
 from toolwire.server.asgi import Request
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, ToolsRow, read
-from toolwire.server.mock import Mock, _Reply
 from toolwire.tools import tool
 
 RINGS: Counter[str] = Counter()

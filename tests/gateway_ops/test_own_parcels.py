@@ -34,14 +34,14 @@ from mock.hosting import Hosted, hosted
 from mock.tools import run
 
 from toolwire import decode
-from toolwire.agent.demo import answer
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.parts import Call, Message, Text
-from toolwire.protocols.fronts import BY_WIRE
-from toolwire.protocols.parcels import LARGEST, PREFIX, packed, seen, unpacked
-from toolwire.protocols.relay import Relay
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, ToolsRow, read
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.client_apis import BY_WIRE
+from toolwire.gateway.config import Models, ToolsRow, read
+from toolwire.gateway.continuation_tokens import LARGEST, PREFIX, packed, seen, unpacked
+from toolwire.gateway.translator import Relay
+from toolwire.mock.demo_model import answer
 from toolwire.tools import tool
 
 CLIENT = AnthropicMessages()
@@ -390,11 +390,11 @@ def test_parcels_that_are_too_large_together_are_left_out_and_the_newest_count(
 ) -> None:
     for wire, blocks in told.items():
         sizes = [_size(str(block["data"])) for block in blocks if block["type"] == HIDDEN]
-        monkeypatch.setattr("toolwire.protocols.parcels.LARGEST", sum(sizes))
+        monkeypatch.setattr("toolwire.gateway.continuation_tokens.LARGEST", sum(sizes))
         assert rang(request(wire, blocks)[0], wire) == ["a", "b"]
-        monkeypatch.setattr("toolwire.protocols.parcels.LARGEST", sum(sizes) - 1)
+        monkeypatch.setattr("toolwire.gateway.continuation_tokens.LARGEST", sum(sizes) - 1)
         assert rang(request(wire, blocks)[0], wire) == ["b"]
-        monkeypatch.setattr("toolwire.protocols.parcels.LARGEST", sizes[-1] - 1)
+        monkeypatch.setattr("toolwire.gateway.continuation_tokens.LARGEST", sizes[-1] - 1)
         assert request(wire, blocks) == request(wire, plain(blocks))
 
 

@@ -31,10 +31,10 @@ from postgres import database
 from toolwire import decode
 from toolwire.conversation.json import Object
 from toolwire.conversation.parts import Call, Text
-from toolwire.io.calls import Calls
-from toolwire.server.mcp import McpApp
-from toolwire.server.mock import Mock
-from toolwire.server.tools import ToolServer
+from toolwire.execution.executor import Calls
+from toolwire.mcp.server import McpApp
+from toolwire.mock.server import Mock
+from toolwire.oxp.server import ToolServer
 from toolwire.tools import Tools, tool
 from toolwire.tools.registry import Given
 

@@ -24,8 +24,8 @@ from gateway_ops.test_process import Running, running
 from toolwire import decode
 from toolwire.conversation.json import Object
 from toolwire.conversation.parts import Call
+from toolwire.mock.server import Mock
 from toolwire.server.asgi import Message, Receive, Scope, Send
-from toolwire.server.mock import Mock
 
 MODELS = (
     "openai-chat",

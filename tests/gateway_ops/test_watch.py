@@ -19,11 +19,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
 from toolwire.cli._verbs import verbs
-from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import Models, read
-from toolwire.server.gateway.numbers import Counts
-from toolwire.server.gateway.record import Recorder
-from toolwire.server.gateway.watch import Exchange, Feed, Watch
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config import Models, read
+from toolwire.gateway.metrics import Counts
+from toolwire.gateway.observer import Exchange, Feed, Watch
+from toolwire.gateway.recorder import Recorder
 
 SECRET = "sk-upstream-secret-0123456789"
 CHAT: dict[str, object] = {"model": "anthropic", "messages": [{"role": "user", "content": "hello"}]}

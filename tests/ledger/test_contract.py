@@ -25,7 +25,7 @@ from ledger_asking import (
 from ledger_kinds import DAY, KINDS, Kind
 
 from toolwire.conversation.json import JSON
-from toolwire.tools.ledger import (
+from toolwire.execution.ledger.base import (
     CallKey,
     Claim,
     Failure,

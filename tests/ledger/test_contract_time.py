@@ -11,7 +11,7 @@ import pytest
 from ledger_asking import KEY, VALUE, claim, state, with_ledger
 from ledger_kinds import DAY, KINDS, Kind
 
-from toolwire.tools.ledger import CallIdTooOld, CallKey, Ledger, Outcome, Sweep
+from toolwire.execution.ledger.base import CallIdTooOld, CallKey, Ledger, Outcome, Sweep
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 

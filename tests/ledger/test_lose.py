@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from ledger_kinds import KINDS, Kind
 
-from toolwire.io.memory import MemoryLedger
-from toolwire.tools.ledger import CallKey, Claim, Ledger, Outcome
+from toolwire.execution.ledger.base import CallKey, Claim, Ledger, Outcome
+from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.tools.runnable import OnCrash
 
 KEY = CallKey("t", "c")

@@ -14,7 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_kinds import DAY, KINDS, Kind
 
-from toolwire.tools.ledger import MOVES, CallKey, Claim, Event, Failure, Ledger, Outcome, State
+from toolwire.execution.ledger.base import (
+    MOVES,
+    CallKey,
+    Claim,
+    Event,
+    Failure,
+    Ledger,
+    Outcome,
+    State,
+)
 
 KEY = CallKey("alice", "call-1")
 FP = b"f" * 32

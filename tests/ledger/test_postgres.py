@@ -17,12 +17,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
 from toolwire.errors import LocalError
-from toolwire.io import _pg_link, _pg_watch
-from toolwire.io._pg_link import Link, connect
-from toolwire.io._pg_pack import Bytes, Ints, Longs, Texts, word
-from toolwire.io.postgres import PostgresLedger
-from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import (
+from toolwire.execution.ledger.base import (
     CallKey,
     Claim,
     Failure,
@@ -31,6 +26,12 @@ from toolwire.tools.ledger import (
     Outcome,
     Transactions,
 )
+from toolwire.execution.ledger.postgres import connection as _pg_link
+from toolwire.execution.ledger.postgres import notifications as _pg_watch
+from toolwire.execution.ledger.postgres.binary import Bytes, Ints, Longs, Texts, word
+from toolwire.execution.ledger.postgres.connection import Link, connect
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
+from toolwire.tools.errors import NoEffect
 from toolwire.tools.runnable import OnCrash
 
 T = TypeVar("T")

@@ -24,9 +24,9 @@ from ledger_pg_child import Orders, Replica, asked, bell, counted, told
 from postgres_proxy import How, Proxy
 from runnables import runnable
 
-from toolwire.io.calls import Calls
-from toolwire.io.postgres import PostgresLedger
-from toolwire.tools.ledger import CallKey, Claim, LedgerUnavailable, Outcome
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.tools.runnable import Context, OnCrash
 
 T = TypeVar("T")

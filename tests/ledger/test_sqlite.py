@@ -18,10 +18,10 @@ from ledger_sqlite import KEY, VALUE, Ask, Hold, Look, ahead, claim, with_ledger
 
 from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
-from toolwire.io._sqlite_book import Book
-from toolwire.io._writer import MOST
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.ledger import CallKey, Claim, LedgerUnavailable, Outcome, Record
+from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.ledger.sqlite.store import Book
+from toolwire.execution.ledger.store_thread import MOST
 
 # --- batches --------------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ def test_a_mistake_in_one_job_leaves_the_others_of_its_batch_alone() -> None:
 def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(
     monkeypatch: pytest.MonkeyPatch, value: JSON, why: str
 ) -> None:
-    monkeypatch.setattr("toolwire.io.sqlite.LARGEST", 1000)
+    monkeypatch.setattr("toolwire.execution.ledger.sqlite.ledger.LARGEST", 1000)
 
     async def work(ledger: SqliteLedger) -> None:
         mine = await claim(ledger)

@@ -12,9 +12,9 @@ import pytest
 from ledger_sqlite import VALUE, Ask, Hold, claim, with_ledger
 
 from toolwire.errors import LocalError
-from toolwire.io import _sqlite_ahead
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.tools.ledger import CallKey, Claim
+from toolwire.execution.ledger.base import CallKey, Claim
+from toolwire.execution.ledger.sqlite import batch_writes as _sqlite_ahead
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 
 SIZES = pytest.mark.parametrize("sizes", [(64, 32, 16, 8, 4), ()], ids=["together", "one-by-one"])
 

@@ -14,9 +14,9 @@ import pytest
 from ledger_sqlite import Ask, claim, with_ledger
 
 from toolwire.errors import LocalError
-from toolwire.io._filesystem import networked
-from toolwire.io.sqlite import LedgerFileError, SqliteLedger
-from toolwire.tools.ledger import LedgerUnavailable
+from toolwire.execution.ledger.base import LedgerUnavailable
+from toolwire.execution.ledger.network_filesystem import networked
+from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
 
 
 def test_the_file_is_held_alone_written_through_and_readable_for_nobody_else(
@@ -139,7 +139,7 @@ def test_a_network_file_system_is_recognised_by_the_device_of_the_folder(tmp_pat
 def test_a_file_on_a_network_file_system_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwire.io._sqlite_file.networked", lambda folder: "nfs4")
+    monkeypatch.setattr("toolwire.execution.ledger.sqlite.file.networked", lambda folder: "nfs4")
     with pytest.raises(LedgerFileError, match=r"network file system \(nfs4\).*PostgreSQL"):
         with_ledger(nothing, tmp_path / "ledger.db")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.server.mcp import stdio
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.mcp.server import stdio
 from toolwire.tools.errors import RetryableToolError, ToolError
+from toolwire.tools.from_schema import from_schema
 from toolwire.tools.function import tool
-from toolwire.tools.given import from_schema
 from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Context
 

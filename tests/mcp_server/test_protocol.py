@@ -10,11 +10,11 @@ from mcp_types import CallToolResult, Tool
 from runnables import runnable
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.protocols import mcp
-from toolwire.protocols.mcp import Given, Refused
-from toolwire.tools.asking import Answer, Missing
+from toolwire.execution.ledger.base import Failure, Outcome
+from toolwire.execution.tool_call import Answer, Missing
+from toolwire.mcp import protocol as mcp
+from toolwire.mcp.protocol import Given, Refused
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
-from toolwire.tools.ledger import Failure, Outcome
 from toolwire.tools.runnable import Authorization, Needs, Runnable
 
 

@@ -22,13 +22,13 @@ from mcp_types import CallToolResult, TextContent
 from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.io.calls import Calls
-from toolwire.io.postgres import PostgresLedger
-from toolwire.io.sqlite import SqliteLedger
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.postgres.ledger import PostgresLedger
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.tool_call import Answer, Ask
+from toolwire.mcp.server import McpApp
+from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import NOBODY, Auth
-from toolwire.server.mcp import McpApp
-from toolwire.server.tools import ToolServer
-from toolwire.tools.asking import Answer, Ask
 
 PROGRAM = Path(__file__).parent / "offered.py"
 Over: TypeAlias = Literal["stdio", "http"]

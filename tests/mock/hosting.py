@@ -18,7 +18,7 @@ from time import monotonic, sleep
 import uvicorn
 from msgspec import Struct
 
-from toolwire.server.mock import Mock
+from toolwire.mock.server import Mock
 
 
 class Hosted(Struct, frozen=True):

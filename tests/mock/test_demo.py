@@ -16,9 +16,9 @@ from mock.tools import CITY, numbers
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, Reasoning, Text, Tool, decode, encode
-from toolwire.agent.demo import DIRECTIVES, answer, said
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice
+from toolwire.mock.demo_model import DIRECTIVES, answer, said
 
 TEXT: Object = {"type": "string"}
 TOOLS = (
@@ -454,7 +454,7 @@ def test_a_question_of_any_length_is_answered_soon(question: str) -> None:
 
 def test_the_same_conversation_gets_the_same_answer_in_another_process() -> None:
     code = (
-        "from toolwire.agent.demo import answer; from toolwire import Conversation, Message, Text,"
+        "from toolwire.mock.demo_model import answer; from toolwire import Conversation, Message, Text,"
         " Tool;print([p.id for p in answer(Conversation((Message('user', (Text('square 2 and"
         " 3'),)),),(Tool('square', None, {'properties': {'n': {'type': 'number'}}, 'required':"
         " ['n']}),), {}, 'anthropic')).parts])"

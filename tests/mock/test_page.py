@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from toolwire.agent.demo import DIRECTIVES
-from toolwire.server._mock_paths import ROUTES, found
+from toolwire.mock.demo_model import DIRECTIVES
+from toolwire.mock.paths import ROUTES, found
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mock.md").read_text()
 

@@ -12,8 +12,8 @@ from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Example, Rule
-from toolwire.server._mock_words import QUIET, SYMPTOMS
-from toolwire.server.mock import Mock
+from toolwire.mock.error_texts import QUIET, SYMPTOMS
+from toolwire.mock.server import Mock
 
 
 def known(example: Example) -> bool:

@@ -14,11 +14,11 @@ from toolwire import LocalError, Tool, Usage, check, decode, encode, fold, repai
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
+from toolwire.mock.error_bodies import SHAPES
+from toolwire.mock.error_texts import WORDS
+from toolwire.mock.paths import HOUSES, ROUTES
+from toolwire.mock.server import Mock, app
 from toolwire.profiles.table import PROFILES
-from toolwire.server._mock_paths import HOUSES, ROUTES
-from toolwire.server._mock_shapes import SHAPES
-from toolwire.server._mock_words import WORDS
-from toolwire.server.mock import Mock, app
 
 MODELS = [name for name in PATHS if name != "text"]
 

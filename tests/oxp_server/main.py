@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from oxp_server.kit import tools
 from oxp_server.serving import calls_in
 
+from toolwire.oxp.server import ToolServer
 from toolwire.server.run import Bounds, serve
-from toolwire.server.tools import ToolServer
 
 if __name__ == "__main__":
     serve(

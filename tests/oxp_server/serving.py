@@ -15,11 +15,11 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import SqliteLedger
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import App
 from toolwire.server.run import Bounds, Server, config, raise_file_limit, url_of
-from toolwire.server.tools import ToolServer
 from toolwire.tools import Tools
 
 LONG = 60.0

@@ -16,9 +16,9 @@ from oxp_server.kit import RUNS, tools
 from oxp_server.serving import LONG, Where, calls_in, head, running
 
 from toolwire.conversation.json import Object
+from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Limits
 from toolwire.server.run import Bounds
-from toolwire.server.tools import ToolServer
 
 ADD = b'{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}}'
 JSON_TYPE = {"Content-Type": "application/json"}

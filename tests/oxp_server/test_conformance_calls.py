@@ -14,8 +14,8 @@ from oxp_server.kit import RUNS, SEED, add, tools
 from oxp_server.serving import LONG, Got, Where, ask, calls_in, running, serving
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
-from toolwire.server.tools import ToolServer
 from toolwire.tools import Tools
 
 SECRET = "a secret for tests that is long enough"

@@ -15,8 +15,8 @@ from oxp_server.kit import FLAKY, RUNS, tools
 from oxp_server.serving import Got, Where, calls_in, head, running
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
-from toolwire.server.tools import ToolServer
 
 SECRET = "a secret for tests that is long enough for every algorithm of its family, so 64 bytes"
 KEY = "a key for tests that is long enough too"

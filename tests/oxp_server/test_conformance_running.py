@@ -11,10 +11,10 @@ from oxp_server.kit import RUNS, SEEN, tools
 from oxp_server.serving import Got, Where, calls_in, running
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.protocols.oxp import Challenge
-from toolwire.server.tools import ToolServer
+from toolwire.execution.tool_call import Ask
+from toolwire.oxp.protocol import Challenge
+from toolwire.oxp.server import ToolServer
 from toolwire.tools import Authorization
-from toolwire.tools.asking import Ask
 
 JSON_TYPE = {"Content-Type": "application/json"}
 ADD: Object = {"tool_id": "Calculator.Add@1.0.0", "input": {"a": 10, "b": 5}}

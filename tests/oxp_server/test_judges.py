@@ -13,8 +13,8 @@ import pytest
 from oxp_server.kit import RUNS, tools
 from oxp_server.serving import Where, calls_in, running
 
+from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
-from toolwire.server.tools import ToolServer
 
 SECRET = "a secret for tests that is long enough"
 KEY = "a key for tests that is long enough too"

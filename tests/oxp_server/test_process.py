@@ -19,9 +19,9 @@ from oxp_server.kit import tools
 from oxp_server.serving import LONG, Where, calls_in, head
 
 from toolwire.conversation.json import Object
+from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
 from toolwire.server.run import BindMistake, Bounds, check_bind, serve
-from toolwire.server.tools import ToolServer
 
 MAIN = Path(__file__).with_name("main.py")
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -183,8 +183,8 @@ from pathlib import Path
 from oxp_server.kit import tools
 from oxp_server.serving import calls_in
 from toolwire.server.run import serve
-from toolwire.server.tools import ToolServer
-from toolwire.tools.ledger import LedgerUnavailable
+from toolwire.oxp.server import ToolServer
+from toolwire.execution.ledger.base import LedgerUnavailable
 folder = Path({str(tmp_path)!r}) / "calls.db"
 folder.mkdir()
 try:
@@ -207,7 +207,7 @@ def test_a_socket_that_is_a_file_is_for_its_owner_and_one_left_behind_is_replace
     code = (
         f"import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})\nfrom pathlib import Path\nfrom"
         " oxp_server.kit import tools\nfrom oxp_server.serving import calls_in\nfrom"
-        " toolwire.server.run import serve\nfrom toolwire.server.tools import"
+        " toolwire.server.run import serve\nfrom toolwire.oxp.server import"
         f" ToolServer\nserve(ToolServer(tools(), calls_in(Path({str(tmp_path)!r}))),"
         f" uds=Path({str(path)!r}))\n"
     )

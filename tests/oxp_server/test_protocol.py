@@ -11,11 +11,11 @@ import pytest
 from oxp_server.kit import tools
 
 from toolwire.conversation.json import JSON, Object, dump
-from toolwire.protocols import oxp
-from toolwire.protocols._oxp_reply import TOLD, WITHOUT_OUTCOME, Cause
-from toolwire.protocols.oxp import Refused, Request
-from toolwire.tools.asking import Answer
-from toolwire.tools.ledger import Failure, Outcome
+from toolwire.execution.ledger.base import Failure, Outcome
+from toolwire.execution.tool_call import Answer
+from toolwire.oxp import protocol as oxp
+from toolwire.oxp.protocol import Refused, Request
+from toolwire.oxp.responses import TOLD, WITHOUT_OUTCOME, Cause
 
 WHOLE: Object = {
     "$schema": "urn:oxp:1.0",

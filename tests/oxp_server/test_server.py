@@ -17,11 +17,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from oxp_server.kit import SEED, add, tools
 from oxp_server.serving import Where, calls_in, running
 
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import SqliteLedger
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Message, Receive, Scope, Send, answer
 from toolwire.server.auth import Auth
-from toolwire.server.tools import ToolServer
 from toolwire.tools import Context, ToolMistake, Tools, tool
 
 KEY = "a key for tests that is long enough too"

@@ -24,13 +24,13 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.worker import Worker
 
-from toolwire.io.calls import Calls
-from toolwire.io.sqlite import SqliteLedger
-from toolwire.io.temporal import TemporalRunner, activity_id, worker
-from toolwire.tools.asking import Answer, Ask
-from toolwire.tools.canonical import key_of
+from toolwire.execution.call_key import key_of
+from toolwire.execution.executor import Calls
+from toolwire.execution.ledger.base import CallKey, Claim
+from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.temporal.runner import TemporalRunner, activity_id, worker
+from toolwire.execution.tool_call import Answer, Ask
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolMistake
-from toolwire.tools.ledger import CallKey, Claim
 from toolwire.tools.runnable import Authorization, Body, Context, Needs, OnCrash, Runnable
 
 KEYED = Needs((Authorization("github"),), ("API_KEY",), True)

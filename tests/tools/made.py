@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from toolwire.conversation.json import Object
 from toolwire.tools import Context, InvalidInput, Runnable, ToolWarning, tool
-from toolwire.tools.making import Options
+from toolwire.tools.options import Options
 
 CONTEXT = Context("call-1", "Kit.Do@1.0.0", user_id="user_1")
 

@@ -16,7 +16,7 @@ from msgspec import Meta
 from tools.made import CONTEXT, made
 
 from toolwire.tools import Authorization, Context, Function, Tools, tool
-from toolwire.tools.making import Options
+from toolwire.tools.options import Options
 
 
 def test_a_decorated_function_is_still_the_function() -> None:
@@ -250,7 +250,7 @@ def test_what_stands_at_the_parameter_goes_before_the_docstring() -> None:
 
 def test_function_tools_need_neither_pydantic_nor_a_validator_of_schemas() -> None:
     code = (
-        "import sys; sys.modules['jsonschema_rs'] = None\nfrom toolwire.tools import tool,"
+        "import sys; sys.modules['jsonschema_rs'] = None\nfrom toolwire.tools import tool, "
         " ToolMistake\ndef double(a: int) -> int:\n    'Double.\\n\\n    Args:\\n        a: A"
         " number.'\n    return 2 * a\none = tool(double, kit='Kit').runnable\nprint(one.takes({'a':"
         " 5.0}), 'pydantic' in sys.modules, 'asyncio' in sys.modules)\ntry:"

@@ -17,7 +17,7 @@ from tools.made import CONTEXT, errors, made, with_type
 
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.tools import Context, Runnable, ToolMistake, ToolWarning, tool
-from toolwire.tools.making import Behaviour
+from toolwire.tools.options import Behaviour
 from toolwire.tools.schema import inlined, nodes, of_type
 
 

@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from toolwire.cli._stop import CTRL_C, at_once
+from toolwire.cli._signals import CTRL_C, at_once
 
 if TYPE_CHECKING:
     from toolwire.cli._verbs import verbs as verbs

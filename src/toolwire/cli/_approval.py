@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.agent.talk import Allow, Deny, Edit
-from toolwire.cli._misuse import printable
+from toolwire.agent.events import Allow, Deny, Edit
+from toolwire.cli._usage_error import printable
 from toolwire.conversation.json import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolwire.agent.talk import Verdict
+    from toolwire.agent.events import Verdict
     from toolwire.conversation.parts import Call
     from toolwire.tools.runnable import Runnable
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.cli._misuse import Misuse, read_input, write_output
+from toolwire.cli._usage_error import Misuse, read_input, write_output
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, dump, load
 from toolwire.errors import RemoteError

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli._misuse import Misuse
-from toolwire.cli._toolbox import part
+from toolwire.cli._lazy_import import part
+from toolwire.cli._usage_error import Misuse
 
 if TYPE_CHECKING:
     from toolwire.server.asgi import App

@@ -11,12 +11,12 @@ import shlex
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from toolwire.cli._misuse import Misuse
-from toolwire.cli._toolbox import load_tools, part, shown
+from toolwire.cli._lazy_import import load_tools, part, shown
+from toolwire.cli._usage_error import Misuse
 from toolwire.errors import WireError
 
 if TYPE_CHECKING:
-    from toolwire.io.oxp_client import ApiKey, Bearer
+    from toolwire.oxp.client import ApiKey, Bearer
     from toolwire.tools.registry import Tools
 
 KEYS = ("TOOLWIRE_API_KEY", "OXP_API_KEY")
@@ -52,13 +52,13 @@ async def _add(tools: Tools, source: str, stack: AsyncExitStack) -> None:
     named = shown(source)
     try:
         if source.startswith("mcp:"):
-            client = part("toolwire.io.mcp_client").McpClient(_command(source))
+            client = part("toolwire.mcp.client").McpClient(_command(source))
         elif source.startswith("mcp+"):
-            client = part("toolwire.io.mcp_client").McpClient(
+            client = part("toolwire.mcp.client").McpClient(
                 source.removeprefix("mcp+"), auth=_auth(bearer=True)
             )
         else:
-            client = part("toolwire.io.oxp_client").OxpClient(source, auth=_auth())
+            client = part("toolwire.oxp.client").OxpClient(source, auth=_auth())
         await stack.enter_async_context(client)
         tools.add(*await client.tools())
     except (Misuse, KeyboardInterrupt):
@@ -79,7 +79,7 @@ def _command(source: str) -> list[str]:
 
 def _auth(*, bearer: bool = False) -> ApiKey | Bearer | None:
     """Who is asking, as the environment says: a key, or a token that somebody has signed."""
-    module = part("toolwire.io.oxp_client")
+    module = part("toolwire.oxp.client")
     key = next((os.environ[one] for one in KEYS if os.environ.get(one)), None)
     token = os.environ.get(TOKEN) or (key if bearer else None)
     made: ApiKey | Bearer | None = (

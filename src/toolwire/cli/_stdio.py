@@ -11,11 +11,11 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from toolwire.cli._stop import CTRL_C
-from toolwire.cli._toolbox import part
+from toolwire.cli._lazy_import import part
+from toolwire.cli._signals import CTRL_C
 
 if TYPE_CHECKING:
-    from toolwire.io.calls import Calls
+    from toolwire.execution.executor import Calls
     from toolwire.tools.registry import Tools
 
 SETTLE = 0.1
@@ -25,7 +25,7 @@ SETTLE = 0.1
 async def serve(tools: Tools, calls: Calls) -> None:
     """Serve. Ctrl-C and SIGTERM finish what is under way and exit with 0; a second one does not
     wait."""
-    module = part("toolwire.server.mcp")
+    module = part("toolwire.mcp.server")
     ending: list[asyncio.Task[None]] = []
 
     def stop() -> None:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from toolwire.agent.events import Again, Asking, Done, Over, Running
 from toolwire.agent.machine import Phase
-from toolwire.agent.talk import Again, Asking, Done, Over, Running
-from toolwire.cli._misuse import printable
+from toolwire.cli._usage_error import printable
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Reasoning, Text
 from toolwire.streaming import events
 
 if TYPE_CHECKING:
-    from toolwire.agent.talk import Seen
+    from toolwire.agent.events import Seen
 
 LONGEST = 400
 """Of arguments and results, so many characters are shown."""

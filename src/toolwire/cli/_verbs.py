@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from toolwire.cli._misuse import Misuse, hush, said
-from toolwire.cli._stop import CTRL_C, PIPE_CLOSED, at_once
+from toolwire.cli._signals import CTRL_C, PIPE_CLOSED, at_once
+from toolwire.cli._usage_error import Misuse, hush, said
 from toolwire.errors import WireError
 
 

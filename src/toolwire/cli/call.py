@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct, to_builtins
 
-from toolwire.cli._misuse import Misuse, need_stdout, printable, read_input
+from toolwire.cli._lazy_import import open_ledger, part, recorded, token, variable
+from toolwire.cli._output_mode import view
 from toolwire.cli._sources import gather, loaded
-from toolwire.cli._toolbox import open_ledger, part, recorded, token, variable
-from toolwire.cli._view import view
+from toolwire.cli._usage_error import Misuse, need_stdout, printable, read_input
 from toolwire.conversation.json import JSON, Object, dump, parse
 
 if TYPE_CHECKING:
-    from toolwire.tools.asking import Answer
-    from toolwire.tools.ledger import Failure
+    from toolwire.execution.ledger.base import Failure
+    from toolwire.execution.tool_call import Answer
     from toolwire.tools.registry import Tools
     from toolwire.tools.runnable import Runnable
 
@@ -195,7 +195,7 @@ def _refusal(failure: Failure) -> str:
 async def _called(
     tools: Tools, sources: tuple[str, ...], ledger: str | None, given: Given
 ) -> Answer:
-    asking, errors = part("toolwire.tools.asking"), part("toolwire.tools.errors")
+    asking, errors = part("toolwire.execution.tool_call"), part("toolwire.tools.errors")
     async with AsyncExitStack() as stack:
         await gather(tools, sources, stack)
         try:
@@ -203,7 +203,7 @@ async def _called(
         except errors.UnknownTool as error:
             raise Misuse(error.developer_message) from None
         values = _values(tool, given.arguments, given.input)
-        calls = part("toolwire.io.calls").Calls(open_ledger(ledger))
+        calls = part("toolwire.execution.executor").Calls(open_ledger(ledger))
         try:
             calls.fits([tool])
             await stack.enter_async_context(calls)

@@ -12,11 +12,18 @@ from importlib import import_module
 import click
 from msgspec import Struct
 
-from toolwire.cli._bodies import Held, Named, held, kind_of, known, named, wire_of
-from toolwire.cli._chosen import complete_rule, names_of
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, printable, said
-from toolwire.cli._spots import spots
-from toolwire.cli._told import FORMATS, PLACED, Fault, Told
+from toolwire.cli._inputs import Held, Named, held, kind_of, known, named, wire_of
+from toolwire.cli._report import FORMATS, PLACED, Fault, Told
+from toolwire.cli._rule_selection import complete_rule, names_of
+from toolwire.cli._source_positions import spots
+from toolwire.cli._usage_error import (
+    Misuse,
+    complete_wire,
+    known_wire,
+    need_stdout,
+    printable,
+    said,
+)
 from toolwire.conversation.model import Finding, Kind
 from toolwire.errors import LocalError, WireError
 from toolwire.lint import check
@@ -220,7 +227,7 @@ def _progress(everything: Sequence[Named]) -> AbstractContextManager[Callable[[i
     total = sum(one.size for one in everything)
     if sys.stderr is None or not sys.stderr.isatty() or (len(everything) < 2 and total < 1_000_000):
         return nullcontext(lambda done: None)
-    bar: AbstractContextManager[Callable[[int], None]] = import_module("toolwire.cli._bar").bar(
-        total
-    )
+    bar: AbstractContextManager[Callable[[int], None]] = import_module(
+        "toolwire.cli._progress"
+    ).bar(total)
     return bar

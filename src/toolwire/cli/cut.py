@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from toolwire.cli._bodies import Held, wire_of
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input
-from toolwire.cli._view import view
+from toolwire.cli._inputs import Held, wire_of
+from toolwire.cli._output_mode import view
+from toolwire.cli._usage_error import Misuse, complete_wire, known_wire, need_stdout, read_input
 from toolwire.history import cut
 
 

@@ -9,7 +9,7 @@ from textwrap import fill
 
 import click
 
-from toolwire.cli._misuse import (
+from toolwire.cli._usage_error import (
     Misuse,
     complete_wire,
     known_wire,

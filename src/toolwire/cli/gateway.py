@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli._misuse import Misuse, printable
+from toolwire.cli._lazy_import import open_ledger, part
 from toolwire.cli._snippets import clients, curls
 from toolwire.cli._sources import gathered
-from toolwire.cli._toolbox import open_ledger, part
+from toolwire.cli._usage_error import Misuse, printable
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from toolwire.server.gateway.app import Gateway
-    from toolwire.server.gateway.config import Config, ToolsRow
-    from toolwire.server.gateway.own import Own
-    from toolwire.server.gateway.reload import Loaded, Source
+    from toolwire.gateway.app import Gateway
+    from toolwire.gateway.config import Config, ToolsRow
+    from toolwire.gateway.reload import Loaded, Source
+    from toolwire.gateway.tools import Own
     from toolwire.tools.registry import Tools
 
 BACKLOG = 2048
@@ -144,9 +144,7 @@ def verb(
                     stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-"))
                 )
                 ctx.exit(
-                    part("toolwire.server.gateway.workers")
-                    .Workers(door.app, listener, workers)
-                    .run(ready)
+                    part("toolwire.gateway.workers").Workers(door.app, listener, workers).run(ready)
                 )
             run.raise_file_limit()
             app, bounds = door.app(), run.Bounds()
@@ -199,14 +197,14 @@ class _Door:
         """Where processes that share the port put their numbers."""
 
     def _source(self, demo: Callable[[], str]) -> Source:
-        made: Source = part("toolwire.server.gateway.reload").Source(
+        made: Source = part("toolwire.gateway.reload").Source(
             env=os.environ, demo=demo, file=self.file, keys=self.keys, tools=self.tools
         )
         return made
 
     def load(self, *, checks: bool) -> Loaded | None:
         """The configuration; if it is wrong, that is said, and there is none."""
-        mistake = part("toolwire.server.gateway.config").ConfigMistake
+        mistake = part("toolwire.gateway.config").ConfigMistake
         try:
             found: Loaded = self._source(lambda: "http://127.0.0.1:1").load()
         except mistake as error:
@@ -246,15 +244,15 @@ class _Door:
     def app(self) -> Gateway:
         """A gateway for this process."""
         watch_module, workers = (
-            part("toolwire.server.gateway.watch"),
-            part("toolwire.server.gateway.workers"),
+            part("toolwire.gateway.observer"),
+            part("toolwire.gateway.workers"),
         )
-        offline = part("toolwire.server.gateway.offline").Offline()
+        offline = part("toolwire.gateway.mock_upstream").Offline()
         source = self._source(offline.url)
         loaded: Loaded = source.load()
         config = loaded.models.config
         recorder = (
-            part("toolwire.server.gateway.record").Recorder(self.record)
+            part("toolwire.gateway.recorder").Recorder(self.record)
             if self.record is not None
             else None
         )
@@ -273,9 +271,7 @@ class _Door:
             if recorder is not None:
                 recorder.hide(values)
 
-        reloader = part("toolwire.server.gateway.reload").Reloader(
-            source, loaded, tools=_own, hide=hide
-        )
+        reloader = part("toolwire.gateway.reload").Reloader(source, loaded, tools=_own, hide=hide)
         beside = [
             offline,
             reloader,
@@ -283,8 +279,8 @@ class _Door:
         ]
         auth = part("toolwire.server.auth").NOBODY
         if loaded.keys is not None:
-            auth = part("toolwire.server.gateway.keys").Keys(loaded.keys)
-        made: Gateway = part("toolwire.server.gateway.app").Gateway(
+            auth = part("toolwire.gateway.keys").Keys(loaded.keys)
+        made: Gateway = part("toolwire.gateway.app").Gateway(
             loaded.models,
             auth=auth,
             strict=True if self.strict else None,
@@ -305,8 +301,8 @@ def _own(row: ToolsRow) -> Own | None:
         return [await gathered(row.sources, stack)]
 
     secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
-    calls = part("toolwire.io.calls").Calls
-    made: Own = part("toolwire.server.gateway.own").Own(
+    calls = part("toolwire.execution.executor").Calls
+    made: Own = part("toolwire.gateway.tools").Own(
         gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets
     )
     return made
@@ -331,7 +327,7 @@ class _Json(logging.Formatter):
 def _make_key(name: str, keys: Path | None) -> None:
     if keys is None:
         raise Misuse("--new-key needs --keys FILE, where its hash is kept")
-    module = part("toolwire.server.gateway.keys")
+    module = part("toolwire.gateway.keys")
     try:
         made = module.new_key(keys, name)
     except module.KeysMistake as error:

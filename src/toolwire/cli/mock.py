@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from toolwire.cli._lazy_import import part
 from toolwire.cli._listening import PORTS, listen
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire
-from toolwire.cli._toolbox import part
+from toolwire.cli._usage_error import Misuse, complete_wire, known_wire
 
 
 @click.command("mock")
@@ -32,7 +32,7 @@ def verb(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> 
     and always says the same: it reads the tools and the question, calls what the question names,
     and tells the results.
     """
-    module = part("toolwire.server.mock")
+    module = part("toolwire.mock.server")
     try:
         app = module.Mock(name, strict=not lenient)
     except module.LocalError as error:

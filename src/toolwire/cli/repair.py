@@ -12,11 +12,11 @@ import click
 from msgspec import DecodeError
 from msgspec.json import format as indented
 
-from toolwire.cli._bodies import Held, held, kind_of, wire_of
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, printable
-from toolwire.cli._swap import swap
-from toolwire.cli._told import STDIN
-from toolwire.cli._view import view
+from toolwire.cli._atomic_write import swap
+from toolwire.cli._inputs import Held, held, kind_of, wire_of
+from toolwire.cli._output_mode import view
+from toolwire.cli._report import STDIN
+from toolwire.cli._usage_error import Misuse, complete_wire, known_wire, need_stdout, printable
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
 from toolwire.lint import Repaired, repair

@@ -7,10 +7,10 @@ from importlib import import_module
 
 import click
 
-from toolwire.cli._chosen import complete_rule, names_of
-from toolwire.cli._misuse import need_stdout
+from toolwire.cli._output_mode import View, view
 from toolwire.cli._rule_page import page, row, whole
-from toolwire.cli._view import View, view
+from toolwire.cli._rule_selection import complete_rule, names_of
+from toolwire.cli._usage_error import need_stdout
 from toolwire.conversation.json import JSON, dump
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
@@ -57,7 +57,9 @@ def verb(chosen: frozenset[str], form: str | None) -> None:
 def _list(form: str | None) -> None:
     rows = [row(rule) for rule in all_rules()]
     out: View = (
-        import_module("toolwire.cli._drawn").VIEW if form == "text" else view(piped=form == "json")
+        import_module("toolwire.cli._terminal_output").VIEW
+        if form == "text"
+        else view(piped=form == "json")
     )
     plain: list[JSON] = list(rows)
     out.table(list(COLUMNS.values()), [[str(one[key]) for key in COLUMNS] for one in rows], plain)

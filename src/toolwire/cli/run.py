@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from toolwire.cli._misuse import Misuse, printable, read_input, said
+from toolwire.cli._lazy_import import open_ledger, part, recorded, token, variable
 from toolwire.cli._sources import gather, loaded
-from toolwire.cli._toolbox import open_ledger, part, recorded, token, variable
+from toolwire.cli._usage_error import Misuse, printable, read_input, said
 from toolwire.errors import WireError
 
 if TYPE_CHECKING:
-    from toolwire.agent.talk import Model, Over
+    from toolwire.agent.events import Model, Over
     from toolwire.cli._transcript import Lines, Transcript
     from toolwire.tools.registry import Tools
 
@@ -196,7 +196,7 @@ class _Setup(Struct, frozen=True):
 
 
 async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bool) -> Over:
-    talk, shown = part("toolwire.agent.talk"), part("toolwire.cli._transcript")
+    talk, shown = part("toolwire.agent.events"), part("toolwire.cli._transcript")
     watcher: Lines | Transcript = (
         shown.Lines() if setup.as_json else shown.Transcript(colour=_colour())
     )
@@ -204,9 +204,9 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
         await gather(tools, setup.sources, stack)
         model = await _model(setup, stack)
         calls = await stack.enter_async_context(
-            part("toolwire.io.calls").Calls(open_ledger(setup.ledger))
+            part("toolwire.execution.executor").Calls(open_ledger(setup.ledger))
         )
-        agent = part("toolwire.io.agent").Agent(
+        agent = part("toolwire.agent.driver").Agent(
             model,
             [tools],
             calls=calls,
@@ -215,7 +215,9 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
             approve=(
                 part("toolwire.cli._approval").Approval(watcher.line) if setup.approve else None
             ),
-            store=part("toolwire.io.threads").FileStore(setup.kept) if setup.kept else None,
+            store=part("toolwire.agent.session_store").FileStore(setup.kept)
+            if setup.kept
+            else None,
             secrets=setup.secrets,
             tokens=setup.tokens,
             user_id=setup.user_id,
@@ -237,12 +239,12 @@ def _colour() -> bool:
 
 async def _model(setup: _Setup, stack: AsyncExitStack) -> Model:
     """The model of a name; `demo:` is served on this machine, `demo:anthropic` by that wire."""
-    http = part("toolwire.io.model")
+    http = part("toolwire.agent.http_model")
     native = False if setup.in_text else None
     provider, _, wire = setup.model.partition(":")
     if provider == "demo":
         base, name = await stack.enter_async_context(
-            part("toolwire.server.demo").served(wire or "openai-chat")
+            part("toolwire.mock.demo_server").served(wire or "openai-chat")
         )
         made: Model = http.HttpModel(
             name, base=base, key="demo", stream=setup.stream, native=native

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from toolwire.cli._lazy_import import load_tools, open_ledger, part, recorded, shown
 from toolwire.cli._listening import PORTS, listen
-from toolwire.cli._misuse import Misuse, printable
 from toolwire.cli._stdio import serve as over_stdio
-from toolwire.cli._toolbox import load_tools, open_ledger, part, recorded, shown
+from toolwire.cli._usage_error import Misuse, printable
 
 if TYPE_CHECKING:
-    from toolwire.io.calls import Calls
+    from toolwire.execution.executor import Calls
     from toolwire.server.auth import Auth
     from toolwire.tools.registry import Tools
 
@@ -110,7 +110,7 @@ def verb(
     else:
         found = load_tools(tools)
     mistake = part("toolwire.tools.errors").ToolMistake
-    calls: Calls = part("toolwire.io.calls").Calls(open_ledger(ledger))
+    calls: Calls = part("toolwire.execution.executor").Calls(open_ledger(ledger))
     try:
         with recorded(ledger):
             if stdio:
@@ -118,11 +118,11 @@ def verb(
                 asyncio.run(over_stdio(found, calls))
                 return
             both = oxp == mcp
-            server = part("toolwire.server.tools").ToolServer(
+            server = part("toolwire.oxp.server").ToolServer(
                 found, calls, auth=_auth(auth, audience), hosts=hosts, oxp=oxp or both
             )
             if mcp or both:
-                part("toolwire.server.mcp").McpApp(found, calls).mount(server)
+                part("toolwire.mcp.server").McpApp(found, calls).mount(server)
             listen(
                 server,
                 host,

@@ -11,8 +11,8 @@ from typing import BinaryIO
 import click
 
 from toolwire.cli._ids import read_ids, save_ids
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input
-from toolwire.cli._view import view
+from toolwire.cli._output_mode import view
+from toolwire.cli._usage_error import Misuse, complete_wire, known_wire, need_stdout, read_input
 from toolwire.conversation.json import dump
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy

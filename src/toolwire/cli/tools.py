@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolwire.cli._output_mode import view
 from toolwire.cli._sources import gather, loaded
-from toolwire.cli._view import view
 from toolwire.conversation.json import JSON
 
 if TYPE_CHECKING:

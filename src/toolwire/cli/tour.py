@@ -15,9 +15,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli._paper import Paper
-from toolwire.cli._story import BROKEN, HEALTHY
-from toolwire.cli._threads import PLAIN, ROUND, Marks, letter, threads
+from toolwire.cli._call_threads import PLAIN, ROUND, Marks, letter, threads
+from toolwire.cli._console import Paper
+from toolwire.cli._tour_data import BROKEN, HEALTHY
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.model import Conversation

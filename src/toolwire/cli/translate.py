@@ -7,8 +7,15 @@ import sys
 import click
 
 from toolwire.cli._ids import read_ids, save_ids
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input, said
-from toolwire.cli._view import view
+from toolwire.cli._output_mode import view
+from toolwire.cli._usage_error import (
+    Misuse,
+    complete_wire,
+    known_wire,
+    need_stdout,
+    read_input,
+    said,
+)
 from toolwire.codec import decode
 from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, WireError

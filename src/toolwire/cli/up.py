@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from toolwire.cli._misuse import Misuse
+from toolwire.cli._usage_error import Misuse
 
 PATIENCE = 30.0
 """Seconds until the tool server must answer."""

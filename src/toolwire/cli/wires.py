@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from toolwire.cli._misuse import complete_wire, known_wires
-from toolwire.cli._view import view
+from toolwire.cli._output_mode import view
+from toolwire.cli._usage_error import complete_wire, known_wires
 from toolwire.conversation.json import JSON
 from toolwire.profiles.table import PROFILES
 from toolwire.translate import catalogue, wires

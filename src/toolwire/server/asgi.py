@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.io._steps import resumed
+from toolwire.execution.eager_await import resumed
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]

@@ -21,9 +21,9 @@ from typing import Protocol, runtime_checkable
 
 import uvicorn
 
-from toolwire.server._bounded import Bounds, protocol
 from toolwire.server.asgi import App, is_loopback
 from toolwire.server.auth import Auth
+from toolwire.server.limited_protocol import Bounds, protocol
 
 if sys.platform != "win32":  # it has no such limits
     import resource

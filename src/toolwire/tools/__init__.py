@@ -7,6 +7,7 @@ module.
 
 from __future__ import annotations
 
+from toolwire.tools.discovery import collect
 from toolwire.tools.errors import (
     InvalidInput,
     NoEffect,
@@ -17,8 +18,7 @@ from toolwire.tools.errors import (
 )
 from toolwire.tools.export import Offered, offer
 from toolwire.tools.function import Function, tool
-from toolwire.tools.loading import collect
-from toolwire.tools.making import ToolWarning
+from toolwire.tools.options import ToolWarning
 from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Authorization, Context, Needs, Runnable, ToolId, Version
 

@@ -26,14 +26,14 @@ from typing import (
 from msgspec import UNSET
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools.convert import plain, settle
-from toolwire.tools.docs import read as read_doc
+from toolwire.tools.argument_codec import Parameter, giver, taker
+from toolwire.tools.docstrings import read as read_doc
 from toolwire.tools.errors import ToolMistake
-from toolwire.tools.making import Behaviour, Options, Said, named, said, undescribed, words
-from toolwire.tools.models import Adapter, adapter
+from toolwire.tools.options import Behaviour, Options, Said, named, said, undescribed, words
+from toolwire.tools.pydantic_types import Adapter, adapter
 from toolwire.tools.runnable import Body, Context, Runnable
 from toolwire.tools.schema import NOTHING, Circular, NoSchema, inlined, of_type, tidy
-from toolwire.tools.values import Parameter, giver, taker
+from toolwire.tools.validate import plain, settle
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +72,7 @@ class Function(Generic[P, R_co]):
 
 
 class FromSchema(Protocol):
-    """A tool of a schema that somebody wrote; see `toolwire.tools.given.from_schema`."""
+    """A tool of a schema that somebody wrote; see `toolwire.tools.from_schema.from_schema`."""
 
     def __call__(
         self,
@@ -114,7 +114,7 @@ class _Tool:
         ToolMistake.
         """
         try:
-            made: FromSchema = import_module("toolwire.tools.given").from_schema
+            made: FromSchema = import_module("toolwire.tools.from_schema").from_schema
         except ImportError as error:
             raise ToolMistake(
                 "from_schema", f"needs {error.name}: install toolwire[tools]"

@@ -12,9 +12,9 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import TypeAlias
 
+from toolwire.tools.discovery import Gathering, collect
 from toolwire.tools.errors import ToolMistake, UnknownTool
 from toolwire.tools.function import Function
-from toolwire.tools.loading import Gathering, collect
 from toolwire.tools.runnable import Runnable, ToolId, Version
 
 Given: TypeAlias = "Runnable | Function[..., object] | ModuleType | Tools"

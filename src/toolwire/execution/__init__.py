@@ -1,0 +1,1 @@
+"""Run tools: the executor, the ledger of calls, and the places where tools run."""

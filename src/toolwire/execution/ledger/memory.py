@@ -1,0 +1,218 @@
+"""The record of calls in memory: for one process, and only as long as it lives.
+
+Bounded by time, count and bytes: results go first, then ids, the oldest of each first; a call under
+way is never dropped. Every method ends without waiting, so nothing comes in between. Writes no
+file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from hmac import compare_digest
+from typing import Literal
+
+from toolwire.execution.ledger.base import (
+    CallKey,
+    Claim,
+    LedgerUnavailable,
+    Outcome,
+    Record,
+    State,
+    Sweep,
+)
+from toolwire.execution.ledger.outcome_codec import pack, unpack
+from toolwire.tools.runnable import OnCrash
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class _Row:
+    """A call. Without a state it was released: only the number of its attempt is left."""
+
+    __slots__ = ("attempt", "ended", "fp", "packed", "started", "state", "token", "tool", "waiters")
+
+    def __init__(self, fp: bytes, tool: str, token: bytes, attempt: int, started: int) -> None:
+        self.fp = fp
+        self.tool = tool
+        self.token = token
+        self.attempt = attempt
+        self.started = started
+        self.ended: int | None = None
+        self.state: State | None = "running"
+        self.packed = b""
+        self.waiters: list[asyncio.Future[None]] = []
+
+
+class MemoryLedger:
+    """A ledger for one process and one event loop.
+
+    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`. When there is not room
+    for more, the oldest results go (whoever asks is told that they are gone), and beyond
+    `most_calls` the oldest ids: such a call may then run again. If all are under way, a claim is
+    refused.
+    """
+
+    def __init__(
+        self,
+        *,
+        result_ttl: float = 900.0,
+        tombstone_ttl: float = 86_400.0,
+        most_calls: int = 100_000,
+        most_bytes: int = 64 << 20,
+        clock: Callable[[], int] = _now,
+    ) -> None:
+        self._result_ms = int(result_ttl * 1000)
+        self._tombstone_ms = max(int(tombstone_ttl * 1000), self._result_ms)
+        self._most_calls = most_calls
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._key = os.urandom(32)
+        self._running: dict[CallKey, _Row] = {}
+        self._ended: dict[CallKey, _Row] = {}  # with a result, the oldest first
+        self._stones: dict[CallKey, _Row] = {}  # without one: gone or released, the oldest first
+        self._bytes = 0
+
+    @property
+    def key(self) -> bytes:
+        return self._key
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def __len__(self) -> int:
+        return len(self._running) + len(self._ended) + len(self._stones)
+
+    def _find(self, key: CallKey) -> _Row | None:
+        return self._running.get(key) or self._ended.get(key) or self._stones.get(key)
+
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
+        """As every ledger. The one owner is this process, so no call is ever lost by a crash."""
+        now = self._clock()
+        self._expire(now)
+        row = self._find(key)
+        if row is None or row.state is None:
+            attempt = 1 if row is None else row.attempt + 1
+            self._stones.pop(key, None)
+            self._make_room()
+            self._running[key] = _Row(fp, tool, token, attempt, now)
+            return Claim("new", key, token, attempt)
+        if not compare_digest(row.fp, fp):
+            return Claim("mismatch", key, token)
+        if row.state == "running" and row.token == token:
+            return Claim("new", key, token, row.attempt)
+        return Claim(row.state, key, row.token, row.attempt, _record(key, row))
+
+    async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
+        row = self._running.get(claim.key)
+        if row is None or row.token != claim.token:
+            known = self._ended.get(claim.key)
+            return "recorded" if known is not None and known.token == claim.token else "fenced"
+        row.packed = pack(outcome)
+        self._bytes += len(row.packed)
+        row.state = "done" if outcome.failure is None else "failed"
+        del self._running[claim.key]
+        self._ended[claim.key] = row
+        self._end(row)
+        return "recorded"
+
+    async def release(self, claim: Claim) -> None:
+        row = self._running.get(claim.key)
+        if row is None or row.token != claim.token:
+            return
+        row.state = None
+        del self._running[claim.key]
+        self._stones[claim.key] = row
+        self._end(row)
+
+    async def lose(self, claim: Claim) -> None:
+        row = self._running.get(claim.key)
+        if row is None or row.token != claim.token:
+            return
+        row.state = "lost"
+        del self._running[claim.key]
+        self._ended[claim.key] = row
+        self._end(row)
+
+    def _end(self, row: _Row) -> None:
+        row.ended = self._clock()
+        for waiter in row.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        row.waiters.clear()
+        while self._bytes > self._most_bytes and self._ended:
+            self._drop_oldest()
+
+    async def wait(self, key: CallKey, timeout: float) -> Record | None:
+        row = self._find(key)
+        if row is not None and row.state == "running":
+            waiter = asyncio.get_running_loop().create_future()
+            row.waiters.append(waiter)
+            await asyncio.wait((waiter,), timeout=timeout)
+            if not waiter.done():
+                row.waiters.remove(waiter)
+        return None if row is None or row.state in (None, "running") else _record(key, row)
+
+    async def get(self, key: CallKey) -> Record | None:
+        self._expire(self._clock())
+        row = self._find(key)
+        return None if row is None else _record(key, row)
+
+    async def sweep(self) -> Sweep:
+        return self._expire(self._clock())
+
+    def _expire(self, now: int) -> Sweep:
+        expired = forgotten = 0
+        while self._ended and _ended(next(iter(self._ended.values()))) <= now - self._result_ms:
+            self._drop_oldest()
+            expired += 1
+        while (
+            self._stones
+            and _ended(self._stones[key := next(iter(self._stones))]) <= now - self._tombstone_ms
+        ):
+            del self._stones[key]
+            forgotten += 1
+        return Sweep(0, expired, forgotten)
+
+    def _drop_oldest(self) -> None:
+        """The oldest result; its id stays."""
+        key = next(iter(self._ended))
+        row = self._ended.pop(key)
+        self._bytes -= len(row.packed)
+        row.packed = b""
+        row.state = "gone"
+        self._stones[key] = row
+
+    def _make_room(self) -> None:
+        if len(self) < self._most_calls:
+            return
+        if not self._stones:
+            if not self._ended:
+                raise LedgerUnavailable(f"{self._most_calls} calls are under way")
+            self._drop_oldest()
+        del self._stones[next(iter(self._stones))]
+
+
+def _ended(row: _Row) -> int:
+    return row.ended or row.started
+
+
+def _record(key: CallKey, row: _Row) -> Record | None:
+    if row.state is None:
+        return None
+    return Record(
+        key,
+        row.tool,
+        row.state,
+        row.attempt,
+        row.started,
+        row.ended,
+        unpack(row.packed) if row.packed else None,
+    )

@@ -1,0 +1,1 @@
+"""A ledger in PostgreSQL, for several processes and machines."""

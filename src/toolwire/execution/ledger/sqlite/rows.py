@@ -1,0 +1,214 @@
+"""The rows of a SQLite ledger: how they are read, written, swept, and in which transaction. Runs in
+the writer's thread.
+
+A transaction begins with the first write of a batch. After an error of the disk that nothing can be
+trusted after, nothing is written any more (`broken`). Knows nothing of what is under way in memory,
+nor of who waits: that is `_sqlite_book`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Container, Sequence
+from typing import Final, Literal, NamedTuple
+
+from toolwire.execution.ledger.base import CallKey, Claim, Record, State, Sweep
+from toolwire.execution.ledger.outcome_codec import unpack
+from toolwire.execution.ledger.sqlite.file import LARGE
+from toolwire.execution.ledger.uuid7_expiry import TOLERANCE, forgettable
+from toolwire.tools.runnable import OnCrash
+
+Stored = Literal["running", "done", "failed", "lost", "gone", "free"]
+FINAL: Final = ("done", "failed")
+RERUNNABLE: Final = ("retry", "transactional")
+STEP = 500
+"""Rows of a sweep in one batch."""
+FATAL = (
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_DIR_FSYNC,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+)
+"""After these nothing that the disk says can be trusted: a second fsync may succeed although the
+data is lost."""
+
+INSERT = (
+    "INSERT INTO call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash,"
+    " created_at) VALUES(?, ?, ?, ?, 'running', 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+SELECT = (
+    "SELECT id, tool, fp, state, attempt, token, on_crash, created_at, ended_at, expires_at,"
+    " outcome FROM call WHERE tenant=? AND call_id=?"
+)
+TAKE_OVER = (
+    "UPDATE call SET tool=?, fp=?, state='running', attempt=attempt+1, owner=?, token=?,"
+    " on_crash=?, created_at=?, ended_at=NULL, expires_at=NULL, outcome=NULL WHERE id=?"
+)
+FINISH = (
+    "UPDATE call SET state=?, ended_at=?, expires_at=?, outcome=? WHERE id=? AND attempt=? AND"
+    " token=? AND state IN('running', 'lost')"
+)
+FREE = "UPDATE call SET state='free', fp=?, expires_at=?, outcome=NULL WHERE id=?"
+LOSE = "UPDATE call SET state='lost', ended_at=?, expires_at=? WHERE id=?"
+
+
+class Row(NamedTuple):
+    """A call as it is stored."""
+
+    id: int
+    tool: str
+    fp: bytes
+    state: Stored
+    attempt: int
+    token: bytes
+    on_crash: OnCrash
+    created_at: int
+    ended_at: int | None
+    expires_at: int | None
+    outcome: bytes | None
+
+
+class Swept(NamedTuple):
+    """What a step of a sweep found, and whether there is more."""
+
+    found: Sweep
+    more: bool
+
+
+class Rows:
+    """The calls in the file, and the transaction in which they are changed."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        *,
+        owner: bytes,
+        clock: Callable[[], int],
+        result_ms: int,
+        tombstone_ms: int,
+    ) -> None:
+        self.db = db
+        self.broken: str | None = None
+        """Why nothing more is written."""
+        self.commits = 0
+        self._execute = db.cursor().execute
+        self._owner = owner
+        self._clock = clock
+        self._result_ms = result_ms
+        self._tombstone_ms = tombstone_ms
+        self._writing = False
+
+    # --- the transaction --------------------------------------------------------------------------
+
+    def _write(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
+        if self.broken:
+            raise sqlite3.OperationalError(self.broken)
+        if not self._writing:
+            self._execute("BEGIN IMMEDIATE")
+            self._writing = True
+        return self._execute(sql, values)
+
+    def _commit(self) -> None:
+        if self._writing:
+            self._execute("COMMIT")
+            self._writing = False
+            self.commits += 1
+
+    def _roll_back(self, error: BaseException) -> None:
+        """Undo the batch that failed so, and find out whether the file can still be trusted. Raises
+        nothing."""
+        self._writing = False
+        try:
+            if self.db.in_transaction:
+                self._execute("ROLLBACK")
+        except sqlite3.Error as second:
+            self.broken = str(second)
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in FATAL or code & 0xFF in FATAL:
+            self.broken = str(error)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _row(self, key: CallKey) -> Row | None:
+        found = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
+        return None if found is None else Row._make(found)
+
+    def _record(
+        self, id: int, attempt: int, token: bytes, state: State, packed: bytes, now: int
+    ) -> Literal["recorded", "fenced"]:
+        large = len(packed) > LARGE
+        values = (state, now, now + self._result_ms, None if large else packed, id, attempt, token)
+        if self._write(FINISH, values).rowcount != 1:
+            return "fenced"
+        if large:
+            self._write("INSERT OR REPLACE INTO large VALUES(?, ?)", (id, packed))
+        return "recorded"
+
+    def _free(self, id: int, fp: bytes) -> None:
+        self._write(FREE, (fp, self._clock() + self._tombstone_ms + 2 * TOLERANCE, id))
+
+    def _seen(self, key: CallKey, row: Row) -> Record | None:
+        """A row that is not under way, as a sweep would leave it."""
+        if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
+            return None
+        state: State = "lost" if row.state == "running" else row.state
+        if state != "gone" and row.expires_at is not None and row.expires_at <= self._clock():
+            state = "gone"
+        outcome = None
+        if state in FINAL:
+            packed = row.outcome
+            if packed is None:
+                (packed,) = self._execute(
+                    "SELECT outcome FROM large WHERE call=?", (row.id,)
+                ).fetchone()
+            outcome = unpack(packed)
+        resumable = row.on_crash == "resume"
+        return Record(
+            key,
+            row.tool,
+            state,
+            row.attempt,
+            row.created_at,
+            row.ended_at,
+            outcome,
+            resumable=resumable,
+        )
+
+    def _sweep(self, under_way: Container[CallKey]) -> Swept:
+        """One step of a sweep. What is running and not under way belongs to somebody dead."""
+        now = self._clock()
+        lost = 0
+        running = "SELECT id, tenant, call_id, on_crash, fp FROM call WHERE state='running'"
+        for id, tenant, call_id, on_crash, fp in self._execute(running).fetchall():
+            if CallKey(tenant, call_id) not in under_way:
+                lost += 1
+                if on_crash in RERUNNABLE:
+                    self._free(id, fp)
+                else:
+                    self._write(LOSE, (now, now + self._result_ms, id))
+        due = (
+            "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at"
+            " LIMIT ?"
+        )
+        rows = self._execute(due, (now, STEP)).fetchall()
+        forgotten = 0
+        for id, call_id, state, ended_at in rows:
+            forget_at = forgettable(call_id, ended_at or 0, self._tombstone_ms)
+            self._write("DELETE FROM large WHERE call=?", (id,))
+            if state == "free" or forget_at <= now:
+                self._write("DELETE FROM call WHERE id=?", (id,))
+                forgotten += 1
+            else:
+                self._write(
+                    "UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?",
+                    (forget_at, id),
+                )
+        return Swept(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
+
+
+def holds(claim: Claim, row: Row) -> bool:
+    """Whether a claim still speaks for a row that is not under way here: its own, or a lost one
+    that it was told of."""
+    if row.attempt != claim.attempt or row.state in ("gone", "free"):
+        return False
+    return row.token == claim.token or (claim.state == "lost" and row.state in ("lost", "running"))

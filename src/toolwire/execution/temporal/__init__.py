@@ -1,0 +1,1 @@
+"""Run tools as standalone activities of Temporal."""

@@ -1,0 +1,277 @@
+"""An answer of the offline model as a body or a stream of a wire: with ids, usage and signatures as
+its provider makes them.
+
+The stream is written by the wire's own writer, in pieces; bodies by its rows. Knows wires through
+their tables, and of each provider only how it names its answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from toolwire.codec import encode
+from toolwire.conversation.id_map import NO_MAP
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Conversation, Setting, Usage
+from toolwire.conversation.parts import Call, Message, Reasoning, Text
+from toolwire.lint.facts import Facts
+from toolwire.lint.reasoning import is_reasoning_model, thinking_switch
+from toolwire.mock.demo_ids import token
+from toolwire.profiles.table import Profile
+from toolwire.streaming.accumulate import conversation_events
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+)
+from toolwire.streaming.stream_input import resolve_stream
+from toolwire.wires.engine.encode_context import EncodeContext
+
+CREATED = 1_760_000_000
+"""When every answer was made: a mock has no clock."""
+_NAMES = {
+    "openai-chat": "chatcmpl-",
+    "openai-responses": "resp_",
+    "azure-foundry": "resp_",
+    "anthropic": "msg_01",
+    "mistral": "",
+    "gemini": "",
+    "cohere": "",
+    "text": "chatcmpl-",
+}
+_UNSAID = {
+    "anthropic": ("created",),
+    "gemini": ("created",),
+    "bedrock": ("id", "model", "created"),
+    "cohere": ("model", "created"),
+    "ollama": ("id",),
+}
+"""Settings for which a wire has no field."""
+PIECES = 4
+"""In so many pieces a text or the arguments of a call come, if they are long enough."""
+
+
+def thoughtful(view: Facts) -> bool:
+    """Whether the model of a request is one that thinks aloud: the request says so, or the model is
+    known for it."""
+    if view.profile.wire in ("openai-responses", "azure-foundry"):
+        return view.conversation.settings.get("effort") not in (None, "none")
+    return thinking_switch(view) in ("enabled", "adaptive") or (
+        is_reasoning_model(view) and view.profile.reasoning_to_return == "reasoning_content"
+    )
+
+
+def thinking(message: Message) -> Message:
+    """The message with a thought before everything else, unless it has one."""
+    if any(isinstance(part, Reasoning) for part in message.parts):
+        return message
+    calls = [part.name for part in message.parts if isinstance(part, Call)]
+    words = (
+        f"The question asks for {', '.join(calls)}."
+        if calls
+        else "Everything that was asked for is here."
+    )
+    return replace(message, parts=(Reasoning(words), *message.parts))
+
+
+class Answer:
+    """What is sent back: a body, or a stream of events."""
+
+    def __init__(
+        self,
+        message: Message,
+        profile: Profile,
+        request: Object,
+        *,
+        seed: str,
+        model: str,
+        usage: bool = True,
+    ) -> None:
+        self.message, self.profile, self.request = message, profile, request
+        self._seed = seed
+        wire = profile.wire
+        settings: dict[str, Setting] = {
+            "id": _NAMES.get(wire, "") + token(22 if wire == "anthropic" else 24, seed),
+            "model": model,
+            "created": CREATED,
+            "usage": Usage(_tokens(len(dump(request))), _tokens(_length(message))),
+        }
+        unsaid = (*_UNSAID.get(wire, ()), *(() if usage else ("usage",)))
+        self.settings = {key: value for key, value in settings.items() if key not in unsaid}
+        self._signs = (
+            bool(profile.reasoning_models)
+            and profile.wire == "gemini"
+            and re.search(profile.reasoning_models, model) is not None
+        )
+
+    @property
+    def conversation(self) -> Conversation:
+        """The answer as a conversation of one message."""
+        return Conversation((self.message,), (), self.settings, "", "response")
+
+    def body(self) -> Object:
+        """The whole body."""
+        written = encode(self.conversation, self.profile.wire, "response").body
+        assert isinstance(written, dict)
+        return self._with_more(self._sealed(written))
+
+    def _with_more(self, body: Object) -> Object:
+        """A body with what a real server echoes of the request."""
+        if self.profile.wire in ("openai-responses", "azure-foundry"):
+            for key in (
+                "tools",
+                "tool_choice",
+                "parallel_tool_calls",
+                "instructions",
+                "metadata",
+                "previous_response_id",
+                "store",
+            ):
+                if self.request.get(key) is not None:
+                    body[key] = self.request[key]
+        return body
+
+    def events(self, *, cut: bool = False) -> Iterator[Chunk]:
+        """The events of the stream; one that is cut ends in the middle of its last part."""
+        _, how = resolve_stream(self.profile.wire)
+        writer = how.writer(
+            EncodeContext(self.profile.wire, "response", ids=None, names={}, reverse_map=NO_MAP),
+            None,
+        )
+        moves: dict[type, Callable[..., list[Chunk]]] = {
+            MessageStart: writer.begin,
+            PartStart: writer.start,
+            PartDelta: writer.delta,
+            PartEnd: writer.end,
+            PartComplete: writer.complete,
+            Metadata: writer.metadata,
+            Finish: writer.finish,
+        }
+        last = max(
+            (
+                event.slot
+                for event in conversation_events(self.conversation)
+                if isinstance(event, PartStart)
+            ),
+            default=-1,
+        )
+        sealing = _Sealing(self)
+        for event in conversation_events(self.conversation):
+            if not isinstance(event, PartDelta):
+                for chunk in moves[type(event)](event):
+                    yield from sealing.chunk(chunk)
+                continue
+            pieces = _pieces(event.text)
+            halved = cut and event.slot == last
+            for piece in pieces[: max(1, len(pieces) // 2)] if halved else pieces:
+                for chunk in writer.delta(PartDelta(event.slot, piece)):
+                    yield from sealing.chunk(chunk)
+            if halved:
+                return
+        for chunk in writer.close():
+            yield from sealing.chunk(chunk)
+
+    # --- what only the provider can make ---
+
+    def _sealed(self, body: Object) -> Object:
+        return next(iter(_Sealing(self).chunk(body)))
+
+    @property
+    def signature(self) -> str:
+        """A signature over the answer."""
+        return f"ErUB{token(40, self._seed, 'signature')}"
+
+    @property
+    def signs(self) -> bool:
+        """Whether the first call bears a signature."""
+        return self._signs
+
+    @property
+    def sealed_thoughts(self) -> bool:
+        """Whether thoughts are asked for in sealed form."""
+        include = self.request.get("include")
+        return isinstance(include, list) and "reasoning.encrypted_content" in include
+
+
+class _Sealing:
+    """Puts signatures on what goes by."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._wire = answer.profile.wire
+        self._signed = not answer.signs
+        self._open: JSON = None
+
+    def chunk(self, chunk: Chunk) -> Iterator[Chunk]:
+        """The chunk, signed, and what has to go with it."""
+        if self._wire == "anthropic":
+            yield from self._block(chunk)
+            return
+        if self._wire == "gemini" and not self._signed:
+            self._part(chunk)
+        if self._wire in ("openai-responses", "azure-foundry") and self._answer.sealed_thoughts:
+            self._thought(chunk)
+        yield chunk
+
+    def _block(self, chunk: Chunk) -> Iterator[Chunk]:
+        block, index = chunk.get("content_block"), chunk.get("index")
+        if isinstance(block, dict) and block.get("type") == "thinking":
+            self._open = index
+        elif (
+            chunk.get("type") == "content_block_stop"
+            and self._open is not None
+            and self._open == index
+        ):
+            self._open = None
+            delta: Object = {"type": "signature_delta", "signature": self._answer.signature}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        content = chunk.get("content")
+        for one in content if isinstance(content, list) else []:
+            if isinstance(one, dict) and one.get("type") == "thinking":
+                one["signature"] = self._answer.signature
+        yield chunk
+
+    def _part(self, chunk: Chunk) -> None:
+        candidates = chunk.get("candidates")
+        for candidate in candidates if isinstance(candidates, list) else []:
+            content = candidate.get("content") if isinstance(candidate, dict) else None
+            parts = content.get("parts") if isinstance(content, dict) else None
+            for part in parts if isinstance(parts, list) else []:
+                if isinstance(part, dict) and "functionCall" in part and not self._signed:
+                    part["thoughtSignature"] = self._answer.signature
+                    self._signed = True
+
+    def _thought(self, value: JSON) -> None:
+        if isinstance(value, dict):
+            if value.get("type") == "reasoning" and "summary" in value:
+                value["encrypted_content"] = f"gAAAA{token(40, self._answer.signature)}"
+            for one in value.values():
+                self._thought(one)
+        elif isinstance(value, list):
+            for one in value:
+                self._thought(one)
+
+
+def _pieces(text: str) -> list[str]:
+    size = max(1, -(-len(text) // PIECES))
+    return [text[n : n + size] for n in range(0, len(text), size)]
+
+
+def _tokens(characters: int) -> int:
+    return max(1, characters // 4)
+
+
+def _length(message: Message) -> int:
+    return sum(
+        len(part.args.text) if isinstance(part, Call) else len(part.text)
+        for part in message.parts
+        if isinstance(part, Call | Text | Reasoning)
+    )

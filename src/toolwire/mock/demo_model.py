@@ -1,0 +1,384 @@
+"""The offline model: reads the tools and the question, calls what is asked for, and quotes every
+result under its call.
+
+For tests and demonstrations. It is a function of the conversation: the same conversation gets the
+same answer, ids included, in every process. What it can be told to do is the table of `DIRECTIVES`.
+Knows wires only by how their ids look.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.codec import decode, encode
+from toolwire.conversation.ids import assign_ids, first_free
+from toolwire.conversation.json import JSON, Object, parse, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import Choice, Conversation, Tool
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
+from toolwire.mock.demo_ids import call_id, token
+from toolwire.mock.demo_questions import Asked, asked, steps
+from toolwire.mock.demo_script import DIRECTIVES, Directive, Told, directives
+from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
+from toolwire.wires.text.tags import find_tools
+
+__all__ = ["DIRECTIVES", "Directive", "Said", "answer", "said"]
+
+LONGEST = 4000
+"""More of a result is not quoted: how much there was is said instead."""
+READ = 10_000
+"""So much of a question in plain words is read."""
+_HALF = '{"unfinished": "in the mid'
+
+
+class Said(Struct, frozen=True):
+    """An answer, and how it is given."""
+
+    message: Message
+    status: int = 200
+    """Another one: the request fails with it."""
+    times: int = 0
+    """How often it fails, if not always."""
+    pause: float = 0.0
+    """Seconds to wait before it, and before each event of a stream."""
+    cut: bool = False
+    """Whether it breaks off in the middle."""
+
+
+def answer(conversation: Conversation, *, house: str = "") -> Message:
+    """What the model says next. `house` is the profile whose ids the calls get; without it, the
+    conversation's wire."""
+    return said(conversation, house=house).message
+
+
+def said(conversation: Conversation, *, house: str = "") -> Said:
+    """What the model says next, and how."""
+    turn = _Turn(conversation, house)
+    manner = {told.word: told for told in turn.told}
+    numbers = manner["error"].numbers if "error" in manner else []
+    parts = turn.parts()
+    return Said(
+        Message(
+            "assistant", parts, "tool" if any(isinstance(part, Call) for part in parts) else "stop"
+        ),
+        int(numbers[0]) if numbers else 200,
+        int(numbers[1]) if len(numbers) > 1 else 0,
+        next(iter(manner["slow"].numbers), 0.0) if "slow" in manner else 0.0,
+        "cut" in manner,
+    )
+
+
+class _Wanted(Struct, frozen=True):
+    """A call before it has an id."""
+
+    name: str
+    given: JSON
+
+
+class _Turn:
+    """The last question of a conversation, what was called since, and what came of it."""
+
+    def __init__(self, conversation: Conversation, house: str) -> None:
+        self.messages, tagged = _read(conversation.messages)
+        self.house = tuple(one for one in (house, conversation.wire) if one)
+        self.settings = conversation.settings
+        offered = conversation.tools
+        self.in_text = False
+        if not offered and conversation.wire != "text":
+            offered, self.in_text = _offered(conversation), True
+        self.tools = _allowed(offered, conversation.settings.get("choice"))
+        at, self.question = _question(self.messages)
+        self.told = directives(self.question)
+        words = {told.word for told in self.told}
+        self.in_text = (self.in_text or "say-as-text" in words) and conversation.wire != "text"
+        self.words = words
+        replaced = replace(conversation, messages=self.messages)
+        self.all_calls = replaced.calls()
+        since = {id(part) for message in self.messages[at + 1 :] for part in message.parts}
+        self.pairs = [
+            (pair.call, pair.result)
+            for pair in replace(
+                conversation,
+                messages=self.messages,
+                source=replace(conversation.source, ordered=conversation.ordered or tagged),
+            ).pairs()
+            if pair.call is not None and pair.call.executor == "client" and id(pair.call) in since
+        ]
+        self.results = [_value(result) for _, result in self.pairs if result is not None]
+
+    # --- what to say ---
+
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the answer."""
+        scripted = any(DIRECTIVES[told.word].says for told in self.told)
+        said, wanted = self._scripted() if scripted else self._read()
+        if "never-stop" in self.words and not wanted:
+            wanted = self._again()
+        if self.settings.get("parallel") is False:
+            wanted = wanted[:1]
+        calls = self._called(wanted)
+        if not calls and not any(isinstance(part, Text) for part in said):
+            said = (*said, Text(self._closing()))
+        said = tuple(self._filled(part) for part in said)
+        return (*said, *self._written(calls)) if self.in_text else (*said, *calls)
+
+    def _scripted(self) -> tuple[tuple[Part, ...], list[_Wanted]]:
+        """What the script says next: its answers are what stands between `then` and `then`."""
+        answers: list[list[Told]] = [[]]
+        for told in self.told:
+            if told.word == "then":
+                answers.append([])
+            elif DIRECTIVES[told.word].says:
+                answers[-1].append(told)
+        done = len(self.pairs)
+        for script in answers:
+            calls = [told for told in script if told.word in ("call", "unknown-tool")]
+            if calls and done >= len(calls):
+                done -= len(calls)
+                continue
+            begun = done > 0
+            said: list[Part] = (
+                [] if begun else [part for told in script if (part := _part(told)) is not None]
+            )
+            return tuple(said), [_scripted_call(told, self.results) for told in calls[done:]]
+        return (), []
+
+    def _read(self) -> tuple[tuple[Part, ...], list[_Wanted]]:
+        """What the question asks for in plain words, step by step."""
+        if not self.tools:
+            return (), []
+        done = len(self.pairs)
+        before: list[JSON] = []
+        at = 0
+        for step in steps(self.question[:READ]):
+            calls = asked(step, self.tools, before)
+            lacking = next((one for one in calls if one.lacks), None)
+            if lacking is not None and not self._forced():
+                words = f"To call {lacking.tool.name} I need: {', '.join(lacking.lacks)}."
+                return (Text(words if not self.pairs else f"{self._closing()}\n{words}"),), []
+            if calls and done < len(calls):
+                return (), [_Wanted(one.tool.name, _filled(one)) for one in calls[done:]]
+            done -= len(calls)
+            if calls:
+                before = self.results[at : at + len(calls)]
+                at += len(calls)
+        if self._forced() and not self.pairs:
+            tool = self.tools[0]
+            given = asked(f"{tool.name} {self.question[:READ]}", [tool], [])
+            return (), [_Wanted(tool.name, _filled(given[0]) if given else {})]
+        return (), []
+
+    def _forced(self) -> bool:
+        choice = self.settings.get("choice")
+        return isinstance(choice, Choice) and choice.mode == "required"
+
+    def _again(self) -> list[_Wanted]:
+        """The last calls once more, or the first tool there is."""
+        if self.pairs:
+            call = self.pairs[-1][0]
+            return [_Wanted(call.name, call.input)]
+        return [_Wanted(self.tools[0].name if self.tools else "no_such_tool", {})]
+
+    def _closing(self) -> str:
+        """Every result under its call; without any, that nothing fits."""
+        if not self.pairs:
+            words = " ".join(self.question.split())[:200]
+            return (
+                f"You said: {words}"
+                if not self.tools
+                else f"You said: {words}\nNone of the tools here is for that."
+            )
+        return "\n".join(_quoted(call, result) for call, result in self.pairs)
+
+    # --- how to say it ---
+
+    def _called(self, wanted: list[_Wanted]) -> list[Call]:
+        seed = token(12, self.question, len(self.messages))
+        taken = {call.id for call in self.all_calls}
+        count = len(self.all_calls)
+        calls: list[Call] = []
+        for n, one in enumerate(wanted):
+            form = partial(self._id, seed, count + n, one.name)
+            made = (
+                self._id(self.question, 0, "same", "")
+                if "repeat-id" in self.words
+                else first_free(form, taken)
+            )
+            taken.add(made)
+            args = LazyJson(_HALF) if "broken-json" in self.words else LazyJson(text_of(one.given))
+            calls.append(Call(made, one.name, args, "minted" if made.startswith("tw-") else "wire"))
+        return calls
+
+    def _id(self, seed: str, n: int, name: str, salt: str) -> str:
+        """The id of the n-th call; one that is taken already, under forms that only count, makes
+        way for the next."""
+        return call_id(self.house, f"{seed}{salt}", n + int(salt[1:] or 0), name)
+
+    def _written(self, calls: list[Call]) -> tuple[Part, ...]:
+        """The calls as text in tags."""
+        if not calls:
+            return ()
+        body = encode(
+            Conversation((Message("assistant", tuple(calls), "tool"),), (), {}, "", "response"),
+            "text",
+            "response",
+        ).body
+        assert isinstance(body, dict)
+        message = decode(body, "text", "response").messages[0].raw
+        return (Text(str(message["content"])),) if isinstance(message, dict) else ()
+
+    def _filled(self, part: Part) -> Part:
+        size = next(
+            (int(told.numbers[0]) for told in self.told if told.word == "size" and told.numbers), 0
+        )
+        if not size or not isinstance(part, Text):
+            return part
+        filling = " ".join(f"{n}" for n in range(size // 2 + 1))
+        return Text(f"{part.text} {filling}"[: max(size, len(part.text))])
+
+
+# --- reading the conversation ---------------------------------------------------------------------
+
+
+def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
+    """The messages with calls and results that stand in their texts, in tags, as parts; and whether
+    there were any."""
+    out: list[Message] = []
+    for message in messages:
+        parts: list[Part] = []
+        for part in message.parts:
+            plain = (
+                not isinstance(part, Text)
+                or message.role == "system"
+                or "<" not in part.text
+                or is_plain(part.text, message.role)
+            )
+            parts += (
+                [part]
+                if plain or not isinstance(part, Text)
+                else [span.part for span in spans_of(part.text, (), message.role)]
+            )
+        out.append(
+            message
+            if len(parts) == len(message.parts) and all(map(_same, parts, message.parts))
+            else replace(message, parts=tuple(parts))
+        )
+    tagged = any(map(lambda new, old: new is not old, out, messages))
+    return (assign_ids(tuple(out), seed="", ordered=True), True) if tagged else (messages, False)
+
+
+def _same(one: Part, other: Part) -> bool:
+    return one is other
+
+
+def _offered(conversation: Conversation) -> tuple[Tool, ...]:
+    """The tools that a system prompt offers in tags."""
+    texts = [
+        part.text
+        for message in conversation.messages
+        if message.role == "system"
+        for part in message.parts
+        if isinstance(part, Text)
+    ]
+    for text in texts:
+        if find_tools(text) is not None:
+            return decode({"messages": [{"role": "system", "content": text}]}, "text").tools
+    return ()
+
+
+def _allowed(tools: tuple[Tool, ...], choice: object) -> tuple[Tool, ...]:
+    if not isinstance(choice, Choice):
+        return tools
+    if choice.mode == "none":
+        return ()
+    return tuple(tool for tool in tools if not choice.names or tool.name in choice.names)
+
+
+def _question(messages: tuple[Message, ...]) -> tuple[int, str]:
+    """The last words of a user, and the place of their message. Words around results in tags belong
+    to the results."""
+    for n in range(len(messages) - 1, -1, -1):
+        message = messages[n]
+        if message.role != "user":
+            continue
+        last = max(
+            (i for i, part in enumerate(message.parts) if isinstance(part, Result)), default=-1
+        )
+        if last >= 0 and any(
+            isinstance(part, Result) and part.spec is RESULT for part in message.parts
+        ):
+            continue
+        text = "\n".join(
+            part.text for part in message.parts[last + 1 :] if isinstance(part, Text)
+        ).strip()
+        if text:
+            return n, text
+    return -1, ""
+
+
+def _value(result: Result) -> JSON:
+    """The output of a result: parsed, if it is JSON as text."""
+    text = output_text(result.output)
+    if not isinstance(result.output, str | tuple):
+        held = result.output
+        return held.get("output", held) if isinstance(held, dict) and len(held) == 1 else held
+    try:
+        return parse(text)
+    except ValueError:
+        return text
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def _part(told: Told) -> Part | None:
+    if told.word == "text":
+        return Text(told.rest)
+    return Reasoning(told.rest) if told.word == "think" else None
+
+
+def _scripted_call(told: Told, results: list[JSON]) -> _Wanted:
+    if told.word == "unknown-tool":
+        return _Wanted("no_such_tool", {})
+    return _Wanted(told.rest, _resolved(told.value if told.value is not None else {}, results))
+
+
+def _resolved(value: JSON, results: list[JSON]) -> JSON:
+    """JSON with `$1` and the like replaced by results."""
+    if (
+        isinstance(value, str)
+        and value[:1] == "$"
+        and value[1:].isdecimal()
+        and 0 < int(value[1:]) <= len(results)
+    ):
+        return results[int(value[1:]) - 1]
+    if isinstance(value, list):
+        return [_resolved(one, results) for one in value]
+    return (
+        {key: _resolved(one, results) for key, one in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
+
+
+def _filled(one: Asked) -> Object:
+    return {**one.given, **dict.fromkeys(one.lacks, "")} if one.lacks else one.given
+
+
+def _quoted(call: Call, result: Result | None) -> str:
+    """A result under its call."""
+    held = call.input
+    given = (
+        ", ".join(f"{key}={text_of(value)}" for key, value in held.items())
+        if isinstance(held, dict)
+        else call.arguments
+    )
+    head = f"{call.name}({given})"
+    if result is None:
+        return f"{head}: no result"
+    text = output_text(result.output)
+    more = f"… ({len(text)} characters)" if len(text) > LONGEST else ""
+    return f"{head} {'failed' if result.error else 'gave'}: {text[:LONGEST]}{more}"

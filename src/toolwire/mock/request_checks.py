@@ -1,0 +1,324 @@
+"""What a request must have before anybody looks at its history: a key, a model, messages, roles. In
+each provider's own words.
+
+A row is a fact. What the rules of the history find is not repeated here. Knows no ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from urllib.parse import parse_qs
+
+from msgspec import Struct
+
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.mock.error_bodies import Refusal
+from toolwire.profiles.table import Profile
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+class Key(Struct, frozen=True):
+    """The header fields of which one must be there, the fields of the query that do as well, and
+    what is said if none is."""
+
+    headers: tuple[str, ...]
+    refusal: Refusal
+    query: tuple[str, ...] = ()
+
+
+_BEARER = Refusal(
+    "You didn't provide an API key. You need to provide your API key in an Authorization header"
+    " using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
+    401,
+    code="invalid_api_key",
+)
+_CHAT = Key(("authorization",), _BEARER)
+_AZURE = Key(
+    ("api-key", "authorization"),
+    Refusal(
+        "Access denied due to missing subscription key. Make sure to include subscription key when"
+        " making requests to an API.",
+        401,
+        code="401",
+    ),
+)
+_GOOGLE = Key(
+    ("x-goog-api-key", "authorization"),
+    Refusal(
+        "Method doesn't allow unregistered callers (callers without established identity). Please"
+        " use API Key or other form of API consumer identity to call this API.",
+        403,
+    ),
+    ("key", "access_token"),
+)
+KEYS: dict[str, Key | None] = {
+    "openai-chat": _CHAT,
+    "openai-responses": _CHAT,
+    "text": None,
+    "azure-openai": _AZURE,
+    "azure-foundry": _AZURE,
+    "vllm": None,
+    "sglang": None,
+    "llama.cpp": None,
+    "lm-studio": None,
+    "anthropic": Key(("x-api-key", "authorization"), Refusal("x-api-key header is required", 401)),
+    "gemini": _GOOGLE,
+    "bedrock": Key(
+        ("authorization",),
+        Refusal("Missing Authentication Token", 403, code="MissingAuthenticationTokenException"),
+    ),
+    "mistral": Key(("authorization",), Refusal("Unauthorized", 401)),
+    "cohere": Key(("authorization",), Refusal("no api key supplied", 401)),
+    "ollama": None,
+}
+"""A profile, or the wire it speaks, and the key that it asks for; None asks for none. Any value is
+a good one."""
+
+
+def unknown_caller(
+    house: tuple[str, ...], headers: Mapping[str, str], query: str
+) -> Refusal | None:
+    """The refusal of a request without a key."""
+    key = next(KEYS[one] for one in house if one in KEYS)
+    if key is None or any(
+        headers.get(name, "").strip().removeprefix("Bearer").strip() for name in key.headers
+    ):
+        return None
+    given = parse_qs(query)
+    return None if any(name in given for name in key.query) else key.refusal
+
+
+# --- fields ---------------------------------------------------------------------------------------
+
+
+class Need(Struct, frozen=True):
+    """A field that must be there and be of a type, and what is said if it is not."""
+
+    name: str
+    type: type
+    missing: Refusal
+    filled: bool = False
+    """Whether it may not be empty."""
+
+
+def _missing(name: str) -> Refusal:
+    return Refusal(
+        f"Missing required parameter: '{name}'.", param=name, code="missing_required_parameter"
+    )
+
+
+def _required(name: str) -> Refusal:
+    return Refusal(f"{name}: Field required", param=name)
+
+
+_CHAT_NEEDS = (
+    Need("model", str, Refusal("you must provide a model parameter"), filled=True),
+    Need("messages", list, _missing("messages")),
+)
+NEEDS: dict[str, tuple[Need, ...]] = {
+    "openai-chat": _CHAT_NEEDS,
+    "text": (Need("messages", list, _missing("messages")),),
+    "openai-responses": (Need("model", str, _missing("model"), filled=True),),
+    "azure-foundry": (Need("model", str, _missing("model"), filled=True),),
+    "anthropic": (
+        Need("model", str, _required("model"), filled=True),
+        Need("max_tokens", int, _required("max_tokens"), filled=True),
+        Need("messages", list, _required("messages")),
+        Need("messages", list, Refusal("messages: at least one message is required"), filled=True),
+    ),
+    "gemini": (
+        Need(
+            "contents",
+            list,
+            Refusal("* GenerateContentRequest.contents: contents is not specified\n"),
+            filled=True,
+        ),
+    ),
+    "bedrock": (
+        Need(
+            "messages",
+            list,
+            Refusal(
+                "1 validation error detected: Value null at 'messages' failed to satisfy"
+                " constraint: Member must not be null"
+            ),
+            filled=True,
+        ),
+    ),
+    "mistral": (
+        Need("model", str, Refusal("Field required", 422, param="model")),
+        Need("messages", list, Refusal("Field required", 422, param="messages"), filled=True),
+    ),
+    "cohere": (
+        Need("model", str, Refusal("invalid request: model is required."), filled=True),
+        Need(
+            "messages",
+            list,
+            Refusal("invalid request: messages must be present and not empty."),
+            filled=True,
+        ),
+    ),
+    "ollama": (Need("model", str, Refusal("model is required"), filled=True),),
+}
+
+
+class Roles(Struct, frozen=True):
+    """The roles that messages may have, where they stand, and what is said of another."""
+
+    messages: str
+    known: tuple[str, ...]
+    words: str
+    optional: bool = False
+
+
+_ROLE = "Invalid value: '{role}'. Supported values are: {known}."
+ROLES: dict[str, Roles] = {
+    "openai-chat": Roles(
+        "messages", ("system", "assistant", "user", "function", "tool", "developer"), _ROLE, True
+    ),
+    "anthropic": Roles(
+        "messages",
+        ("user", "assistant"),
+        "messages.{n}.role: Input should be 'user' or 'assistant'",
+    ),
+    "gemini": Roles(
+        "contents", ("user", "model", "function"), "Please use a valid role: user, model.", True
+    ),
+    "bedrock": Roles(
+        "messages",
+        ("user", "assistant"),
+        "1 validation error detected: Value '{role}' at 'messages.{m}.member.role' failed to"
+        " satisfy constraint: Member must satisfy enum value set: [user, assistant]",
+    ),
+    "mistral": Roles(
+        "messages",
+        ("system", "user", "assistant", "tool"),
+        "Input tag '{role}' found using 'role' does not "
+        "match any of the expected tags: 'system', 'user', 'assistant', 'tool'",
+    ),
+    "cohere": Roles(
+        "messages",
+        ("system", "user", "assistant", "tool", "developer"),
+        "invalid request: invalid role '{role}'.",
+    ),
+    "ollama": Roles(
+        "messages", ("system", "user", "assistant", "tool"), 'invalid role: "{role}"', True
+    ),
+}
+"""`wrong-vocabulary` finds the roles of a history of items."""
+
+UNREADABLE = {
+    "openai-chat": (
+        "We could not parse the JSON body of your request. (HINT: This likely means you aren't"
+        " using your HTTP library correctly. The API expects a JSON payload, but what was sent was"
+        " not valid JSON.)"
+    ),
+    "anthropic": "The request body is not valid JSON: {why}",
+    "gemini": "Invalid JSON payload received. {why}",
+    "bedrock": "The request body is not valid JSON: {why}",
+    "mistral": "Invalid JSON: {why}",
+    "cohere": "invalid json syntax: {why}",
+    "ollama": "invalid character in request body: {why}",
+}
+
+
+def unreadable(wire: str, why: str) -> Refusal:
+    """The refusal of a body that is no JSON object."""
+    return Refusal(UNREADABLE.get(wire, UNREADABLE["openai-chat"]).format(why=why))
+
+
+def lacking(body: Object, profile: Profile) -> Refusal | None:
+    """The refusal of a request that lacks what every request has."""
+    for need in NEEDS.get(profile.wire, ()):
+        value = body.get(need.name)
+        fits = isinstance(value, need.type) and not (need.type is int and isinstance(value, bool))
+        if not fits or (need.filled and not value):
+            return need.missing
+    return _role(body, profile.wire) or _more(body, profile)
+
+
+def _role(body: Object, wire: str) -> Refusal | None:
+    roles = ROLES.get(wire)
+    messages = body.get(roles.messages) if roles is not None else None
+    if roles is None or not isinstance(messages, list):
+        return None
+    for n, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role is None and (roles.optional or not isinstance(message, dict)):
+            continue
+        if role not in roles.known:
+            if wire == "anthropic" and role == "system":
+                return Refusal(
+                    'messages: Unexpected role "system". The Messages API accepts a top-level'
+                    ' `system` parameter, not "system" as an input message role.'
+                )
+            quoted = [f"'{one}'" for one in roles.known]
+            known = f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
+            return Refusal(
+                roles.words.format(role=role, n=n, m=n + 1, known=known),
+                param=f"{roles.messages}[{n}].role",
+            )
+    return None
+
+
+def _more(body: Object, profile: Profile) -> Refusal | None:
+    """What only one wire asks for."""
+    if profile.wire in ("openai-responses", "azure-foundry"):
+        if (
+            body.get("input") is None
+            and body.get("prompt") is None
+            and body.get("previous_response_id") is None
+        ):
+            return Refusal(
+                "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must"
+                " be provided.",
+                code="missing_required_parameter",
+            )
+    elif profile.wire == "anthropic":
+        budget, most = get(body, ("thinking", "budget_tokens")), body.get("max_tokens")
+        if isinstance(budget, int) and isinstance(most, int):
+            if budget < 1024:
+                return Refusal(
+                    "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
+                )
+            if most <= budget:
+                return Refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
+    return None
+
+
+def disordered(body: Object, profile: Profile) -> Refusal | None:
+    """The refusal of messages that are none, or not in turns: looked for after the rules of the
+    history, which say more."""
+    if profile.wire == "gemini":
+        return _parts(body.get("contents"))
+    return _turns(body.get("messages"), profile)
+
+
+def _turns(messages: JSON, profile: Profile) -> Refusal | None:
+    roles = (
+        [message.get("role") for message in messages if isinstance(message, dict)]
+        if isinstance(messages, list)
+        else []
+    )
+    if profile.must_start_with_user and roles[:1] == ["assistant"]:
+        return Refusal(
+            "A conversation must start with a user message. Try again with a conversation that"
+            " starts with a user message."
+        )
+    if profile.rejects_same_role_twice and any(one == other for one, other in pairwise(roles)):
+        return Refusal(
+            "A conversation must alternate between user and assistant roles. Make sure the"
+            " conversation alternates between user and assistant roles and try again."
+        )
+    return None
+
+
+def _parts(contents: JSON) -> Refusal | None:
+    for n, content in enumerate(contents if isinstance(contents, list) else []):
+        if isinstance(content, dict) and not content.get("parts"):
+            return Refusal(
+                f"* GenerateContentRequest.contents[{n}].parts: contents.parts must not be empty.\n"
+            )
+    return None

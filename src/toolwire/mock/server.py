@@ -1,0 +1,383 @@
+"""A model's server for tests: it speaks a wire as its provider does, and refuses what that refuses,
+in its own words.
+
+    uvicorn.run(toolwire.mock.server.app("anthropic"), port=8080)
+
+The offline model gives the answers (`agent.demo`); what it can be told to do is the table of its
+directives. With `strict` a history is checked by the rules of the profile before it is answered, so
+that a client is tested against an honest provider. Any key is a good one. What is wrong and yet
+taken is told in the header field `toolwire-findings`. Knows providers through tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from hashlib import blake2b
+from urllib.parse import parse_qs
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.codec import decode, resolve
+from toolwire.conversation.json import JSON, Object, dump, load
+from toolwire.errors import LocalError, RemoteError
+from toolwire.lint.facts import Facts
+from toolwire.mock.answers import CREATED, Answer, thinking, thoughtful
+from toolwire.mock.demo_model import Said, said
+from toolwire.mock.error_bodies import Refusal, asked_for, wrapped
+from toolwire.mock.history_checks import judged, told_briefly
+from toolwire.mock.paths import HOUSES, ROUTES, Route, found, listed, model
+from toolwire.mock.request_checks import disordered, lacking, unknown_caller, unreadable
+from toolwire.profiles.table import Profile
+from toolwire.server.asgi import (
+    MIB,
+    App,
+    Intake,
+    Limits,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    lifespan,
+    request_of,
+)
+from toolwire.server.asgi import answer as send_whole
+from toolwire.streaming.events import Chunk
+from toolwire.streaming.stream_input import resolve_stream
+
+KEPT = 200
+"""So many answers, and requests, are remembered."""
+
+
+class Seen(Struct, frozen=True):
+    """A request that came, and the status it got."""
+
+    method: str
+    path: str
+    body: JSON
+    status: int
+    rule: str = ""
+    """The rule by which it was refused."""
+
+
+class _Refused(Exception):
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class _Reply(Struct, frozen=True):
+    """What is sent: one body, or pieces."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+    pieces: tuple[bytes, ...] | None = None
+    pause: float = 0.0
+    cut: bool = False
+
+
+class Mock:
+    """An ASGI app that speaks one provider's wire, or all that its server speaks."""
+
+    def __init__(self, wire: str, *, strict: bool = True, keys: bool = True) -> None:
+        """`wire` is a wire or a profile. `strict=False` takes any history; `keys=False` asks for
+        none. Raises LocalError."""
+        _, asked = resolve(wire)
+        if asked.wire not in ROUTES:
+            raise LocalError(
+                wire,
+                (),
+                "no model's server speaks this wire; these are spoken:"
+                f" {', '.join(sorted(ROUTES))}",
+            )
+        self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
+        self.strict = strict
+        self.keys = keys
+        self.seen: deque[Seen] = deque(maxlen=KEPT)
+        """The last requests, the newest at the end."""
+        self._intake = Intake(Limits(body=64 * MIB))
+        self._stored: OrderedDict[str, tuple[list[JSON], Object]] = OrderedDict()
+        """Answers that were to be kept, by their ids: the items up to and with each, and its body.
+        """
+        self._asked: Counter[bytes] = Counter()
+        """How often the same request has come."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send, _nothing, _nothing)
+            return
+        assert scope["type"] == "http", "there are no sockets to open here"
+        request = request_of(scope, receive)
+        body = await self._intake.read(request)
+        if body == "gone":
+            return
+        reply = self._reply(request, body if isinstance(body, bytes) else None)
+        await _sent(reply, send)
+
+    # --- one request ---
+
+    def _reply(self, request: Request, raw: bytes | None) -> _Reply:
+        """The answer to a request, whatever it is."""
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in request.headers.items()
+        }
+        query = request.scope.get("query_string", b"")
+        asked = query.decode("latin-1") if isinstance(query, bytes) else ""
+        profile, route, named = self._routed(request.method, request.path)
+        house = (profile.name, profile.wire)
+        body: JSON = None
+        try:
+            if self.keys and (stranger := unknown_caller(house, headers, asked)) is not None:
+                raise _Refused(stranger)
+            if route is None:
+                raise _Refused(_nowhere(request, known=bool(named)))
+            if raw is None:
+                raise _Refused(Refusal("The request is too large, or came too slowly.", 413))
+            if route.does in ("answer", "stream", "count"):
+                body = _parsed(raw, profile)
+            reply = self._done(route, named, body, profile, headers, asked)
+        except _Refused as no:
+            told, more = wrapped(house, no.refusal)
+            reply = _Reply(
+                no.refusal.status, dump(told), {"content-type": "application/json", **more}
+            )
+            self._note(request, body, no.refusal.status, no.refusal.rule)
+            return reply
+        self._note(request, body, reply.status)
+        return reply
+
+    def _note(self, request: Request, body: JSON, status: int, rule: str = "") -> None:
+        self.seen.append(Seen(request.method, request.path, body, status, rule))
+
+    def _routed(self, method: str, path: str) -> tuple[Profile, Route | None, dict[str, str]]:
+        """Whose path it is, and which; a path that is known under another method is named so."""
+        at = ""
+        for profile in self.profiles:
+            here = found(profile.wire, method, path)
+            if isinstance(here, tuple):
+                return profile, *here
+            at = at or (profile.name if here else "")
+        return self.profiles[0], None, {"method": at} if at else {}
+
+    def _done(
+        self,
+        route: Route,
+        named: dict[str, str],
+        body: JSON,
+        profile: Profile,
+        headers: Mapping[str, str],
+        query: str,
+    ) -> _Reply:
+        if route.does == "models":
+            return _whole(listed(profile.wire, CREATED))
+        if route.does == "model":
+            return _whole(model(profile.wire, named["model"].removeprefix("models/"), CREATED))
+        if route.does == "stored":
+            kept = self._stored.get(named["id"])
+            if kept is None:
+                raise _Refused(Refusal(f"Response with id '{named['id']}' not found.", 404))
+            return _whole(kept[1])
+        assert isinstance(body, dict)
+        if profile.wire == "anthropic" and "anthropic-version" not in headers:
+            raise _Refused(Refusal("anthropic-version: header is required"))
+        if (
+            profile.name == "azure-openai"
+            and "model" in named
+            and "api-version" not in parse_qs(query)
+        ):
+            raise _Refused(Refusal("Resource not found", 404, code="404"))
+        if "model" in named and profile.wire != "bedrock":
+            body = {"model": named["model"], **body}
+        if route.does == "count":
+            many = max(1, len(dump(body)) // 4)
+            return _whole(
+                {"totalTokens": many} if profile.wire == "gemini" else {"input_tokens": many}
+            )
+        streams = route.does == "stream" or body.get("stream", profile.wire == "ollama") is True
+        return self._answered(
+            body, profile, named, streams, "alt=sse" in query or profile.wire != "gemini"
+        )
+
+    def _answered(
+        self, body: Object, profile: Profile, named: dict[str, str], streams: bool, framed: bool
+    ) -> _Reply:
+        view = self._read(body, profile)
+        quiet: dict[str, str] = {}
+        if self.strict:
+            refusal, findings = judged(view)
+            refusal = refusal or disordered(body, profile)
+            if refusal is not None:
+                raise _Refused(refusal)
+            if findings:
+                quiet["toolwire-findings"] = told_briefly(findings)
+        spoken = said(view.conversation, house=profile.name)
+        name = named.get("model") or str(body.get("model") or "")
+        self._fail(spoken, body, profile, name)
+        message = thinking(spoken.message) if thoughtful(view) else spoken.message
+        options = body.get("stream_options")
+        counted = (
+            not streams
+            or profile.wire not in ("openai-chat", "text")
+            or (isinstance(options, dict) and options.get("include_usage") is True)
+        )
+        seed = blake2b(dump(body), digest_size=16).hexdigest()
+        answer = Answer(message, profile, body, seed=seed, model=name, usage=counted)
+        if not spoken.cut:
+            self._keep(view, answer, body)
+        return (
+            _streamed(answer, spoken, quiet, framed=framed)
+            if streams
+            else _written(answer, spoken, quiet)
+        )
+
+    def _read(self, body: Object, profile: Profile) -> Facts:
+        """The history of a request, with what was kept of it here."""
+        lacks = lacking(body, profile)
+        if lacks is not None:
+            raise _Refused(lacks)
+        before = body.get("previous_response_id")
+        if isinstance(before, str) and profile.wire in ("openai-responses", "azure-foundry"):
+            kept = self._stored.get(before)
+            if kept is None:
+                raise _Refused(
+                    Refusal(
+                        f"Previous response with id '{before}' not found.",
+                        400,
+                        "previous_response_id",
+                        "previous_response_not_found",
+                    )
+                )
+            body = {key: value for key, value in body.items() if key != "previous_response_id"}
+            body["input"] = [*kept[0], *_items(body.get("input"))]
+        try:
+            return Facts(decode(body, profile.wire), profile)
+        except RemoteError as broken:
+            raise _Refused(Refusal(f"Invalid value at '{broken.pointer}': {broken.why}.")) from None
+
+    def _fail(self, spoken: Said, body: Object, profile: Profile, name: str) -> None:
+        """Fail as the question asked for: the same request so many times."""
+        if spoken.status == 200:
+            return
+        key = blake2b(dump(body), digest_size=16).digest()
+        if len(self._asked) > KEPT:
+            self._asked.clear()
+        self._asked[key] += 1
+        if not spoken.times or self._asked[key] <= spoken.times:
+            raise _Refused(asked_for(profile.wire, spoken.status, name))
+
+    def _keep(self, view: Facts, answer: Answer, body: Object) -> None:
+        if (
+            answer.profile.wire not in ("openai-responses", "azure-foundry")
+            or body.get("store") is False
+        ):
+            return
+        whole = answer.body()
+        made, output = whole.get("id"), whole.get("output")
+        source = view.conversation.source.body
+        so_far = _items(source.get("input")) if isinstance(source, dict) else []
+        self._stored[str(made)] = ([*so_far, *(output if isinstance(output, list) else [])], whole)
+        while len(self._stored) > KEPT:
+            self._stored.popitem(last=False)
+
+
+def app(profile: str) -> App:
+    """The server of a wire or profile, strict."""
+    return Mock(profile)
+
+
+async def _nothing() -> None:
+    pass
+
+
+# --- answers on their way -------------------------------------------------------------------------
+
+
+def _whole(body: JSON) -> _Reply:
+    return _Reply(200, dump(body), {"content-type": "application/json"})
+
+
+def _written(answer: Answer, spoken: Said, more: dict[str, str]) -> _Reply:
+    reply = _whole(answer.body())
+    return replace(reply, headers={**reply.headers, **more}, pause=spoken.pause, cut=spoken.cut)
+
+
+def _streamed(answer: Answer, spoken: Said, more: dict[str, str], *, framed: bool) -> _Reply:
+    _, how = resolve_stream(answer.profile.wire)
+    events = list(answer.events(cut=spoken.cut))
+    headers = {"content-type": how.media, **how.headers, **more}
+    pieces: Iterable[bytes] = map(how.frame, events)
+    if not framed:
+        pieces, headers["content-type"] = _array(events, spoken.cut), "application/json"
+    sent = [*pieces, *([how.trailer] if how.trailer and not spoken.cut else [])]
+    if spoken.cut and not events:  # a wire whose calls come at once: the event itself is torn
+        first = how.frame(next(answer.events()))
+        sent = [first[: len(first) // 2]]
+    return _Reply(200, b"", headers, tuple(sent), spoken.pause, spoken.cut)
+
+
+def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
+    """The events as one JSON array, piece by piece."""
+    for n, event in enumerate(events):
+        yield (b"[" if n == 0 else b",\n") + dump(event)
+    if not cut:
+        yield b"]"
+
+
+async def _sent(reply: _Reply, send: Send) -> None:
+    """Send it; one that is cut is left in the middle, which the server ends by closing the
+    connection."""
+    headers = [
+        (name.encode(), value.encode("latin-1", "replace")) for name, value in reply.headers.items()
+    ]
+    await _wait(reply.pause)
+    if reply.pieces is None and not reply.cut:
+        await send_whole(send, reply.status, reply.body, headers)
+        return
+    if reply.pieces is None:
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    async for piece in _paced(reply):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    if not reply.cut:
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _paced(reply: _Reply) -> AsyncIterator[bytes]:
+    for piece in (reply.body[: len(reply.body) // 2],) if reply.pieces is None else reply.pieces:
+        yield piece
+        await _wait(reply.pause)
+
+
+async def _wait(seconds: float) -> None:
+    if seconds:
+        await asyncio.sleep(min(seconds, 600.0))
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def _parsed(raw: bytes, profile: Profile) -> Object:
+    try:
+        body, _ = load(raw, profile.wire)
+    except RemoteError as broken:
+        raise _Refused(unreadable(profile.wire, broken.why)) from None
+    if not isinstance(body, dict):
+        raise _Refused(unreadable(profile.wire, "expected an object"))
+    return body
+
+
+def _nowhere(request: Request, *, known: bool) -> Refusal:
+    if known:
+        return Refusal(f"Not allowed to {request.method} on {request.path}.", 405)
+    return Refusal(f"Invalid URL ({request.method} {request.path})", 404)
+
+
+def _items(given: JSON) -> list[JSON]:
+    """The input of a request as items."""
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return given if isinstance(given, list) else []
