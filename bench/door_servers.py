@@ -14,7 +14,7 @@ import aiohttp
 from plain import plain
 
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import Models, read
+from toolwire.gateway.config import ModelTable, read
 from toolwire.server.run import serve
 
 NAMES = ("m", "once", "idle", "refused")
@@ -76,7 +76,7 @@ def gateway(base: str) -> Gateway:
         f'[models.{name}]\nupstream = "anthropic"\nbase_url = "{base}"\nkey_env = "KEY"\n'
         for name in NAMES
     )
-    return Gateway(Models(read("".join(rows)), {"KEY": "any"}))
+    return Gateway(ModelTable(read("".join(rows)), {"KEY": "any"}))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from mcp.server import MCPServer
 from plain import plain
 from pydantic import BaseModel
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.oxp.server import ToolServer
 from toolwire.server import run
@@ -37,7 +37,7 @@ def toolwire(ledger: str) -> None:
         return a + b
 
     run.serve(
-        ToolServer(Tools(add), Calls(SqliteLedger(ledger))),
+        ToolServer(Tools(add), ToolExecutor(SqliteLedger(ledger))),
         "127.0.0.1",
         0,
         ready=lambda url: print(url, flush=True),

@@ -13,7 +13,7 @@ from typing import Annotated, TypedDict
 
 from msgspec import Meta, Struct
 
-from toolwire.tools import Authorization, Context, RetryableToolError, Tools, tool
+from toolwire.tools import Authorization, RetryableToolError, ToolContext, Tools, tool
 
 RINGS: Counter[str] = Counter({"doorbell1": 0, "doorbell42": 0})
 """How often each doorbell was rung."""
@@ -77,7 +77,7 @@ INBOX: tuple[Email, ...] = (
 
 
 @tool(id="Gmail.GetEmails@1.2.0", authorization=[GMAIL], user_id=True, read_only=True)
-async def get_emails(context: Context, query: str = "") -> Emails:
+async def get_emails(context: ToolContext, query: str = "") -> Emails:
     """Find e-mails of the user.
 
     Args:
@@ -95,7 +95,7 @@ class Sent(TypedDict):
 
 
 @tool(id="SMS.Send@0.1.2", secrets=["TWILIO_API_KEY"])
-async def send(context: Context, to: str, message: str) -> Sent:
+async def send(context: ToolContext, to: str, message: str) -> Sent:
     """Send a text message.
 
     Args:

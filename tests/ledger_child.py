@@ -31,13 +31,13 @@ from msgspec.structs import replace
 from runnables import runnable
 
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim, Ledger, Outcome, Record, Sweep
 from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
-from toolwire.execution.ledger.sqlite.store import Book
-from toolwire.execution.tool_call import Answer, Ask
+from toolwire.execution.ledger.sqlite.store import SqliteStore
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context, OnCrash, Runnable
+from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 
 class Orders(Struct, frozen=True):
@@ -76,7 +76,7 @@ def say(said: Said) -> None:
     os.write(1, msgspec.json.encode(said) + b"\n")
 
 
-def told(answer: Answer) -> Said:
+def told(answer: ToolCallResult) -> Said:
     value = None if answer.outcome is None else answer.outcome.value
     if isinstance(value, list):  # with padding
         value = value[0]
@@ -103,15 +103,15 @@ def make(orders: Orders) -> Ledger:
 
 def arm_sqlite(point: str) -> None:
     """From now on the commit of a finish kills the process: before it, or after it."""
-    commit = Book.commit
+    commit = SqliteStore.commit
 
-    def dying(self: Book) -> None:
+    def dying(self: SqliteStore) -> None:
         if point == "before commit":
             die()
         commit(self)
         die()
 
-    Book.commit = dying  # type: ignore[method-assign]
+    SqliteStore.commit = dying  # type: ignore[method-assign]
 
 
 ARMS: dict[str, Callable[[str], None]] = {"SqliteLedger": arm_sqlite}
@@ -182,7 +182,7 @@ def bell(orders: Orders) -> Runnable:
     """A tool with an effect that can be counted from outside, and a probe that looks there."""
     file = Path(orders.effects)
 
-    async def ring(arguments: Mapping[str, object], context: Context) -> object:
+    async def ring(arguments: Mapping[str, object], context: ToolContext) -> object:
         if orders.die == "in body":
             die()
         done = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -196,7 +196,7 @@ def bell(orders: Orders) -> Runnable:
         await asyncio.sleep(0)
         return {"rang": context.call_id, "attempt": context.attempt}
 
-    def rang(arguments: Mapping[str, object], context: Context) -> object:
+    def rang(arguments: Mapping[str, object], context: ToolContext) -> object:
         if file.exists() and context.call_id in file.read_text().split():
             return {"rang": context.call_id, "attempt": context.attempt}
         raise NoEffect("the bell did not ring")
@@ -210,11 +210,11 @@ def bell(orders: Orders) -> Runnable:
 
 
 @asynccontextmanager
-async def ready(orders: Orders) -> AsyncIterator[tuple[Calls, Callable[[str], Ask]]]:
+async def ready(orders: Orders) -> AsyncIterator[tuple[ToolExecutor, Callable[[str], ToolCall]]]:
     """The calls of a child, and how it asks for one."""
     tool = bell(orders)
-    async with Calls(Deadly(make(orders), orders.die), guard_all_logs=False) as calls:
-        yield calls, lambda id: Ask(tool=tool, input={"door": 1}, call_id=id, principal="p")
+    async with ToolExecutor(Deadly(make(orders), orders.die), guard_all_logs=False) as calls:
+        yield calls, lambda id: ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
 
 
 # --- acts -----------------------------------------------------------------------------------------
@@ -260,14 +260,14 @@ async def full(orders: Orders) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
     first, *others = orders.ids
-    ask = Ask(
+    ask = ToolCall(
         tool=afterwards(tool, fill, padding=100_000),
         input={"door": 1},
         call_id=first,
         principal="p",
     )
     ledger = make(orders)
-    async with Calls(ledger, guard_all_logs=False) as calls:
+    async with ToolExecutor(ledger, guard_all_logs=False) as calls:
         for id in (first, first, *others):
             say(told(await calls.call(replace(ask, call_id=id))))
         say(Said(note="room"))
@@ -286,7 +286,7 @@ def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) ->
     """A tool after whose effect something else happens, before its result is recorded."""
     body = tool.body
 
-    async def longer(arguments: Mapping[str, object], context: Context) -> object:
+    async def longer(arguments: Mapping[str, object], context: ToolContext) -> object:
         done = body(arguments, context)
         value = await done if isinstance(done, Awaitable) else done
         work()
@@ -311,11 +311,15 @@ async def sick(orders: Orders) -> None:
 async def sick_at_the_end(orders: Orders) -> None:
     """An fsync that fails when the result is to be recorded; then the process is killed."""
     tool = afterwards(bell(orders), Path(orders.disk, "fail").touch)
-    calls = Calls(make(orders), guard_all_logs=False)
+    calls = ToolExecutor(make(orders), guard_all_logs=False)
     await calls.open()
     first, second = orders.ids
     for id in (first, first, second):
-        say(told(await calls.call(Ask(tool=tool, input={"door": 1}, call_id=id, principal="p"))))
+        say(
+            told(
+                await calls.call(ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p"))
+            )
+        )
     die()
 
 
@@ -323,17 +327,19 @@ async def crowd(orders: Orders) -> None:
     """All ids at once, on a disk that is slow or counted; how many batches it took."""
     ledger = SqliteLedger(orders.ledger.removeprefix("sqlite:"))
 
-    async def nothing(arguments: Mapping[str, object], context: Context) -> object:
+    async def nothing(arguments: Mapping[str, object], context: ToolContext) -> object:
         return context.call_id
 
     tool = runnable(nothing, "Nothing.Do@1.0.0")
-    async with Calls(ledger, guard_all_logs=False) as calls:
+    async with ToolExecutor(ledger, guard_all_logs=False) as calls:
         count = Path(orders.disk, "count")
         count.touch()
         writer = ledger._writer
         assert writer is not None
         before = writer.batches
-        asks = [Ask(tool=tool, input={"door": 1}, call_id=id, principal="p") for id in orders.ids]
+        asks = [
+            ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p") for id in orders.ids
+        ]
         for answer in await asyncio.gather(*(calls.call(one) for one in asks)):
             say(told(answer))
         say(Said(note="batches", value=[writer.batches - before, count.stat().st_size]))
@@ -341,9 +347,9 @@ async def crowd(orders: Orders) -> None:
 
 def hook_disk(folder: Path) -> None:
     """A commit that obeys the files of a folder, for where fsync itself cannot be made to."""
-    commit = Book.commit
+    commit = SqliteStore.commit
 
-    def faulty(self: Book) -> None:
+    def faulty(self: SqliteStore) -> None:
         if self._writing:
             if (folder / "fail").exists():
                 error = sqlite3.OperationalError("disk I/O error")
@@ -356,7 +362,7 @@ def hook_disk(folder: Path) -> None:
                     file.write(".")
         commit(self)
 
-    Book.commit = faulty  # type: ignore[method-assign]
+    SqliteStore.commit = faulty  # type: ignore[method-assign]
 
 
 ACTS = {one.__name__: one for one in (call, many, hold, full, sick, sick_at_the_end, crowd)}

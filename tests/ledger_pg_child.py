@@ -25,14 +25,14 @@ from msgspec import Struct
 from psycopg.rows import TupleRow
 from runnables import runnable
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Claim, Outcome
-from toolwire.execution.ledger.postgres.connection import Link
+from toolwire.execution.ledger.postgres.connection import PgConnection
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
-from toolwire.execution.ledger.postgres.transaction import Scope
-from toolwire.execution.tool_call import Answer, Ask
+from toolwire.execution.ledger.postgres.transaction import PgTransactionScope
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context, OnCrash, Runnable
+from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 LEASE = 1.0
 
@@ -67,12 +67,12 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def bell(orders: Orders, *, inside: Callable[[Context], None] | None = None) -> Runnable:
+def bell(orders: Orders, *, inside: Callable[[ToolContext], None] | None = None) -> Runnable:
     """A tool whose effect can be counted from outside, and a probe that looks there. `inside` is
     called after the effect."""
     file = Path(orders.effects)
 
-    async def ring(arguments: Mapping[str, object], context: Context) -> object:
+    async def ring(arguments: Mapping[str, object], context: ToolContext) -> object:
         if orders.die == "in body":
             die()
         if context.transaction is None:
@@ -88,7 +88,7 @@ def bell(orders: Orders, *, inside: Callable[[Context], None] | None = None) -> 
             inside(context)
         return {"rang": context.call_id}
 
-    def rang(arguments: Mapping[str, object], context: Context) -> object:
+    def rang(arguments: Mapping[str, object], context: ToolContext) -> object:
         if file.exists() and context.call_id in file.read_text().split():
             return {"rang": context.call_id}
         raise NoEffect("the bell did not ring")
@@ -101,14 +101,14 @@ def bell(orders: Orders, *, inside: Callable[[Context], None] | None = None) -> 
     )
 
 
-def told(answer: Answer) -> Said:
+def told(answer: ToolCallResult) -> Said:
     return Said(
         answer.call_id, answer.state, answer.outcome and answer.outcome.value, answer.attempt
     )
 
 
-def asked(tool: Runnable, id: str) -> Ask:
-    return Ask(tool=tool, input={"door": 1}, call_id=id, principal="p")
+def asked(tool: Runnable, id: str) -> ToolCall:
+    return ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
 
 
 def arm(point: str) -> None:
@@ -116,8 +116,8 @@ def arm(point: str) -> None:
     claim, finish, transact, run = (
         PostgresLedger.claim,
         PostgresLedger.finish,
-        Scope.finish,
-        Link.run,
+        PgTransactionScope.finish,
+        PgConnection.run,
     )
 
     async def deadly_claim(self: PostgresLedger, *args: object, **options: object) -> Claim:
@@ -128,7 +128,9 @@ def arm(point: str) -> None:
             die()
         return made
 
-    async def deadly_run(self: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+    async def deadly_run(
+        self: PgConnection, query: bytes, params: Mapping[str, object]
+    ) -> list[TupleRow]:
         if point == "before commit" and params.get("e_outcome") is not None:
             die()
         rows = await run(self, query, params)
@@ -142,7 +144,7 @@ def arm(point: str) -> None:
             die()
         return done
 
-    async def deadly_transaction(self: Scope, outcome: Outcome) -> str:
+    async def deadly_transaction(self: PgTransactionScope, outcome: Outcome) -> str:
         if point == "before commit":
             die()
         done = await transact(self, outcome)
@@ -152,14 +154,14 @@ def arm(point: str) -> None:
 
     PostgresLedger.claim = deadly_claim  # type: ignore[method-assign]
     PostgresLedger.finish = deadly_finish  # type: ignore[assignment, method-assign]
-    Scope.finish = deadly_transaction  # type: ignore[assignment, method-assign]
-    Link.run = deadly_run  # type: ignore[method-assign]
+    PgTransactionScope.finish = deadly_transaction  # type: ignore[assignment, method-assign]
+    PgConnection.run = deadly_run  # type: ignore[method-assign]
 
 
 async def call(orders: Orders, say: Connection) -> None:
     """Each id once, one after the other."""
     arm(orders.die)
-    async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+    async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
         for id in orders.ids:
             say.send(told(await calls.call(asked(bell(orders), id))))
 
@@ -171,7 +173,7 @@ async def many(orders: Orders, say: Connection) -> None:
     ids = list(orders.ids)
     random.Random(orders.seed).shuffle(ids)
     tool = bell(orders)
-    async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+    async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
 
         async def caller() -> None:
             while ids:
@@ -190,7 +192,7 @@ async def storm(orders: Orders, say: Connection) -> None:
     async def caller(n: int) -> list[Said]:
         ids = list(orders.ids)
         random.Random(orders.seed + n).shuffle(ids)
-        calls = Calls(ledger, guard_all_logs=False, sweep_every=None)
+        calls = ToolExecutor(ledger, guard_all_logs=False, sweep_every=None)
         return [told(await calls.call(asked(tool, id))) for id in ids]
 
     answers = await asyncio.gather(*(caller(n) for n in range(orders.tasks)))
@@ -202,11 +204,11 @@ async def storm(orders: Orders, say: Connection) -> None:
 async def paused(orders: Orders, say: Connection) -> None:
     """One call that says when its effect has happened, and stands still there until it is woken."""
 
-    def stop(context: Context) -> None:
+    def stop(context: ToolContext) -> None:
         say.send(Said(context.call_id, "effect"))
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+    async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
         say.send(told(await calls.call(asked(bell(orders, inside=stop), orders.ids[0]))))
 
 

@@ -12,7 +12,7 @@ from ledger_kinds import DAY, Clock
 
 from toolwire.execution.ledger.base import CallKey, Claim, Outcome
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.ledger.sqlite.store import Book
+from toolwire.execution.ledger.sqlite.store import SqliteStore
 from toolwire.execution.ledger.store_thread import Job
 
 KEY = CallKey("alice", "call-1")
@@ -49,25 +49,25 @@ def with_ledger(
     asyncio.run(all_of_it())
 
 
-class Ask(Job[Book, list[object]]):
+class Ask(Job[SqliteStore, list[object]]):
     """SQL in the writer's thread: what it gives."""
 
     def __init__(self, *statements: str) -> None:
         super().__init__()
         self.statements = statements
 
-    def run(self, store: Book) -> list[object]:
+    def run(self, store: SqliteStore) -> list[object]:
         return [value for sql in self.statements for row in store.db.execute(sql) for value in row]
 
 
-class Look(Job[Book, Book]):
+class Look(Job[SqliteStore, SqliteStore]):
     """The book itself, for tests that count."""
 
-    def run(self, store: Book) -> Book:
+    def run(self, store: SqliteStore) -> SqliteStore:
         return store
 
 
-class Hold(Job[Book, None]):
+class Hold(Job[SqliteStore, None]):
     """Keeps the writer busy until the gate is opened."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Hold(Job[Book, None]):
         self.begun = threading.Event()
         self.gate = threading.Event()
 
-    def run(self, store: Book) -> None:
+    def run(self, store: SqliteStore) -> None:
         self.begun.set()
         self.gate.wait(30)
 

@@ -6,11 +6,19 @@ import math
 from collections.abc import Callable, Mapping
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.tool_call import Ask
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import InvalidInput
-from toolwire.tools.runnable import TIMEOUT, Body, Context, Needs, OnCrash, Runnable, ToolId
+from toolwire.tools.runnable import (
+    TIMEOUT,
+    Body,
+    OnCrash,
+    Requirements,
+    Runnable,
+    ToolContext,
+    ToolId,
+)
 
-NOTHING = Needs()
+NOTHING = Requirements()
 
 
 def takes(input: Object) -> Mapping[str, object]:
@@ -38,11 +46,11 @@ def runnable(
     id: str = "Test.Tool@1.0.0",
     *,
     is_async: bool = True,
-    needs: Needs = NOTHING,
+    needs: Requirements = NOTHING,
     timeout: float | None = TIMEOUT,
     concurrency: int | None = None,
     on_crash: OnCrash = "report",
-    probe: Callable[[Mapping[str, object], Context], object] | None = None,
+    probe: Callable[[Mapping[str, object], ToolContext], object] | None = None,
     read_only: bool = False,
 ) -> Runnable:
     """A tool that takes any object and gives any JSON."""
@@ -71,9 +79,9 @@ class Counted:
 
     def __init__(self) -> None:
         self.runs = 0
-        self.contexts: list[Context] = []
+        self.contexts: list[ToolContext] = []
 
-    async def __call__(self, arguments: Mapping[str, object], context: Context) -> object:
+    async def __call__(self, arguments: Mapping[str, object], context: ToolContext) -> object:
         self.runs += 1
         self.contexts.append(context)
         return [self.runs, dict(arguments)]
@@ -81,8 +89,8 @@ class Counted:
 
 def ask(
     tool: Runnable, call_id: str | None = "c1", input: Object | None = None, *, principal: str = "p"
-) -> Ask:
+) -> ToolCall:
     """A call of a tool."""
-    return Ask(
+    return ToolCall(
         tool=tool, input={} if input is None else input, call_id=call_id, principal=principal
     )

@@ -23,12 +23,12 @@ from runnables import runnable
 from temporalio.client import ActivityHandle, Client
 
 from toolwire.conversation.json import Object
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Claim, Outcome
 from toolwire.execution.temporal.runner import TemporalRunner, worker
-from toolwire.execution.tool_call import Ask
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context, OnCrash, Runnable
+from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 STEPS = ("before claim", "after claim", "after start", "after result", "after record")
 """Where a replica dies."""
@@ -74,7 +74,7 @@ class DeadlyRunner(TemporalRunner):
 def bell(on_crash: OnCrash = "report", timeout: float = 55.0) -> Runnable:
     """A tool whose effect can be counted from outside. It does what its arguments say."""
 
-    async def ring(arguments: Mapping[str, object], context: Context) -> object:
+    async def ring(arguments: Mapping[str, object], context: ToolContext) -> object:
         file, pause = Path(str(arguments["file"])), arguments["pause"]
         with file.open("a") as done:
             done.write(f"{context.call_id} {os.getpid()}\n")
@@ -85,7 +85,7 @@ def bell(on_crash: OnCrash = "report", timeout: float = 55.0) -> Runnable:
             await asyncio.sleep(pause)
         return {"rang": context.call_id, "attempt": context.attempt}
 
-    def rang(arguments: Mapping[str, object], context: Context) -> object:
+    def rang(arguments: Mapping[str, object], context: ToolContext) -> object:
         file = Path(str(arguments["file"]))
         if file.exists() and context.call_id in file.read_text():
             return {"rang": context.call_id, "probed": True}
@@ -123,11 +123,13 @@ async def replicate(orders: Orders) -> None:
     runner.point = orders.die
     tool = bell(orders.on_crash, orders.timeout)
     input: Object = {"file": orders.effects, "pause": orders.pause}
-    async with Calls(Deadly(ledger, orders.die), runner=runner, guard_all_logs=False) as calls:
+    async with ToolExecutor(
+        Deadly(ledger, orders.die), runner=runner, guard_all_logs=False
+    ) as calls:
         say(Said(note="ready"))
 
         async def ask(id: str) -> None:
-            what = Ask(tool=tool, input=input, call_id=id, principal="p")
+            what = ToolCall(tool=tool, input=input, call_id=id, principal="p")
             while (
                 answer := await calls.call(what)
             ).state == "unavailable":  # a busy machine may miss its short lease

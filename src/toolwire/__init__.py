@@ -30,7 +30,7 @@ if typing.TYPE_CHECKING:
     from toolwire.agent.http_model import HttpModel
     from toolwire.agent.session_store import FileStore
     from toolwire.conversation.model import Finding
-    from toolwire.execution.executor import Calls
+    from toolwire.execution.executor import ToolExecutor
     from toolwire.execution.ledger.postgres.ledger import PostgresLedger
     from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
     from toolwire.history import abandon, cut, pending, resume
@@ -38,7 +38,7 @@ if typing.TYPE_CHECKING:
     from toolwire.lint.explain import Explanation, explain
     from toolwire.mcp.client import McpClient
     from toolwire.oxp.client import OxpClient
-    from toolwire.tools import Context, NoEffect, RetryableToolError, ToolError, Tools, tool
+    from toolwire.tools import NoEffect, RetryableToolError, ToolContext, ToolError, Tools, tool
 
 __version__ = "0.1.0"
 
@@ -46,10 +46,8 @@ __all__ = [
     "Agent",
     "AsyncTranslatedStream",
     "Call",
-    "Calls",
     "Change",
     "Choice",
-    "Context",
     "Conversation",
     "Encoded",
     "Explanation",
@@ -78,7 +76,9 @@ __all__ = [
     "SqliteLedger",
     "Text",
     "Tool",
+    "ToolContext",
     "ToolError",
+    "ToolExecutor",
     "Tools",
     "TranslatedStream",
     "Usage",
@@ -108,11 +108,11 @@ _LATE = {
     "Finding": "toolwire.conversation.model",
     **dict.fromkeys(("Explanation", "explain"), "toolwire.lint.explain"),
     **dict.fromkeys(
-        ("Context", "NoEffect", "RetryableToolError", "ToolError", "Tools", "tool"),
+        ("NoEffect", "RetryableToolError", "ToolContext", "ToolError", "Tools", "tool"),
         "toolwire.tools",
     ),
     "Agent": "toolwire.agent.driver",
-    "Calls": "toolwire.execution.executor",
+    "ToolExecutor": "toolwire.execution.executor",
     "FileStore": "toolwire.agent.session_store",
     "HttpModel": "toolwire.agent.http_model",
     "Limits": "toolwire.agent.events",

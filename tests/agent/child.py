@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Struct
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Allow, Done, Over, Verdict
+from toolwire.agent.events import Allow, RunResult, ToolFinished, Verdict
 from toolwire.agent.http_model import HttpModel
 from toolwire.agent.session_store import FileStore, SqliteStore, Store
 from toolwire.agent.thread import Thread
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Call
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.tools import tool
 from toolwire.tools.runnable import Runnable
@@ -114,15 +114,15 @@ async def go(orders: Orders) -> Report:
         else SqliteStore(folder / "threads.db", "one")
     )
     model = HttpModel(orders.model, base=orders.url, key="k" * 20)
-    calls = Calls(SqliteLedger(folder / "calls.db")) if orders.ledger else Calls()
+    calls = ToolExecutor(SqliteLedger(folder / "calls.db")) if orders.ledger else ToolExecutor()
     async with calls, model:
         agent = Agent(model, [ring], calls=calls, store=_Deadly(inner, fate), approve=approve)
         await agent.resume()
         async for seen in agent.watch(orders.question):
             fate.passes("event")
-            if isinstance(seen, Done):
+            if isinstance(seen, ToolFinished):
                 report.done.append((seen.n, seen.state, seen.replayed, seen.result.text))
-            elif isinstance(seen, Over):
+            elif isinstance(seen, RunResult):
                 report.phase, report.why, report.text = str(seen.phase), seen.why, seen.text
     return report
 

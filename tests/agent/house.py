@@ -22,12 +22,12 @@ import uvicorn
 from msgspec import Struct
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Asking, Done, Over, Seen
-from toolwire.agent.http_model import HttpModel, Patience
+from toolwire.agent.events import ModelRequest, RunResult, Seen, ToolFinished
+from toolwire.agent.http_model import HttpModel, RetryPolicy
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Message
 from toolwire.lint import check
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.tools import tool
 
@@ -49,7 +49,7 @@ NAMES = {
 server is."""
 WIRES = list(NAMES)
 KEY = "sk-secret-0123456789abcdef"
-QUICK = Patience(tries=3, first=0.01, longest=0.02, connect=5.0, silence=5.0)
+QUICK = RetryPolicy(tries=3, first=0.01, longest=0.02, connect=5.0, silence=5.0)
 TEXT = "text"
 
 
@@ -68,7 +68,7 @@ class Placed(Struct, frozen=True):
     """A mock, and where it is."""
 
     url: str
-    mock: Mock
+    mock: MockProvider
 
     def bodies(self) -> list[Object]:
         """The requests that came, in order."""
@@ -129,7 +129,7 @@ class House:
 
     def mock(self, wire: str, *, strict: bool = True) -> Placed:
         """A new mock."""
-        mock = Mock("openai-chat" if wire == TEXT else wire, strict=strict)
+        mock = MockProvider("openai-chat" if wire == TEXT else wire, strict=strict)
         return Placed(self.place(mock), mock)
 
 
@@ -139,7 +139,7 @@ def model_at(
     *,
     stream: bool = True,
     native: bool | None = None,
-    patience: Patience = QUICK,
+    patience: RetryPolicy = QUICK,
     name: str = "demo",
 ) -> HttpModel:
     """A model of a wire at an address."""
@@ -171,15 +171,15 @@ def only(seen: list[Seen], kind: type[T]) -> list[T]:
     return [one for one in seen if isinstance(one, kind)]
 
 
-def over(seen: list[Seen]) -> Over:
+def over(seen: list[Seen]) -> RunResult:
     """How it ended."""
-    assert isinstance(seen[-1], Over)
+    assert isinstance(seen[-1], RunResult)
     return seen[-1]
 
 
 def outputs(seen: list[Seen]) -> dict[int, JSON]:
     """The outputs of all results, by the number of their calls."""
-    return {done.n: done.result.output for done in only(seen, Done)}  # type: ignore[misc]
+    return {done.n: done.result.output for done in only(seen, ToolFinished)}  # type: ignore[misc]
 
 
 def sound(agent: Agent) -> None:
@@ -190,4 +190,4 @@ def sound(agent: Agent) -> None:
 
 def turns(seen: list[Seen]) -> int:
     """How often the model was asked."""
-    return len(only(seen, Asking))
+    return len(only(seen, ModelRequest))

@@ -27,7 +27,14 @@ from agent.house import (
 from msgspec.structs import replace
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Again, Asking, Done, ModelError, Reply, Running
+from toolwire.agent.events import (
+    ModelError,
+    ModelReply,
+    ModelRequest,
+    Retry,
+    ToolFinished,
+    ToolStarted,
+)
 from toolwire.agent.http_model import HttpModel
 from toolwire.agent.machine import Phase
 from toolwire.agent.session_store import FileStore
@@ -38,7 +45,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
 from toolwire.errors import LocalError
 from toolwire.profiles.table import PROFILES
-from toolwire.providers.table import ROWS, Endpoint, address
+from toolwire.providers.table import ROWS, Provider, address
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.streaming.events import PartStart
 
@@ -93,7 +100,7 @@ def asked(
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.free], ids=lambda row: row.name)
-def test_without_a_key_it_is_said_which_variable_to_set(row: Endpoint) -> None:
+def test_without_a_key_it_is_said_which_variable_to_set(row: Provider) -> None:
     name, keys, base = row.name, row.keys, row.base_env
     env = {base: "https://models.example"} if base else {}
     with pytest.raises(LocalError, match="there is no key; set ") as raised:
@@ -181,7 +188,7 @@ def test_a_busy_server_is_asked_again_until_it_answers(
     placed = house.mock(wire)
     seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status} 2]] [[text hello]]")
     assert placed.statuses() == [status, status, 200]
-    assert over(seen).text == "hello" and len(only(seen, Again)) == 2
+    assert over(seen).text == "hello" and len(only(seen, Retry)) == 2
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock"])
@@ -227,7 +234,7 @@ def test_a_server_is_left_alone_for_as_long_as_it_wants(
     assert over(seen).text == "hello" and len(server.scopes) == 2
     assert least <= monotonic() - began < 20
     if least:
-        assert only(seen, Again)[0].wait == pytest.approx(least)
+        assert only(seen, Retry)[0].wait == pytest.approx(least)
 
 
 def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(house: House) -> None:
@@ -238,7 +245,7 @@ def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(hou
 
 def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
     seen = talk(Agent(model_at("anthropic", "http://127.0.0.1:9"), [add]), "hi")
-    assert len(only(seen, Again)) == QUICK.tries - 1
+    assert len(only(seen, Retry)) == QUICK.tries - 1
     assert over(seen).phase is Phase.BROKEN and "anthropic: " in str(over(seen).why)
 
 
@@ -274,7 +281,7 @@ def test_a_history_that_is_refused_is_mended_once_and_sent_again(house: House, n
     agent.thread = ODD[name]
     seen = talk(agent, "[[text hello]]")
     assert placed.statuses() == [400, 200]
-    again = only(seen, Again)
+    again = only(seen, Retry)
     assert len(again) == 1 and "the history was refused" in again[0].why and again[0].changes
     assert over(seen).text == "hello"
 
@@ -313,7 +320,7 @@ def test_a_refusal_is_mended_at_most_once(house: House) -> None:
     agent.thread = ODD["a call that nobody answered"]
     seen = talk(agent, "hi")
     assert len(server.scopes) == 2
-    assert over(seen).phase is Phase.BROKEN and len(only(seen, Again)) == 1
+    assert over(seen).phase is Phase.BROKEN and len(only(seen, Retry)) == 1
     assert len(str(over(seen).why).splitlines()) > 1
 
 
@@ -330,9 +337,9 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
         '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]'
     )
     seen = talk(agent, script)
-    given = {done.call.arguments.replace(" ", "") for done in only(seen, Running)}
+    given = {done.call.arguments.replace(" ", "") for done in only(seen, ToolStarted)}
     assert '{"a":3,"b":4}' not in given
-    ran = [done.call.input for done in only(seen, Done)]
+    ran = [done.call.input for done in only(seen, ToolFinished)]
     assert ran == [{"a": 1, "b": 2}]
     assert over(seen).phase in (Phase.BROKEN, Phase.STOPPED, Phase.DONE)
     assert set(placed.statuses()) == {200}, "no history was refused"
@@ -529,7 +536,7 @@ def test_a_server_that_falls_silent_counts_as_lost(house: House) -> None:
     quick = replace(QUICK, silence=0.1, tries=2)
     agent = Agent(model_at("anthropic", house.place(server), patience=quick), [add])
     seen = talk(agent, "hi")
-    assert over(seen).phase is Phase.BROKEN and len(only(seen, Again)) == 1
+    assert over(seen).phase is Phase.BROKEN and len(only(seen, Retry)) == 1
 
 
 def test_a_run_that_broke_does_not_repeat_what_was_said_before(house: House) -> None:
@@ -555,14 +562,14 @@ def test_a_connection_is_used_for_more_than_one_turn(house: House) -> None:
 
 
 def test_a_model_can_be_asked_by_itself(house: House) -> None:
-    async def go() -> Reply:
+    async def go() -> ModelReply:
         async with model_at("mistral", house.mock("mistral").url) as model:
             body = Encoded(
                 {"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]},
                 [],
                 Thread("t").body("mistral", tools=[], settings={}).ids,
             )
-            (reply,) = [one async for one in model.ask(body) if isinstance(one, Reply)]
+            (reply,) = [one async for one in model.ask(body) if isinstance(one, ModelReply)]
             return reply
 
     reply = asyncio.run(go())
@@ -586,4 +593,4 @@ def test_secrets_are_in_no_error_no_event_and_no_name(house: House) -> None:
 def test_all_wires_of_models_are_tried_here() -> None:
     assert {row.profile for row in ROWS} >= set(WIRES)
     assert TEXT in {row.name for row in ROWS}
-    assert only([Asking(1, "m")], Asking)
+    assert only([ModelRequest(1, "m")], ModelRequest)

@@ -17,15 +17,15 @@ from agent.child import Orders, Report
 from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Deny, Done, Over, Running
-from toolwire.agent.machine import Ask, Machine, Phase, Run
+from toolwire.agent.events import Deny, RunResult, ToolFinished, ToolStarted
+from toolwire.agent.machine import AgentMachine, Phase, RunTools, UserMessage
 from toolwire.agent.session_store import FileStore, SqliteStore, Store
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import LocalError
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.lint import check
@@ -177,7 +177,7 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
     answer, results = whole.messages[1], whole.messages[2]
     cut = Thread(whole.id, (*whole.messages[:2], Message("tool", results.parts[:1]))).to_json()
     (tmp_path / "thread.json").write_text(json.dumps(cut))
-    calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+    calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
 
     async def go() -> list[object]:
         again = Agent(model_at(wire, placed.url), [add], store=store, calls=calls)
@@ -189,11 +189,11 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
         return list(seen)
 
     seen = asyncio.run(go())
-    ran = [one for one in seen if isinstance(one, Done)]
+    ran = [one for one in seen if isinstance(one, ToolFinished)]
     assert sorted((done.n, done.result.output) for done in ran) == [(1, 7.0), (2, 11.0)]
     assert len(calls_of(answer)) == 3
     end = seen[-1]
-    assert isinstance(end, Over)
+    assert isinstance(end, RunResult)
     assert all(f"gave: {n}.0" in end.text for n in (3, 7, 11))
     assert set(placed.statuses()) == {200}
 
@@ -230,7 +230,7 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
         ids.append(Thread.of(path.read_bytes(), id="new").id)
         return a + b
 
-    calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+    calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
     agent = Agent(
         model_at("openai-chat", house.mock("openai-chat").url),
         [noting],
@@ -268,7 +268,7 @@ def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(
         agent = Agent(model_at(wire, placed.url), [add])
         agent.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))
         seen = talk(agent, "[[text hello]]")
-        assert over(seen).text == "hello" and not only(seen, Running)
+        assert over(seen).text == "hello" and not only(seen, ToolStarted)
         assert set(placed.statuses()) == {200}
         sound(agent)
 
@@ -293,7 +293,7 @@ def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_ther
     async def go() -> None:
         watched = agent.watch('[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]]')
         async for one in watched:
-            if isinstance(one, Done):
+            if isinstance(one, ToolFinished):
                 break
         await watched.aclose()
         over = await agent.run()
@@ -441,7 +441,13 @@ def test_keys_do_not_depend_on_the_process_or_on_how_often_a_thread_was_kept() -
     thread = Thread("t").said("hi").answered(Message("assistant", tuple(calls)))
     keys: list[list[str]] = []
     for _ in range(3):
-        keys.append([one.key for one in Machine(thread).take(Ask()) if isinstance(one, Run)])
+        keys.append(
+            [
+                one.key
+                for one in AgentMachine(thread).take(UserMessage())
+                if isinstance(one, RunTools)
+            ]
+        )
         thread = Thread.of(json.dumps(thread.to_json()), id="other")
     assert keys[0] == keys[1] == keys[2] and len(set(keys[0])) == 3
 
@@ -461,4 +467,4 @@ def test_a_denied_call_stays_denied_after_it_was_taken_up(house: House, tmp_path
     )
     asyncio.run(again.resume())
     assert check(again.request(again.thread.said("x")).body, "anthropic") == []
-    assert not only(talk(again), Running)
+    assert not only(talk(again), ToolStarted)

@@ -19,14 +19,14 @@ from agent.house import TEXT, WIRES, House, add, model_at, only, over, sound, ta
 from oxp_server.serving import running
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Again, Done
+from toolwire.agent.events import Retry, ToolFinished
 from toolwire.agent.machine import Phase
 from toolwire.agent.session_store import FileStore, SqliteStore
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Result
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.mcp.client import McpClient
 from toolwire.mcp.server import McpApp
@@ -57,7 +57,7 @@ def test_a_thread_goes_around_all_wires_and_back_saved_and_loaded_after_every_tu
             f"gave: {2 * n + 6}.0",
         ]
         assert end.phase is Phase.DONE and all(one in end.text for one in sums), (wire, end)
-        assert not only(seen, Again)
+        assert not only(seen, Retry)
         sound(agent)
     assert {status for one in placed.values() for status in one.statuses()} == {200}
     results = [
@@ -121,8 +121,8 @@ def asked(house: House, wire: str, values: dict[str, JSON]) -> tuple[list[JSON],
     agent = Agent(model_at(wire, placed.url), [giving(values)])
     seen = talk(agent, " ".join(f'[[call Docs_Search {{"query": "{name}"}}]]' for name in values))
     assert over(seen).phase is Phase.DONE, over(seen).why
-    assert len(only(seen, Done)) == len(values) and not any(
-        done.result.error for done in only(seen, Done)
+    assert len(only(seen, ToolFinished)) == len(values) and not any(
+        done.result.error for done in only(seen, ToolFinished)
     )
     assert set(placed.statuses()) == {200}
     sound(agent)
@@ -175,7 +175,7 @@ FOUND: JSON = {
 def mcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     offered, calls = (
         giving({"S3": FOUND, "EC2": FOUND}),
-        Calls(SqliteLedger(tmp_path_factory.mktemp("mcp") / "calls.db")),
+        ToolExecutor(SqliteLedger(tmp_path_factory.mktemp("mcp") / "calls.db")),
     )
     server = ToolServer(offered, calls)
     McpApp(offered, calls).mount(server)

@@ -15,7 +15,7 @@ from streams.loopback import serve
 
 from toolwire.agent.driver import Agent
 from toolwire.agent.events import Deny, Limits
-from toolwire.agent.stream import Told
+from toolwire.agent.stream import AgentStream
 from toolwire.agent.thread import Thread
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
@@ -78,7 +78,7 @@ def parts(verdict: dict[str, JSON]) -> list[Object]:
 def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(
     house: House, version: int
 ) -> None:
-    headers = Told[bytes]("ai-sdk").headers
+    headers = AgentStream[bytes]("ai-sdk").headers
     asks: list[tuple[str, str, dict[str, JSON]]] = []
     with ExitStack() as stack:
         for n, (name, script) in enumerate(SCRIPTS.items()):
@@ -116,7 +116,7 @@ def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_r
     house: House,
 ) -> None:
     call = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
-    headers = Told[bytes]("ai-sdk").headers
+    headers = AgentStream[bytes]("ai-sdk").headers
     resumed = Agent(model_at("anthropic", house.mock("anthropic").url), [reading])
     resumed.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))
     denied = Agent(
@@ -202,7 +202,7 @@ def test_a_run_folds_on_every_wire(house: House, name: str) -> None:
         SCRIPTS[name],
     )
     for target in streaming():
-        made: Told[bytes] = Told(target)
+        made: AgentStream[bytes] = AgentStream(target)
         said = [data for one in seen for data in made.take(one)] + made.end() + [made.tail]
         read = decode(fold(b"".join(said), target), target, "response")
         words = "".join(
@@ -221,7 +221,7 @@ def test_results_do_not_come_in_the_middle_of_words(house: House) -> None:
     script = '[[slow 0.01]] [[text one two three]] [[call Calculator_Add {"a": 1, "b": 2}]]'
     agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add])
     seen = talk(agent, script)
-    made: Told[Object] = Told("openai-chat", lambda chunk: dict(chunk))
+    made: AgentStream[Object] = AgentStream("openai-chat", lambda chunk: dict(chunk))
     out = [one for event in seen for one in made.take(event)]
     words = "".join(
         str(choice["delta"].get("content") or "")  # type: ignore[call-overload, index, union-attr]

@@ -15,12 +15,21 @@ from msgspec.structs import replace
 from oxp_server.serving import running
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Allow, Deny, Done, Edit, Limits, Over, Running, Verdict
+from toolwire.agent.events import (
+    Allow,
+    Deny,
+    Edit,
+    Limits,
+    RunResult,
+    ToolFinished,
+    ToolStarted,
+    Verdict,
+)
 from toolwire.agent.machine import Phase
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
 from toolwire.conversation.parts import Call, Result
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.mcp.client import McpClient
 from toolwire.mcp.server import McpApp
@@ -28,7 +37,7 @@ from toolwire.oxp.client import OxpClient
 from toolwire.oxp.server import ToolServer
 from toolwire.tools import Tools, tool
 from toolwire.tools.errors import ToolMistake
-from toolwire.tools.runnable import Context, Runnable, ToolId, Version
+from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
 QUESTION = "add 1 and 2, and add 3 and 4"
 
@@ -60,7 +69,7 @@ def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(
     began = monotonic()
     seen = talk(agent, f'{called} [[call Calculator_Add {{"a": 1, "b": 2}}]] {called}')
     assert monotonic() - began < 20
-    told = {done.n: done.result for done in only(seen, Done)}
+    told = {done.n: done.result for done in only(seen, ToolFinished)}
     assert sorted(told) == [0, 1, 2]
     assert told[1].output == 3.0 and not told[1].error
     for n in (0, 2):
@@ -77,9 +86,9 @@ def test_whatever_tools_do_the_history_stays_valid_on_every_wire(house: House, w
     bad = {name: one[0] for name, one in TOOLS.items() if name not in ("huge", "many")}
     agent = Agent(model_at(wire, placed.url), [*bad.values(), add])
     seen = talk(agent, " ".join(f"[[call {one.runnable.name} {{}}]]" for one in bad.values()))
-    assert [done.result.error for done in sorted(only(seen, Done), key=lambda done: done.n)] == [
-        TOOLS[name][2] for name in bad
-    ]
+    assert [
+        done.result.error for done in sorted(only(seen, ToolFinished), key=lambda done: done.n)
+    ] == [TOOLS[name][2] for name in bad]
     assert over(seen).phase is Phase.DONE and set(placed.statuses()) == {200}
     answered(agent)
     sound(agent)
@@ -117,7 +126,7 @@ def test_the_limit_for_all_tools_ends_a_call_that_takes_too_long(house: House) -
         model_at("anthropic", house.mock("anthropic").url), [run], limits=Limits(tool_seconds=0.05)
     )
     seen = talk(agent, "[[call Slow_Run {}]]")
-    assert only(seen, Done)[0].state == "timeout" and "too long" in over(seen).text
+    assert only(seen, ToolFinished)[0].state == "timeout" and "too long" in over(seen).text
 
 
 # --- what models do -------------------------------------------------------------------------------
@@ -145,7 +154,7 @@ def test_a_call_that_cannot_be_run_is_answered_with_what_is_wrong(
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     seen = talk(agent, script)
-    first = next(done for done in only(seen, Done) if done.n == 0)
+    first = next(done for done in only(seen, ToolFinished) if done.n == 0)
     assert words in first.result.text and over(seen).phase is Phase.DONE
     assert set(placed.statuses()) == {200}
     answered(agent)
@@ -162,7 +171,7 @@ def test_broken_arguments_are_answered_and_the_history_stays_valid(
     seen = talk(agent, '[[broken-json]] [[call Calculator_Add {"a": 1, "b": 2}]]')
     assert not any(
         done.result.output == 3.0 and done.state == "done" and done.call.input is None
-        for done in only(seen, Done)
+        for done in only(seen, ToolFinished)
     )
     assert set(placed.statuses()) == {200}
     assert over(seen).phase in (Phase.DONE, Phase.STOPPED, Phase.BROKEN)
@@ -236,9 +245,9 @@ def test_a_call_is_allowed_denied_or_edited_before_it_runs(
     agent = Agent(model_at(wire, placed.url), [add], approve=ask)
     seen = talk(agent, " ".join(f'[[call Calculator_Add {{"a": {a}, "b": 2}}]]' for a in (1, 2, 3)))
     assert outputs(seen) == {0: "[toolwire] not that one", 1: 4.0, 2: 70.0}
-    states = {done.n: done.state for done in only(seen, Done)}
+    states = {done.n: done.state for done in only(seen, ToolFinished)}
     assert states == {0: "denied", 1: "done", 2: "done"}
-    assert {one.n for one in only(seen, Running)} == {1, 2}
+    assert {one.n for one in only(seen, ToolStarted)} == {1, 2}
     assert [call.input for call in calls_of(agent.thread.messages[1])][2] == {"a": 30, "b": 40}
     if wire != TEXT:
         sent = decode(placed.bodies()[1], wire).calls()
@@ -268,8 +277,11 @@ def test_without_a_clear_yes_nothing_runs(
 ) -> None:
     agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add], approve=ask)
     seen = talk(agent, QUESTION)
-    assert not only(seen, Running)
-    assert all(done.result.error for done in only(seen, Done)) and len(only(seen, Done)) == 2
+    assert not only(seen, ToolStarted)
+    assert (
+        all(done.result.error for done in only(seen, ToolFinished))
+        and len(only(seen, ToolFinished)) == 2
+    )
     assert over(seen).phase is Phase.DONE
     answered(agent)
 
@@ -284,7 +296,7 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
 
     def named(kit: str) -> Tools:
         @tool(id=f"{kit}.Ring@1.2.0")
-        def ring(name: str, context: Context) -> str:
+        def ring(name: str, context: ToolContext) -> str:
             """Ring.
 
             Args:
@@ -314,16 +326,16 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
             ]
             answered(agent)
             sound(agent)
-            return [one.result.output for one in seen if isinstance(one, Done)] + [
-                one for one in seen if isinstance(one, Over)
+            return [one.result.output for one in seen if isinstance(one, ToolFinished)] + [
+                one for one in seen if isinstance(one, RunResult)
             ]
 
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    offered, calls = named("Farther"), Calls(SqliteLedger(tmp_path / "b" / "calls.db"))
+    offered, calls = named("Farther"), ToolExecutor(SqliteLedger(tmp_path / "b" / "calls.db"))
     second = ToolServer(offered, calls)
     McpApp(offered, calls).mount(second)
-    first = ToolServer(named("Far"), Calls(SqliteLedger(tmp_path / "a" / "calls.db")))
+    first = ToolServer(named("Far"), ToolExecutor(SqliteLedger(tmp_path / "a" / "calls.db")))
     with running(first) as oxp, running(second) as mcp:
         out = asyncio.run(go(oxp.url, f"{mcp.url}/mcp"))
     assert sorted(map(str, out[:-1])) == [
@@ -334,7 +346,7 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
 
 def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(house: House) -> None:
     @tool(id="Mail.Send@1.0.0", secrets=["MAIL_KEY"])
-    def send(to: str, context: Context) -> str:
+    def send(to: str, context: ToolContext) -> str:
         """Send a mail.
 
         Args:
@@ -358,7 +370,7 @@ def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
     house: House,
 ) -> None:
     @tool(id="Bank.Pay@1.0.0", on_crash="transactional")
-    async def pay(context: Context) -> None:
+    async def pay(context: ToolContext) -> None:
         """Pay."""
 
     with pytest.raises(ToolMistake, match="transactional"):
@@ -371,14 +383,14 @@ def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
     keys: list[str] = []
 
     @tool(id="Door.Ring@1.0.0")
-    def ring(context: Context) -> None:
+    def ring(context: ToolContext) -> None:
         """Ring."""
         keys.append(context.call_id)
 
     agent = Agent(
         model_at("kimi", house.mock("kimi").url),
         [ring],
-        calls=Calls(SqliteLedger(tmp_path / "calls.db")),
+        calls=ToolExecutor(SqliteLedger(tmp_path / "calls.db")),
     )
 
     async def go() -> None:

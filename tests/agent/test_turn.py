@@ -11,7 +11,7 @@ import pytest
 from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk, turns
 
 from toolwire.agent.driver import Agent
-from toolwire.agent.events import Asking, Done, Limits, Running
+from toolwire.agent.events import Limits, ModelRequest, ToolFinished, ToolStarted
 from toolwire.agent.machine import Phase
 from toolwire.agent.thread import Thread
 from toolwire.codec import decode
@@ -37,7 +37,7 @@ def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(
     assert "(a=1, b=2) gave: 3.0" in end.text and "(a=3, b=4) gave: 7.0" in end.text
     assert end.usage.input and end.usage.output
     assert placed.statuses() == [200, 200]
-    assert not any(one.changes for one in only(seen, Asking))
+    assert not any(one.changes for one in only(seen, ModelRequest))
     sound(agent)
 
 
@@ -125,7 +125,7 @@ def test_words_that_only_look_like_a_call_stay_words(house: House) -> None:
     placed = house.mock("openai-chat")
     agent = Agent(model_at("openai-chat", placed.url), [add])
     seen = talk(agent, '[[text see <tool_call>{"name":"other","arguments":{}}</tool_call>]]')
-    assert over(seen).phase is Phase.DONE and not only(seen, Done)
+    assert over(seen).phase is Phase.DONE and not only(seen, ToolFinished)
     assert "<tool_call>" in over(seen).text
 
 
@@ -204,11 +204,11 @@ def test_a_call_runs_while_the_answer_still_comes(house: House) -> None:
     agent = Agent(model_at("anthropic", placed.url), [watch.ring])
     seen = talk(agent, "[[slow 0.02]] " + RINGS)
     kinds = [type(one).__name__ for one in seen]
-    assert kinds.index("Done") < len(kinds) - 1 - kinds[::-1].index("PartStart"), (
+    assert kinds.index("ToolFinished") < len(kinds) - 1 - kinds[::-1].index("PartStart"), (
         "the first call had its result before the last began"
     )
     assert outputs(seen) == {n: float(n) for n in range(6)}
-    assert only(seen, Running)[0].call.arguments.replace(" ", "") in ('{"n":0}', '{"n":0.0}')
+    assert only(seen, ToolStarted)[0].call.arguments.replace(" ", "") in ('{"n":0}', '{"n":0.0}')
     sound(agent)
 
 
@@ -227,7 +227,9 @@ def test_many_steps_follow_one_another(house: House) -> None:
         f'[[then]] [[call Calculator_Add {{"a": "${n}", "b": 1}}]]' for n in range(1, 8)
     )
     seen = talk(agent, script)
-    assert [done.result.output for done in only(seen, Done)] == [float(n) for n in range(2, 10)]
+    assert [done.result.output for done in only(seen, ToolFinished)] == [
+        float(n) for n in range(2, 10)
+    ]
     assert set(placed.statuses()) == {200}
 
 

@@ -12,12 +12,12 @@ from runnables import Counted, ask, runnable
 
 from toolwire.conversation.json import Object
 from toolwire.execution.call_key import fingerprint, key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError, ToolMistake
-from toolwire.tools.runnable import Context, OnCrash, Runnable, Transaction
+from toolwire.tools.runnable import OnCrash, Runnable, ToolContext, Transaction
 
 
 async def crash(path: Path, tool: Runnable) -> None:
@@ -32,17 +32,17 @@ async def crash(path: Path, tool: Runnable) -> None:
     await ledger.close()
 
 
-def knows(arguments: Mapping[str, object], context: Context) -> object:
+def knows(arguments: Mapping[str, object], context: ToolContext) -> object:
     return "it happened"
 
 
-async def knows_later(arguments: Mapping[str, object], context: Context) -> object:
+async def knows_later(arguments: Mapping[str, object], context: ToolContext) -> object:
     await asyncio.sleep(0)
     return "it happened"
 
 
-def says(error: BaseException) -> Callable[[Mapping[str, object], Context], object]:
-    def probe(arguments: Mapping[str, object], context: Context) -> object:
+def says(error: BaseException) -> Callable[[Mapping[str, object], ToolContext], object]:
+    def probe(arguments: Mapping[str, object], context: ToolContext) -> object:
         raise error
 
     return probe
@@ -67,7 +67,7 @@ def says(error: BaseException) -> Callable[[Mapping[str, object], Context], obje
 def test_after_a_crash_the_tool_decides(
     tmp_path: Path,
     on_crash: OnCrash,
-    probe: Callable[[Mapping[str, object], Context], object] | None,
+    probe: Callable[[Mapping[str, object], ToolContext], object] | None,
     state: str,
     runs: int,
     value: object,
@@ -76,7 +76,7 @@ def test_after_a_crash_the_tool_decides(
 ) -> None:
     body = Counted()
 
-    def blocking(arguments: Mapping[str, object], context: Context) -> object:
+    def blocking(arguments: Mapping[str, object], context: ToolContext) -> object:
         return asyncio.run(body(arguments, context))
 
     tool = runnable(
@@ -86,7 +86,7 @@ def test_after_a_crash_the_tool_decides(
     async def main() -> None:
         path = tmp_path / "calls.db"
         await crash(path, tool)
-        async with Calls(SqliteLedger(path)) as calls:
+        async with ToolExecutor(SqliteLedger(path)) as calls:
             answer = await calls.call(ask(tool))
             assert (answer.state, answer.attempt, body.runs) == (state, attempt, runs)
             if state == "done":
@@ -145,7 +145,7 @@ def test_a_ledger_that_fails_stops_a_call_before_and_not_after_it_ran(
 ) -> None:
     async def main() -> None:
         body = Counted()
-        async with Calls(Failing(what, error)) as calls:
+        async with ToolExecutor(Failing(what, error)) as calls:
             answer = await calls.call(ask(runnable(body)))
             assert f'toolwire_ledger_errors_total{{operation="{what}"}} 1' in calls.metrics.render()
         assert (answer.state, body.runs) == (state, runs)
@@ -157,12 +157,12 @@ def test_a_ledger_that_fails_stops_a_call_before_and_not_after_it_ran(
 
 def test_a_release_that_failed_is_done_later() -> None:
     async def main() -> None:
-        async def body(arguments: Mapping[str, object], context: Context) -> object:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
             if context.attempt == 1:
                 raise RetryableToolError("again")
             return context.attempt
 
-        async with Calls(Failing("release", LedgerUnavailable("down"), times=2)) as calls:
+        async with ToolExecutor(Failing("release", LedgerUnavailable("down"), times=2)) as calls:
             assert (await calls.call(ask(runnable(body)))).state == "failed"
             answer = await calls.call(ask(runnable(body)))
         assert (answer.state, answer.attempt) == ("done", 2)
@@ -186,7 +186,7 @@ class Overtaken(MemoryLedger):
 @pytest.mark.parametrize(("other", "state"), [(Outcome("theirs"), "done"), (None, "running")])
 def test_who_was_overtaken_tells_what_the_other_recorded(other: Outcome | None, state: str) -> None:
     async def main() -> None:
-        async with Calls(Overtaken(other), wait=0.05) as calls:
+        async with ToolExecutor(Overtaken(other), wait=0.05) as calls:
             answer = await calls.call(ask(runnable(Counted())))
         assert (answer.state, answer.outcome, answer.replayed) == (state, other, other is not None)
 
@@ -266,7 +266,7 @@ def test_in_a_transaction_effect_and_record_stand_or_fall_together(
     async def main() -> None:
         runs = 0
 
-        async def body(arguments: Mapping[str, object], context: Context) -> object:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
             nonlocal runs
             runs += 1
             assert context.transaction is not None
@@ -277,7 +277,7 @@ def test_in_a_transaction_effect_and_record_stand_or_fall_together(
 
         ledger = Transactional(breaks)
         tool = runnable(body, on_crash="transactional")
-        async with Calls(ledger) as calls:
+        async with ToolExecutor(ledger) as calls:
             calls.fits([tool])
             assert (await calls.call(ask(tool))).state == state
             assert len(ledger.effects) == effects
@@ -294,12 +294,12 @@ def test_a_fenced_transaction_writes_nothing() -> None:
     async def main() -> None:
         ledger = Transactional(says="fenced")
 
-        async def body(arguments: Mapping[str, object], context: Context) -> object:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
             assert context.transaction is not None
             await context.transaction.execute("INSERT")
             return 1
 
-        async with Calls(ledger, wait=0.02) as calls:
+        async with ToolExecutor(ledger, wait=0.02) as calls:
             answer = await calls.call(ask(runnable(body, on_crash="transactional")))
         assert (answer.state, ledger.effects) == ("running", [])
 
@@ -307,7 +307,7 @@ def test_a_fenced_transaction_writes_nothing() -> None:
 
 
 def test_tools_that_cannot_be_run_as_they_want_are_refused_at_the_start() -> None:
-    calls = Calls()
+    calls = ToolExecutor()
     calls.fits([runnable(Counted()), runnable(Counted(), on_crash="probe", probe=knows)])
     with pytest.raises(
         ToolMistake, match=r"Test\.Tool@1\.0\.0: .*MemoryLedger has no transactions"
@@ -328,7 +328,7 @@ class Engine:
         self.seen: list[tuple[Claim, Object]] = []
 
     async def run(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         self.seen.append((claim, arguments))
         if isinstance(self.end, Exception):
@@ -348,7 +348,7 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
             r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
         ),
     ):
-        Calls(ledger(), runner=Engine(Outcome(1))).fits(
+        ToolExecutor(ledger(), runner=Engine(Outcome(1))).fits(
             [runnable(Counted(), on_crash="transactional")]
         )
 
@@ -365,7 +365,7 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
 def test_bodies_may_run_on_an_engine(end: Outcome | Exception, state: str, replayed: bool) -> None:
     async def main() -> None:
         engine = Engine(end)
-        async with Calls(runner=engine) as calls:
+        async with ToolExecutor(runner=engine) as calls:
             answer = await calls.call(ask(runnable(Counted()), "c1", {"a": 1}))
             assert answer.state == state
             assert engine.seen[0][1] == {"a": 1} and engine.seen[0][0].attempt == 1

@@ -12,12 +12,12 @@ from runnables import runnable
 
 from toolwire.conversation.json import Object
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim, Failure, Outcome, OutcomeUnknown
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import Ask
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context, OnCrash, Runnable
+from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 
 class Elsewhere:
@@ -30,7 +30,7 @@ class Elsewhere:
         self._ends: dict[tuple[CallKey, int], asyncio.Future[Outcome]] = {}
 
     async def run(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         run = (claim.key, claim.attempt)
         if run not in self._ends:
@@ -38,7 +38,7 @@ class Elsewhere:
         return await asyncio.shield(self._end(run))
 
     async def resume(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         self.resumed += 1
         return await self.run(claim, tool, arguments, context)
@@ -54,20 +54,20 @@ class Elsewhere:
             end.set_exception(outcome)
 
 
-async def nothing(arguments: Mapping[str, object], context: Context) -> object:
+async def nothing(arguments: Mapping[str, object], context: ToolContext) -> object:
     raise AssertionError("the body runs here, and not on the engine")
 
 
 def ask(
     on_crash: OnCrash = "report",
-    probe: Callable[[Mapping[str, object], Context], object] | None = None,
-) -> Ask:
+    probe: Callable[[Mapping[str, object], ToolContext], object] | None = None,
+) -> ToolCall:
     tool = runnable(nothing, on_crash=on_crash, probe=probe)
-    return Ask(tool=tool, input={"n": 1}, call_id="c", principal="p")
+    return ToolCall(tool=tool, input={"n": 1}, call_id="c", principal="p")
 
 
-def calls(place: Path, engine: Elsewhere) -> Calls:
-    return Calls(SqliteLedger(place / "ledger.db"), runner=engine, guard_all_logs=False)
+def calls(place: Path, engine: Elsewhere) -> ToolExecutor:
+    return ToolExecutor(SqliteLedger(place / "ledger.db"), runner=engine, guard_all_logs=False)
 
 
 async def begun(engine: Elsewhere) -> None:
@@ -75,7 +75,7 @@ async def begun(engine: Elsewhere) -> None:
         await asyncio.sleep(0.01)
 
 
-async def left(place: Path, engine: Elsewhere, what: Ask) -> None:
+async def left(place: Path, engine: Elsewhere, what: ToolCall) -> None:
     """A call that is under way on the engine, of a server that has stopped."""
     async with calls(place, engine) as server:
         call = asyncio.create_task(server.call(what))
@@ -111,7 +111,9 @@ def test_the_next_server_gets_the_result_of_what_the_last_one_began(
 def test_a_server_without_the_engine_says_that_the_call_is_lost(tmp_path: Path) -> None:
     async def main() -> None:
         await left(tmp_path, Elsewhere(), ask())
-        async with Calls(SqliteLedger(tmp_path / "ledger.db"), guard_all_logs=False) as server:
+        async with ToolExecutor(
+            SqliteLedger(tmp_path / "ledger.db"), guard_all_logs=False
+        ) as server:
             assert (await server.call(ask())).state == "lost"
 
     asyncio.run(main())
@@ -133,7 +135,7 @@ def test_what_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: Path) ->
 def test_an_engine_that_breaks_leaves_a_call_that_can_be_resumed(tmp_path: Path) -> None:
     class Broken(Elsewhere):
         async def run(
-            self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+            self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
         ) -> Outcome:
             if not self.resumed:
                 raise OSError("broken pipe")

@@ -12,13 +12,13 @@ from runnables import Counted, ask, runnable
 
 from toolwire.conversation.json import JSON
 from toolwire.execution.call_key import fingerprint, key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import Ask
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import InvalidInput
-from toolwire.tools.runnable import Context, OnCrash
+from toolwire.tools.runnable import OnCrash, ToolContext
 
 
 class Held:
@@ -30,7 +30,7 @@ class Held:
         self.runs = 0
         self.cancelled = 0
 
-    async def __call__(self, arguments: Mapping[str, object], context: Context) -> object:
+    async def __call__(self, arguments: Mapping[str, object], context: ToolContext) -> object:
         self.runs += 1
         self.begun.set()
         try:
@@ -58,7 +58,7 @@ def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> No
     async def main() -> None:
         body = Counted()
         tool = runnable(body)
-        async with Calls(SqliteLedger(tmp_path / "calls.db")) as calls:
+        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as calls:
             answers = await asyncio.gather(
                 *(calls.call(ask(tool, f"c{n % ids}")) for n in range(400))
             )
@@ -77,7 +77,7 @@ def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> No
 def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
     async def main() -> None:
         body, ledger = Held(), Watched()
-        async with Calls(ledger) as calls:
+        async with ToolExecutor(ledger) as calls:
             many = [asyncio.create_task(calls.call(ask(runnable(body)))) for _ in range(20)]
             await body.begun.wait()
             other = await calls.call(ask(runnable(body), "c1", {"other": 1}))
@@ -92,7 +92,7 @@ def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
 def test_one_caller_that_goes_away_takes_nobody_along() -> None:
     async def main() -> None:
         body = Held()
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             many = [asyncio.create_task(calls.call(ask(runnable(body)))) for _ in range(5)]
             await body.begun.wait()
             for gone in (many[0], many[3]):  # the first, whose call it was, and one that joined it
@@ -111,7 +111,7 @@ def test_one_caller_that_goes_away_takes_nobody_along() -> None:
 def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> None:
     async def main() -> None:
         body = Held()
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             caller = asyncio.create_task(calls.call(ask(runnable(body))))
             await body.begun.wait()
             caller.cancel()
@@ -127,7 +127,7 @@ def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> 
 def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> None:
     async def main() -> None:
         body = Held()
-        async with Calls(MemoryLedger() if recorded else None) as calls:
+        async with ToolExecutor(MemoryLedger() if recorded else None) as calls:
             caller = asyncio.create_task(calls.call(ask(runnable(body), None)))
             await body.begun.wait()
             caller.cancel()
@@ -143,12 +143,12 @@ def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> No
 def test_who_waits_longer_than_allowed_is_told_that_it_runs() -> None:
     async def main() -> None:
         body = Held()
-        async with Calls(wait=0.02) as calls:
+        async with ToolExecutor(wait=0.02) as calls:
             first = asyncio.create_task(calls.call(ask(runnable(body))))
             await body.begun.wait()
             for wait in (None, 0.01):
                 late = await calls.call(
-                    Ask(tool=runnable(body), call_id="c1", principal="p", wait=wait)
+                    ToolCall(tool=runnable(body), call_id="c1", principal="p", wait=wait)
                 )
                 assert late.state == "running" and late.retry_after_ms and late.outcome is None
             body.free.set()
@@ -161,11 +161,11 @@ def test_a_call_that_runs_in_another_process_is_waited_for() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
         body, idle = Held(), Counted()
-        async with Calls(ledger) as here, Calls(ledger) as there:
+        async with ToolExecutor(ledger) as here, ToolExecutor(ledger) as there:
             first = asyncio.create_task(here.call(ask(runnable(body))))
             await body.begun.wait()
             tired = await there.call(
-                Ask(tool=runnable(idle), call_id="c1", principal="p", wait=0.02)
+                ToolCall(tool=runnable(idle), call_id="c1", principal="p", wait=0.02)
             )
             assert tired.state == "running" and tired.started_at is not None
             second = asyncio.create_task(there.call(ask(runnable(idle))))
@@ -183,7 +183,7 @@ def test_a_call_released_elsewhere_runs_here() -> None:
         ledger = MemoryLedger()
         body = Counted()
         tool = runnable(body)
-        async with Calls(ledger) as calls:
+        async with ToolExecutor(ledger) as calls:
             fp = fingerprint(ledger.key, tool.id, {})
             claim = await ledger.claim(
                 key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash="report", token=b"t"
@@ -201,7 +201,7 @@ def test_a_call_released_elsewhere_runs_here() -> None:
 def test_draining_waits_for_calls_under_way_and_takes_no_new_ones() -> None:
     async def main() -> None:
         body, idle = Held(), Counted()
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             named = asyncio.create_task(calls.call(ask(runnable(body))))
             direct = asyncio.create_task(calls.call(ask(runnable(body), None)))
             await body.begun.wait()
@@ -227,7 +227,7 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
 ) -> None:
     async def main() -> None:
         body = Held()
-        calls = Calls(ledger := MemoryLedger())
+        calls = ToolExecutor(ledger := MemoryLedger())
         named = asyncio.create_task(calls.call(ask(runnable(body, on_crash=on_crash))))
         unnamed = asyncio.create_task(calls.call(ask(runnable(body), None)))
         reads = asyncio.create_task(calls.call(ask(runnable(body, read_only=True), None)))
@@ -240,7 +240,7 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
         assert body.cancelled == 3
         known = await ledger.get(key_of("p", None, "c1"))
         assert (known is None) == again
-        later = await Calls(ledger).call(ask(runnable(Counted(), on_crash=on_crash)))
+        later = await ToolExecutor(ledger).call(ask(runnable(Counted(), on_crash=on_crash)))
         assert (later.state, later.attempt) == (("done", 2) if again else ("failed", 1))
 
     asyncio.run(main())
@@ -249,7 +249,7 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
 def test_more_calls_than_allowed_are_told_to_come_again() -> None:
     async def main() -> None:
         body = Held()
-        async with Calls(max_running=2) as calls:
+        async with ToolExecutor(max_running=2) as calls:
             some = [asyncio.create_task(calls.call(ask(runnable(body), f"c{n}"))) for n in range(2)]
             await asyncio.sleep(0.01)
             over = await calls.call(ask(runnable(body), "c9"))
@@ -271,13 +271,13 @@ def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(
     async def main() -> None:
         free = asyncio.Event()
 
-        async def stubborn(arguments: Mapping[str, object], context: Context) -> object:
+        async def stubborn(arguments: Mapping[str, object], context: ToolContext) -> object:
             while not free.is_set():
                 with suppress(asyncio.CancelledError):
                     await free.wait()
             return 1
 
-        calls = Calls()
+        calls = ToolExecutor()
         caller = asyncio.create_task(calls.call(ask(runnable(stubborn))))
         await asyncio.sleep(0.01)
         assert not await calls.drain(0.01)
@@ -291,7 +291,7 @@ def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(
 def test_calls_may_be_opened_again(tmp_path: Path) -> None:
     async def main() -> None:
         body = Counted()
-        calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+        calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
         for _ in range(2):
             async with calls:
                 assert (await calls.call(ask(runnable(body)))).state == "done"
@@ -307,7 +307,7 @@ def test_input_too_deep_to_compare_is_refused() -> None:
         deep = [deep]
 
     async def main() -> None:
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             with pytest.raises(InvalidInput):
                 await calls.call(ask(runnable(Counted()), "c1", {"a": deep}))
 

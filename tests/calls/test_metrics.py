@@ -7,7 +7,7 @@ import re
 
 from runnables import Counted, ask, runnable
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.metrics import BOUNDS, OTHER, Metrics
 
 LINE = re.compile(r'[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? [0-9.]+')
@@ -24,7 +24,7 @@ def lines(metrics: Metrics) -> list[str]:
 
 def test_calls_replays_and_times_are_counted() -> None:
     async def main() -> Metrics:
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             tool = runnable(Counted())
             await calls.call(ask(tool))
             await calls.call(ask(tool))

@@ -11,10 +11,10 @@ import pytest
 from psycopg import AsyncConnection
 from runnables import Counted, ask, runnable
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Context
+from toolwire.tools.runnable import ToolContext
 
 
 async def rows(table: str) -> int:
@@ -38,8 +38,8 @@ def test_a_storm_over_two_replicas_runs_each_id_once() -> None:
         body = Counted()
         tool = runnable(body)
         async with (
-            Calls(PostgresLedger(postgres.dsn(), schema=schema)) as one,
-            Calls(PostgresLedger(postgres.dsn(), schema=schema)) as two,
+            ToolExecutor(PostgresLedger(postgres.dsn(), schema=schema)) as one,
+            ToolExecutor(PostgresLedger(postgres.dsn(), schema=schema)) as two,
         ):
             answers = await asyncio.gather(
                 *(calls.call(ask(tool, f"c{n % 10}")) for n in range(100) for calls in (one, two))
@@ -73,7 +73,7 @@ def test_a_transactional_tool_writes_with_its_record_or_not_at_all(
         name = await table()
         runs = 0
 
-        async def body(arguments: Mapping[str, object], context: Context) -> object:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
             nonlocal runs
             runs += 1
             assert context.transaction is not None
@@ -83,7 +83,7 @@ def test_a_transactional_tool_writes_with_its_record_or_not_at_all(
             return "written"
 
         tool = runnable(body, on_crash="transactional")
-        async with Calls(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
+        async with ToolExecutor(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
             calls.fits([tool])
             answers = await asyncio.gather(*(calls.call(ask(tool)) for _ in range(5)))
             assert {answer.state for answer in answers} == {state}
@@ -99,13 +99,13 @@ def test_a_transactional_tool_that_runs_into_its_timeout_has_written_nothing() -
     async def main() -> None:
         name = await table()
 
-        async def body(arguments: Mapping[str, object], context: Context) -> object:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
             assert context.transaction is not None
             await context.transaction.execute(f"INSERT INTO {name} VALUES(%s)", (context.call_id,))
             await asyncio.sleep(60)
             return None
 
-        async with Calls(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
+        async with ToolExecutor(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
             answer = await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))
             assert answer.outcome is not None and answer.outcome.failure is not None
             assert answer.outcome.failure.kind == "timeout"

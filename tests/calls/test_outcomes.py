@@ -11,11 +11,11 @@ from rows import rows
 from runnables import ask, runnable
 
 from toolwire.conversation.json import JSON
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Failure
-from toolwire.execution.tool_call import Answer
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Context, Runnable
+from toolwire.tools.runnable import Runnable, ToolContext
 
 
 class Mute(Exception):
@@ -102,7 +102,7 @@ ENDS: dict[str, tuple[Callable[[], object], str, str, str | None]] = {
 }
 
 
-def failure_of(answer: Answer) -> Failure:
+def failure_of(answer: ToolCallResult) -> Failure:
     assert (
         answer.state == "failed"
         and answer.outcome is not None
@@ -112,17 +112,17 @@ def failure_of(answer: Answer) -> Failure:
 
 
 def tool_that(act: Callable[[], object], kind: str) -> Runnable:
-    async def later(arguments: Mapping[str, object], context: Context) -> object:
+    async def later(arguments: Mapping[str, object], context: ToolContext) -> object:
         await asyncio.sleep(0)
         return act()
 
-    def now(arguments: Mapping[str, object], context: Context) -> object:
+    def now(arguments: Mapping[str, object], context: ToolContext) -> object:
         return act()
 
     async def late() -> object:
         return act()
 
-    def awaitable(arguments: Mapping[str, object], context: Context) -> object:
+    def awaitable(arguments: Mapping[str, object], context: ToolContext) -> object:
         return late()
 
     bodies = {"async": later, "thread": now, "plain": now, "awaitable": awaitable}
@@ -136,7 +136,7 @@ def test_every_end_of_a_body_is_an_answer(name: str, kind: str, call_id: str | N
     act, message, more, word = ENDS[name]
 
     async def main() -> None:
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             failure = failure_of(await calls.call(ask(tool_that(act, kind), call_id)))
             assert message in failure.message
             assert more in (failure.developer_message or "")
@@ -159,7 +159,7 @@ def test_all_that_a_retryable_error_says_is_told() -> None:
             kind="limit",
             extra={"n": [1]},
         )
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             failure = failure_of(await calls.call(ask(tool_that(raising(error), "async"))))
         assert failure == Failure("Wait.", "dev", True, 500, "try b", "limit", {"n": [1]})
 
@@ -170,7 +170,7 @@ def test_an_extra_that_is_not_json_is_left_out_and_said_so() -> None:
     async def main() -> None:
         error = ToolError("No.")
         error.extra = {"n": float("inf")}
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             failure = failure_of(await calls.call(ask(tool_that(raising(error), "async"))))
         assert failure.extra == {}
         assert "extra" in (failure.developer_message or "")
@@ -184,14 +184,14 @@ def test_a_timeout_is_a_failure_that_is_recorded(is_async: bool) -> None:
         release = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        async def slow(arguments: Mapping[str, object], context: Context) -> object:
+        async def slow(arguments: Mapping[str, object], context: ToolContext) -> object:
             return await release.wait()
 
-        def slow_in_thread(arguments: Mapping[str, object], context: Context) -> object:
+        def slow_in_thread(arguments: Mapping[str, object], context: ToolContext) -> object:
             return asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
 
         tool = runnable(slow if is_async else slow_in_thread, is_async=is_async, timeout=0.05)
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             failure = failure_of(await calls.call(ask(tool)))
             again = await calls.call(ask(tool))
             release.set()

@@ -12,13 +12,13 @@ from runnables import Counted, ask, runnable
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import Ask, MissingRequirements
+from toolwire.execution.tool_call import MissingRequirements, ToolCall
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Authorization, Context, Needs
+from toolwire.tools.runnable import Authorization, Requirements, ToolContext
 
 Made = Callable[[], Ledger]
 
@@ -35,7 +35,7 @@ def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
     async def main() -> None:
         body = Counted()
         tool = runnable(body)
-        async with Calls(made()) as calls:
+        async with ToolExecutor(made()) as calls:
             first = await calls.call(ask(tool, "c1", {"a": 1}))
             second = await calls.call(ask(tool, "c1", {"a": 1}))
         assert (first.state, first.replayed, first.recorded, first.call_id) == (
@@ -69,7 +69,7 @@ def test_an_id_belongs_to_one_call_of_one_principal(
 ) -> None:
     async def main() -> None:
         body = Counted()
-        async with Calls(made()) as calls:
+        async with ToolExecutor(made()) as calls:
             await calls.call(ask(runnable(body), "c1", {"a": 1, "b": 2}))
             again = await calls.call(ask(runnable(body, id), "c1", input, principal=principal))
         assert again.state == state
@@ -84,9 +84,11 @@ def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
     async def main() -> None:
         body = Counted()
         tool = runnable(body)
-        async with Calls(made()) as calls:
+        async with ToolExecutor(made()) as calls:
             for user in (None, "u", "v"):
-                answer = await calls.call(Ask(tool=tool, call_id="c1", principal="p", user_id=user))
+                answer = await calls.call(
+                    ToolCall(tool=tool, call_id="c1", principal="p", user_id=user)
+                )
                 assert not answer.replayed
         assert body.runs == 3
 
@@ -96,10 +98,10 @@ def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
 def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None:
     async def main() -> None:
         body = Counted()
-        tool = runnable(body, needs=Needs((Authorization("google"),), ("KEY",)))
-        async with Calls(made()) as calls:
+        tool = runnable(body, needs=Requirements((Authorization("google"),), ("KEY",)))
+        async with ToolExecutor(made()) as calls:
             for n in range(2):
-                asked = Ask(
+                asked = ToolCall(
                     tool=tool,
                     call_id="c1",
                     tokens={"google": f"t{n}"},
@@ -128,12 +130,12 @@ def test_a_failure_is_replayed_unless_it_may_be_tried_again(
     async def main() -> None:
         attempts: list[int] = []
 
-        async def body(arguments: Mapping[str, object], context: Context) -> JSON:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> JSON:
             attempts.append(context.attempt)
             raise error
 
         tool = runnable(body)
-        async with Calls(made()) as calls:
+        async with ToolExecutor(made()) as calls:
             first, second = [await calls.call(ask(tool)) for _ in range(2)]
         assert first.state == second.state == "failed"
         assert first.outcome is not None and first.outcome.failure is not None
@@ -148,21 +150,21 @@ def test_a_failure_is_replayed_unless_it_may_be_tried_again(
 def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> None:
     async def main() -> None:
         body = Counted()
-        tool = runnable(body, needs=Needs(secrets=("KEY",)))
-        async with Calls(made()) as calls:
+        tool = runnable(body, needs=Requirements(secrets=("KEY",)))
+        async with ToolExecutor(made()) as calls:
             with pytest.raises(MissingRequirements) as lacks:
-                await calls.call(Ask(tool=tool, call_id="c1", input={"bad": 1}))
+                await calls.call(ToolCall(tool=tool, call_id="c1", input={"bad": 1}))
             assert lacks.value.missing.secrets == ("KEY",)
             with pytest.raises(InvalidInput):
                 await calls.call(
-                    Ask(tool=tool, call_id="c1", input={"bad": 1}, secrets={"KEY": "k"})
+                    ToolCall(tool=tool, call_id="c1", input={"bad": 1}, secrets={"KEY": "k"})
                 )
             assert await calls.ledger.get(key_of("", None, "c1")) is None
             assert (
-                await calls.call(Ask(tool=tool, call_id="c1", secrets={"KEY": "k"}))
+                await calls.call(ToolCall(tool=tool, call_id="c1", secrets={"KEY": "k"}))
             ).state == "done"
             with pytest.raises(MissingRequirements):  # not even the recorded answer is for everyone
-                await calls.call(Ask(tool=tool, call_id="c1"))
+                await calls.call(ToolCall(tool=tool, call_id="c1"))
         assert body.runs == 1
 
     asyncio.run(main())
@@ -172,10 +174,10 @@ def test_a_tool_sees_what_it_declared_and_nothing_else() -> None:
     async def main() -> None:
         body = Counted()
         tokens, secrets = {"google": "t", "other": "o"}, {"KEY": "k", "SPARE": "s"}
-        async with Calls() as calls:
-            for needs in (Needs(), Needs((Authorization("google"),), ("KEY",), True)):
+        async with ToolExecutor() as calls:
+            for needs in (Requirements(), Requirements((Authorization("google"),), ("KEY",), True)):
                 await calls.call(
-                    Ask(
+                    ToolCall(
                         tool=runnable(body, needs=needs),
                         user_id="u",
                         trace_id="tr",
@@ -196,7 +198,7 @@ def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_give
 ) -> None:
     async def main() -> None:
         body = Counted()
-        async with Calls(made()) as calls:
+        async with ToolExecutor(made()) as calls:
             one, two = [await calls.call(ask(runnable(body), None)) for _ in range(2)]
             assert one.call_id != two.call_id and UUID(one.call_id).version == 7
             record = await calls.ledger.get(key_of("p", None, one.call_id))
@@ -209,7 +211,7 @@ def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_give
 def test_without_a_ledger_only_calls_with_an_id_are_remembered() -> None:
     async def main() -> None:
         body = Counted()
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             unnamed = await calls.call(ask(runnable(body), None))
             assert await calls.ledger.get(key_of("p", None, unnamed.call_id)) is None
             assert not (await calls.call(ask(runnable(body)))).replayed
@@ -225,7 +227,7 @@ def test_a_tool_that_only_reads_is_recorded_only_if_asked_for(
     async def main() -> None:
         body = Counted()
         tool = runnable(body, read_only=True)
-        async with Calls(made(), record_reads=record_reads) as calls:
+        async with ToolExecutor(made(), record_reads=record_reads) as calls:
             for call_id in ("c1", "c1", None):
                 answer = await calls.call(ask(tool, call_id))
                 known = await calls.ledger.get(key_of("p", None, answer.call_id))
@@ -247,7 +249,7 @@ def test_an_expired_result_is_gone_and_not_run_again(tmp_path: Path) -> None:
             )
             body = Counted()
             tool = runnable(body)
-            async with Calls(ledger) as calls:
+            async with ToolExecutor(ledger) as calls:
                 await calls.call(ask(tool))
                 now[0] += 25 * 3600 * 1000 if kind == "sqlite" else 901_000
                 await calls.ledger.sweep()
@@ -260,7 +262,7 @@ def test_an_expired_result_is_gone_and_not_run_again(tmp_path: Path) -> None:
 def test_an_id_older_than_the_record_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         body = Counted()
-        async with Calls(SqliteLedger(tmp_path / "calls.db")) as calls:
+        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as calls:
             answer = await calls.call(ask(runnable(body), "01810000-0000-7000-8000-000000000000"))
         assert (answer.state, body.runs) == ("too-old", 0)
 
@@ -270,7 +272,7 @@ def test_an_id_older_than_the_record_is_refused(tmp_path: Path) -> None:
 def test_a_ledger_that_is_not_open_refuses_calls_and_nothing_runs(tmp_path: Path) -> None:
     async def main() -> None:
         body = Counted()
-        calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+        calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
         for call_id in ("c1", None):
             answer = await calls.call(ask(runnable(body), call_id))
             assert answer.state == "unavailable" and answer.retry_after_ms

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 from toolwire.execution.ledger.base import Failure
-from toolwire.execution.redaction import MASK, Scrubber, ScrubFilter, hiding, scrubber
+from toolwire.execution.redaction import MASK, RedactionFilter, Redactor, hiding, scrubber
 
 VALUES = [
     "sk-Aa1+/=&?~ b",
@@ -60,7 +60,7 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 @rows("form", WRITTEN)
 def test_a_value_is_found_however_it_was_written(form: str, value: str) -> None:
     text = WRITTEN[form](value)
-    scrubbed = Scrubber([value])(f"before {text} after")
+    scrubbed = Redactor([value])(f"before {text} after")
     assert MASK in scrubbed
     assert scrubbed.startswith("before ") and scrubbed.endswith(" after")
     left = scrubbed.removeprefix("before ").removesuffix(" after").replace(MASK, "")
@@ -87,13 +87,13 @@ def test_a_value_is_found_however_it_was_written(form: str, value: str) -> None:
     ],
 )
 def test_what_is_removed(values: list[str], text: str, scrubbed: str) -> None:
-    assert Scrubber(values)(text) == scrubbed
+    assert Redactor(values)(text) == scrubbed
 
 
 def test_a_key_of_several_lines_is_found_line_by_line() -> None:
     key = "-----BEGIN-----\n" + "\n".join(f"{n}{'x' * 40}" for n in range(3)) + "\n-----END-----"
     text = repr(key.splitlines())
-    assert "xxxx" not in Scrubber([key])(text)
+    assert "xxxx" not in Redactor([key])(text)
 
 
 @given(st.lists(st.text(min_size=4), min_size=1, max_size=4), st.lists(st.text(), max_size=5))
@@ -101,7 +101,7 @@ def test_no_value_is_left_and_scrubbing_hides_nothing_else(
     values: list[str], between: list[str]
 ) -> None:
     text = "".join(one + values[n % len(values)] for n, one in enumerate(between))
-    scrubbed = Scrubber(values)(text)
+    scrubbed = Redactor(values)(text)
     for value in values:
         assert value not in scrubbed.replace(MASK, "\n\n\n") or value in MASK or not value.strip()
 
@@ -117,7 +117,7 @@ def test_every_text_of_a_failure_is_scrubbed() -> None:
     failure = Failure(
         "m s3cret", "d s3cret", True, 5, "p s3cret", "k s3cret", {"s3cret": [{"x": "s3cret"}, 1]}
     )
-    assert "s3cret" not in repr(Scrubber(["s3cret"]).failure(failure))
+    assert "s3cret" not in repr(Redactor(["s3cret"]).failure(failure))
 
 
 class Shown(logging.Handler):
@@ -132,10 +132,10 @@ class Shown(logging.Handler):
 
 def test_a_filter_cleans_messages_arguments_tracebacks_and_extras() -> None:
     handler = Shown()
-    handler.addFilter(ScrubFilter())
+    handler.addFilter(RedactionFilter())
     logger = logging.Logger("apart")
     logger.addHandler(handler)
-    with hiding(Scrubber(["s3cret"])):
+    with hiding(Redactor(["s3cret"])):
         logger.warning(
             "given %s and %r",
             "s3cret",

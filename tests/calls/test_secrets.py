@@ -16,15 +16,15 @@ from opentelemetry.trace import StatusCode
 from runnables import Counted, ask, runnable
 
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.telemetry import joined
-from toolwire.execution.tool_call import Ask
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Authorization, Context, Needs
+from toolwire.tools.runnable import Authorization, Requirements, ToolContext
 
 TOKEN, SECRET = "tok-8f2a/+x=", 'p@ss word"1'
-NEEDS = Needs((Authorization("google"),), ("KEY",))
+NEEDS = Requirements((Authorization("google"),), ("KEY",))
 
 
 def spans() -> tuple[TracerProvider, InMemorySpanExporter]:
@@ -64,7 +64,7 @@ def test_secrets_are_nowhere(
     caplog.set_level(logging.DEBUG)
     log = logging.getLogger("some.library")
 
-    def act(context: Context) -> object:
+    def act(context: ToolContext) -> object:
         text = f"{context.token('google')} and {context.secret('KEY')!r}"
         log.info("calling with %s", text)
         other = threading.Thread(target=lambda: log.warning("from a thread of its own: %s", text))
@@ -72,7 +72,7 @@ def test_secrets_are_nowhere(
         other.join()
         raise LEAKS[name](text) from RuntimeError(text)
 
-    async def later(arguments: Mapping[str, object], context: Context) -> object:
+    async def later(arguments: Mapping[str, object], context: ToolContext) -> object:
         return act(context)
 
     tool = runnable(
@@ -84,8 +84,8 @@ def test_secrets_are_nowhere(
 
     async def main() -> None:
         ledger = MemoryLedger()
-        async with Calls(ledger, tracer_provider=provider) as calls:
-            asked = Ask(
+        async with ToolExecutor(ledger, tracer_provider=provider) as calls:
+            asked = ToolCall(
                 tool=tool,
                 call_id=call_id,
                 input={"leaked": SECRET},
@@ -110,12 +110,12 @@ def test_secrets_are_nowhere(
 def test_a_span_says_which_tool_which_call_and_how_it_ended() -> None:
     provider, kept = spans()
 
-    async def fails(arguments: Mapping[str, object], context: Context) -> object:
+    async def fails(arguments: Mapping[str, object], context: ToolContext) -> object:
         raise ToolError("no", kind="nope")
 
     async def main() -> None:
-        async with Calls(tracer_provider=provider) as calls:
-            await calls.call(Ask(tool=runnable(Counted()), call_id="c1", trace_id="t1"))
+        async with ToolExecutor(tracer_provider=provider) as calls:
+            await calls.call(ToolCall(tool=runnable(Counted()), call_id="c1", trace_id="t1"))
             await calls.call(ask(runnable(fails), "c2"))
 
     asyncio.run(main())
@@ -142,12 +142,12 @@ def test_a_traceparent_is_the_parent_and_the_body_traces_below_its_call(is_async
     provider, kept = spans()
     trace_id, parent_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
-    def body(arguments: Mapping[str, object], context: Context) -> object:
+    def body(arguments: Mapping[str, object], context: ToolContext) -> object:
         with provider.get_tracer("tool").start_as_current_span("inner"):
             return 1
 
     async def main() -> None:
-        async with Calls(tracer_provider=provider) as calls:
+        async with ToolExecutor(tracer_provider=provider) as calls:
             with joined({"traceparent": f"00-{trace_id}-{parent_id}-01"}):
                 await calls.call(ask(runnable(body, is_async=is_async)))
             with joined({}):
@@ -162,13 +162,13 @@ def test_a_traceparent_is_the_parent_and_the_body_traces_below_its_call(is_async
 
 
 def test_without_an_sdk_there_is_no_span() -> None:
-    calls = Calls()
+    calls = ToolExecutor()
     assert calls._telemetry.tracer() is None
 
 
 def test_a_line_in_the_log_says_what_became_of_a_call(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             for _ in range(2):
                 await calls.call(ask(runnable(Counted()), "c\n1", {"private": 42}))
 
@@ -192,7 +192,7 @@ def test_a_line_in_the_log_says_what_became_of_a_call(caplog: pytest.LogCaptureF
 
 def test_inputs_are_logged_at_debug_level_only(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             await calls.call(ask(runnable(Counted()), "c1", {"private": 42}))
 
     for level, shown in ((logging.INFO, False), (logging.DEBUG, True)):

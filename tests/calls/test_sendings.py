@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 from toolwire.conversation.json import Object
-from toolwire.execution.failures import Busy
+from toolwire.execution.failures import ExecutorBusy
 from toolwire.execution.ledger.base import Failure, Outcome
 from toolwire.execution.temporal import payload as sendings
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context
+from toolwire.tools.runnable import ToolContext
 
 MARK = sendings.mark_of("T.A@1.0.0", {"n": 1})
 
 
 def test_a_call_arrives_as_it_was_sent() -> None:
     arguments: Object = {"n": 2**80, "t": "\ud800", "deep": [{"x": None}]}
-    context = Context("c", "T.A@1.0.0", 3, "u", {"github": "token"}, {"KEY": "secret"}, "trace")
+    context = ToolContext("c", "T.A@1.0.0", 3, "u", {"github": "token"}, {"KEY": "secret"}, "trace")
     assert sendings.called(sendings.call(arguments, context), "T.A@1.0.0") == (arguments, context)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"arguments": {}}', b"\xff"])
 def test_what_is_no_call_is_refused(data: bytes) -> None:
-    with pytest.raises(sendings.Strange):
+    with pytest.raises(sendings.PayloadError):
         sendings.called(data, "T.A@1.0.0")
 
 
 def test_tokens_that_are_no_text_are_refused() -> None:
-    sent = sendings.call({}, Context("c", "T", 1, None, {"a": "b"})).replace(b'"b"', b"1")
-    with pytest.raises(sendings.Strange):
+    sent = sendings.call({}, ToolContext("c", "T", 1, None, {"a": "b"})).replace(b'"b"', b"1")
+    with pytest.raises(sendings.PayloadError):
         sendings.called(sent, "T")
 
 
@@ -54,8 +54,8 @@ def test_a_promise_that_nothing_happened_arrives() -> None:
 
 
 def test_a_lack_of_room_arrives() -> None:
-    with pytest.raises(Busy, match="full"):
-        sendings.answered(sendings.answer(MARK, Busy("full"), 1000), MARK)
+    with pytest.raises(ExecutorBusy, match="full"):
+        sendings.answered(sendings.answer(MARK, ExecutorBusy("full"), 1000), MARK)
 
 
 def test_a_result_that_is_too_large_is_a_failure() -> None:
@@ -66,7 +66,7 @@ def test_a_result_that_is_too_large_is_a_failure() -> None:
 def test_the_answer_of_another_call_is_refused() -> None:
     other = sendings.mark_of("T.A@1.0.0", {"n": 2})
     assert sendings.mark_of("T.A@1.0.0", {"n": 1.0}) == MARK != other
-    with pytest.raises(sendings.Strange, match="another call"):
+    with pytest.raises(sendings.PayloadError, match="another call"):
         sendings.answered(sendings.answer(other, Outcome(1), 1000), MARK)
 
 
@@ -82,5 +82,5 @@ def test_the_answer_of_another_call_is_refused() -> None:
     ],
 )
 def test_what_is_no_answer_is_refused(data: object) -> None:
-    with pytest.raises(sendings.Strange):
+    with pytest.raises(sendings.PayloadError):
         sendings.answered(data, MARK)

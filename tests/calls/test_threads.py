@@ -16,16 +16,16 @@ import pytest
 from runnables import Counted, ask, runnable
 
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
-from toolwire.execution.local_runner import InlineRunner
-from toolwire.execution.thread_pool import Threads
-from toolwire.execution.tool_call import Answer
-from toolwire.tools.runnable import Context
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.local_runner import LocalRunner
+from toolwire.execution.thread_pool import ThreadPool
+from toolwire.execution.tool_call import ToolCallResult
+from toolwire.tools.runnable import ToolContext
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
 
-def kind_of(answer: Answer) -> str | None:
+def kind_of(answer: ToolCallResult) -> str | None:
     assert answer.outcome is not None
     return None if answer.outcome.failure is None else answer.outcome.failure.kind
 
@@ -38,7 +38,7 @@ class Blocking:
         self.now = self.most = self.runs = 0
         self.lock = threading.Lock()
 
-    def __call__(self, arguments: Mapping[str, object], context: Context) -> object:
+    def __call__(self, arguments: Mapping[str, object], context: ToolContext) -> object:
         with self.lock:
             self.runs += 1
             self.now += 1
@@ -55,12 +55,12 @@ def test_context_variables_of_the_caller_are_seen_by_the_body(
     is_async: bool, call_id: str | None
 ) -> None:
     async def main() -> None:
-        def body(arguments: Mapping[str, object], context: Context) -> object:
+        def body(arguments: Mapping[str, object], context: ToolContext) -> object:
             assert (threading.current_thread() is threading.main_thread()) == is_async
             return WHO.get()
 
         WHO.set("alice")
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             answer = await calls.call(ask(runnable(body, is_async=is_async), call_id))
         assert answer.outcome is not None and answer.outcome.value == "alice"
 
@@ -72,7 +72,7 @@ def test_no_more_run_at_once_than_a_tool_allows_and_the_rest_wait(is_async: bool
     async def main() -> None:
         now = most = 0
 
-        async def later(arguments: Mapping[str, object], context: Context) -> object:
+        async def later(arguments: Mapping[str, object], context: ToolContext) -> object:
             nonlocal now, most
             now += 1
             most = max(most, now)
@@ -83,7 +83,7 @@ def test_no_more_run_at_once_than_a_tool_allows_and_the_rest_wait(is_async: bool
         blocking = Blocking()
         blocking.free.set()
         tool = runnable(later if is_async else blocking, is_async=is_async, concurrency=3)
-        async with Calls() as calls:
+        async with ToolExecutor() as calls:
             answers = await asyncio.gather(*(calls.call(ask(tool, f"c{n}")) for n in range(12)))
         assert {answer.state for answer in answers} == {"done"}
         assert (most if is_async else blocking.most) <= 3
@@ -96,7 +96,7 @@ def test_a_tool_that_hangs_leaves_the_others_alone() -> None:
         hangs, fine = Blocking(), Blocking()
         fine.free.set()
         hanging = runnable(hangs, "Test.Hangs@1.0.0", is_async=False, timeout=0.05)
-        async with Calls(runner=InlineRunner(threads=4, per_tool=2, patience=0.2)) as calls:
+        async with ToolExecutor(runner=LocalRunner(threads=4, per_tool=2, patience=0.2)) as calls:
             dead = await asyncio.gather(*(calls.call(ask(hanging, f"h{n}")) for n in range(6)))
             assert sorted(str(kind_of(answer)) for answer in dead) == ["busy"] * 4 + ["timeout"] * 2
             for answer in dead:
@@ -120,7 +120,7 @@ def test_a_tool_that_hangs_leaves_the_others_alone() -> None:
 def test_all_threads_together_are_bounded() -> None:
     async def main() -> None:
         hangs = Blocking()
-        async with Calls(runner=InlineRunner(threads=3, per_tool=2, patience=0.1)) as calls:
+        async with ToolExecutor(runner=LocalRunner(threads=3, per_tool=2, patience=0.1)) as calls:
             many = [
                 asyncio.create_task(
                     calls.call(
@@ -143,7 +143,7 @@ def test_all_threads_together_are_bounded() -> None:
 
 
 def test_threads_are_used_again() -> None:
-    pool = Threads("used-again")
+    pool = ThreadPool("used-again")
     names: set[int] = set()
     for _ in range(20):
         pool.start(lambda: names.add(threading.get_ident()))
@@ -155,7 +155,7 @@ def test_threads_are_used_again() -> None:
 
 def test_an_idle_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.execution.thread_pool.IDLE", 0.01)
-    pool = Threads("short-lived")
+    pool = ThreadPool("short-lived")
     for _ in range(50):
         ran = threading.Event()
         pool.start(ran.set)
@@ -167,9 +167,9 @@ def test_an_idle_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_hanging_thread_does_not_keep_the_process_alive() -> None:
     code = (
-        "import threading; from toolwire.execution.thread_pool import Threads\n"
+        "import threading; from toolwire.execution.thread_pool import ThreadPool\n"
         "begun = threading.Event()\n"
-        "Threads().start(lambda: (begun.set(), threading.Event().wait()))\n"
+        "ThreadPool().start(lambda: (begun.set(), threading.Event().wait()))\n"
         "begun.wait()"
     )
     subprocess.run([sys.executable, "-c", code], timeout=30, check=True)

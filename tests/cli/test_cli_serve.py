@@ -508,8 +508,8 @@ def test_a_file_that_another_server_holds_is_said_in_one_line(server: Served, ru
 
 def test_a_tool_that_this_ledger_cannot_serve_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from toolwire.tools import Context, tool\n\n@tool(id='A.B@1.0.0',"
-        " on_crash='transactional')\nasync def f(context: Context) -> None:\n    'Do it.'\n"
+        "from toolwire.tools import ToolContext, tool\n\n@tool(id='A.B@1.0.0',"
+        " on_crash='transactional')\nasync def f(context: ToolContext) -> None:\n    'Do it.'\n"
     )
     says = (
         "A.B@1.0.0: on_crash is transactional, and a MemoryLedger has no transactions (--ledger"

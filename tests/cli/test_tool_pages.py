@@ -13,11 +13,11 @@ import pytest
 from cli.shell import ROOT, environment, fences
 
 from toolwire.execution.ledger.base import MOVES, Failure, Outcome
-from toolwire.execution.tool_call import Answer
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.mcp import protocol as mcp
 from toolwire.oxp import protocol as oxp
-from toolwire.server.asgi import Limits
-from toolwire.server.run import Bounds
+from toolwire.server.asgi import BodyLimits
+from toolwire.server.run import ConnectionLimits
 
 PAGES = ["docs/tools.md", "docs/server.md", "docs/guarantees.md"]
 CODE = [
@@ -29,10 +29,10 @@ CODE = [
 GUARANTEES = (ROOT / "docs/guarantees.md").read_text()
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 ANSWERS = {
-    "done": Answer(state="done", call_id="c", outcome=Outcome(1)),
-    "failed": Answer(state="failed", call_id="c", outcome=Outcome(None, Failure("no"))),
+    "done": ToolCallResult(state="done", call_id="c", outcome=Outcome(1)),
+    "failed": ToolCallResult(state="failed", call_id="c", outcome=Outcome(None, Failure("no"))),
     **{
-        state: Answer(state=state, call_id="c")
+        state: ToolCallResult(state=state, call_id="c")
         for state in ("running", "lost", "gone", "mismatch", "unavailable", "too-old")
     },
 }
@@ -73,7 +73,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_the_table_has_every_state_of_an_answer() -> None:
-    assert set(rows()) == set(get_args(get_type_hints(Answer)["state"])) == set(ANSWERS)
+    assert set(rows()) == set(get_args(get_type_hints(ToolCallResult)["state"])) == set(ANSWERS)
 
 
 @pytest.mark.parametrize("state", ANSWERS)
@@ -93,7 +93,7 @@ def test_the_table_says_what_mcp_answers(state: str) -> None:
     told = rows()[state][2]
     try:
         meta = mcp.result(ANSWERS[state])["_meta"]
-    except mcp.Refused as refused:
+    except mcp.McpRejection as refused:
         assert f"`{refused.kind}`" in told and str(-refused.code) in told
         return
     assert isinstance(meta, dict)
@@ -106,7 +106,7 @@ def test_the_table_says_what_mcp_answers(state: str) -> None:
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     page = (ROOT / "docs/server.md").read_text()
-    limits, bounds = Limits(), Bounds()
+    limits, bounds = BodyLimits(), ConnectionLimits()
     assert f"| a body | {limits.body >> 20} MiB, within {limits.seconds:.0f} s |" in page
     assert f"| all bodies that are arriving | {limits.buffered >> 20} MiB |" in page
     assert f"| calls at once | {limits.calls:,} |" in page

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, put
 from toolwire.mcp import protocol as mcp
 from toolwire.oxp.client import OxpError
-from toolwire.oxp.dialects import Raw, again, answered, definitions, refused, wait_ms
+from toolwire.oxp.dialects import RawResponse, again, answered, definitions, refused, wait_ms
 from toolwire.tools.errors import ToolError
 
 VALUES: list[JSON] = [None, True, -1, 1e300, "", "x", [], {}, [None], {"id": None}, "9" * 5000]
@@ -100,7 +100,7 @@ def test_an_oxp_answer_is_read_or_is_an_error_of_ours(
     body: JSON, status: int, broken: bool
 ) -> None:
     content = dump(body)
-    raw = Raw(
+    raw = RawResponse(
         status, {"Retry-After": str(body)[:20]}, content[: len(content) // 2] if broken else content
     )
     with suppress(OxpError):

@@ -16,10 +16,10 @@ from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Failure
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import Ask
+from toolwire.execution.tool_call import ToolCall
 from toolwire.mcp.client import McpClient
 from toolwire.mcp.server import McpApp
 from toolwire.oxp.client import Jwt
@@ -41,7 +41,7 @@ async def ours(folder: Path, over: str) -> AsyncIterator[McpClient]:
         ) as client:
             yield client
         return
-    offered, calls = tools(folder), Calls(SqliteLedger(folder / "calls.db"))
+    offered, calls = tools(folder), ToolExecutor(SqliteLedger(folder / "calls.db"))
     server = ToolServer(offered, calls, auth=Auth(secrets=[SECRET]))
     McpApp(offered, calls, secrets={"TWILIO_API_KEY": "k"}).mount(server)
     with running(server) as where:
@@ -56,7 +56,7 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
     async def act() -> None:
         async with (
             ours(tmp_path, over) as client,
-            Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+            ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
         ):
             remote = Tools(*await client.tools())
             assert [str(one.id) for one in remote] == [
@@ -74,7 +74,7 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
             ]
             found = [value(one) for one in await asyncio.gather(*slow, *sums)]
             assert found == ["done"] * 3 + [{"total": n + 1} for n in range(5)]
-            async with Calls(None) as fresh:  # a replica without a record of the call
+            async with ToolExecutor(None) as fresh:  # a replica without a record of the call
                 assert value(await ask(fresh, remote, "Slow.Run", {"seconds": 0.2}, "s1")) == "done"
             assert effects(tmp_path, "slow") == 1
             kinds: list[JSON] = [
@@ -93,7 +93,7 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
                 assert (
                     value(
                         await calls.call(
-                            Ask(tool=remote.resolve("Echo.Any"), input={"value": plain})
+                            ToolCall(tool=remote.resolve("Echo.Any"), input={"value": plain})
                         )
                     )
                     == plain
@@ -115,7 +115,7 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
             assert (send.needs.user_id, send.needs.authorization[0].id) == (True, "phone")
             given = {"phone": "t", "other": "unseen"}
             sent = await calls.call(
-                Ask(
+                ToolCall(
                     tool=send,
                     input={"to": "me"},
                     tokens=given,
@@ -138,7 +138,7 @@ def test_a_server_of_another_make_has_legal_ids_and_its_content_is_kept(tmp_path
         command = [sys.executable, str(TESTS / "clients" / "foreign.py"), str(tmp_path)]
         async with (
             McpClient(command, env={"PYTHONPATH": str(TESTS)}) as client,
-            Calls(SqliteLedger(tmp_path / "l.db")) as calls,
+            ToolExecutor(SqliteLedger(tmp_path / "l.db")) as calls,
         ):
             listed = await client.tools()
             again = await client.tools()
@@ -186,7 +186,7 @@ def test_a_server_that_cannot_be_reached_ran_nothing(tmp_path: Path) -> None:
     async def act() -> None:
         async with ours(tmp_path, "http") as client:
             remote = Tools(*await client.tools())
-        async with Calls(None) as calls:
+        async with ToolExecutor(None) as calls:
             away = await ask(calls, remote, "Echo.Any", {"value": 1}, "e1")
             assert (
                 away.outcome is not None

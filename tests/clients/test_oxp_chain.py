@@ -14,15 +14,15 @@ from mcp_server.offered import effects, tools
 from oxp_server.serving import Where, running
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import Answer, Ask
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.oxp.client import (
     InvalidInput,
     Jwt,
     MissingRequirements,
     OxpClient,
-    Patience,
+    OxpRetryPolicy,
     ToolCallFailed,
     ToolNotFound,
     Unauthenticated,
@@ -33,7 +33,7 @@ from toolwire.server.auth import NOBODY, Auth
 from toolwire.tools.registry import Tools
 
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"
-QUICK = Patience(backoff=0.01, timeout=20.0)
+QUICK = OxpRetryPolicy(backoff=0.01, timeout=20.0)
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def serving(
     folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lambda app: app
 ) -> Iterator[Where]:
     """Our server with a record of its own."""
-    server = ToolServer(tools(folder), Calls(SqliteLedger(folder / "server.db")), auth=auth)
+    server = ToolServer(tools(folder), ToolExecutor(SqliteLedger(folder / "server.db")), auth=auth)
     with running(wrap(server)) as where:
         yield where
 
@@ -106,14 +106,16 @@ class Swallows:
 
 
 async def ask(
-    calls: Calls, offered: Tools, name: str, input: Object, call_id: str, **more: str
-) -> Answer:
+    calls: ToolExecutor, offered: Tools, name: str, input: Object, call_id: str, **more: str
+) -> ToolCallResult:
     return await calls.call(
-        Ask(tool=offered.resolve(name), input=input, call_id=call_id, user_id=more.get("user_id"))
+        ToolCall(
+            tool=offered.resolve(name), input=input, call_id=call_id, user_id=more.get("user_id")
+        )
     )
 
 
-def value(answer: Answer) -> JSON:
+def value(answer: ToolCallResult) -> JSON:
     assert answer.outcome is not None and answer.outcome.failure is None, answer
     return answer.outcome.value
 
@@ -123,7 +125,7 @@ def test_a_chain_of_a_local_record_and_a_server_has_one_effect(tmp_path: Path) -
         with serving(tmp_path, wrap=lambda app: Swallows(app, 2)) as where:
             async with (
                 OxpClient(where.url, patience=QUICK) as client,
-                Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
             ):
                 remote = Tools(*await client.tools())
                 assert remote.resolve("Slow.Run").remote
@@ -137,7 +139,7 @@ def test_a_chain_of_a_local_record_and_a_server_has_one_effect(tmp_path: Path) -
                     "two answers were lost on the way back, and nothing ran again"
                 )
             # Another replica, which has no record of the call: the server has
-            async with OxpClient(where.url) as client, Calls(None) as calls:
+            async with OxpClient(where.url) as client, ToolExecutor(None) as calls:
                 remote = Tools(*await client.tools())
                 assert value(await ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1")) == "done"
                 assert effects(tmp_path, "slow") == 1
@@ -152,7 +154,7 @@ def test_while_the_server_is_away_nothing_is_recorded_and_the_same_id_runs_later
         with serving(tmp_path, wrap=lambda app: Swallows(app, 3)) as where:
             async with (
                 OxpClient(where.url, patience=QUICK) as client,
-                Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
             ):
                 remote = Tools(*await client.tools())
                 away = await ask(
@@ -183,7 +185,7 @@ def test_what_the_server_says_of_a_failure_reaches_the_caller_of_the_local_tool(
         with serving(tmp_path) as where:
             async with (
                 OxpClient(where.url) as client,
-                Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
             ):
                 remote = Tools(*await client.tools())
                 boom = await ask(calls, remote, "Bad.Boom", {}, "b1")
@@ -216,13 +218,13 @@ def test_a_remote_tool_needs_what_its_client_does_not_have_itself(tmp_path: Path
         with serving(tmp_path) as where:
             async with (
                 OxpClient(where.url, secrets={"TWILIO_API_KEY": "k"}) as client,
-                Calls(None) as calls,
+                ToolExecutor(None) as calls,
             ):
                 send = Tools(*await client.tools()).resolve("Sms.Send")
                 assert [one.id for one in send.needs.authorization] == ["phone"]
                 assert (send.needs.secrets, send.needs.user_id) == ((), True)
                 answer = await calls.call(
-                    Ask(
+                    ToolCall(
                         tool=send, input={"to": "me"}, tokens={"phone": "t", "x": "y"}, user_id="u1"
                     )
                 )

@@ -12,15 +12,15 @@ from clients.dialects import Asked, Says, done, failed, in_turn, run, speaking
 from toolwire.conversation.json import JSON, Object
 from toolwire.errors import LocalError
 from toolwire.oxp.client import (
+    AuthChallenge,
     BadRequest,
-    BrokenAnswer,
-    Challenge,
     InvalidInput,
+    InvalidResponse,
     Jwt,
     MissingRequirements,
     OxpClient,
     OxpError,
-    Patience,
+    OxpRetryPolicy,
     ServerUnavailable,
     ToolCallFailed,
     ToolNotFound,
@@ -29,7 +29,7 @@ from toolwire.oxp.client import (
 from toolwire.oxp.dialects import wait_ms
 from toolwire.tools.runnable import Authorization
 
-QUICK = Patience(backoff=0.01, timeout=20.0, poll=0.01)
+QUICK = OxpRetryPolicy(backoff=0.01, timeout=20.0, poll=0.01)
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"
 ADD: Object = {
     "id": "Calculator.Add@1.0.0",
@@ -239,10 +239,10 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
         (Says(404, {"detail": "Tool not found"}), ToolNotFound, 1),
         (Says(403, {"detail": "Tool not found"}), ToolNotFound, 1),
         (Says(413, {"message": "large"}), BadRequest, 1),
-        (Says(200, b"<html>"), BrokenAnswer, 1),
+        (Says(200, b"<html>"), InvalidResponse, 1),
         (
             Says(200, {"result": {"call_id": "another", "success": True, "value": 1}}),
-            BrokenAnswer,
+            InvalidResponse,
             1,
         ),
     ],
@@ -324,7 +324,7 @@ def test_missing_requirements_are_understood_in_both_places(inside: bool) -> Non
         assert (missing.secrets, missing.user_id) == (("KEY",), True)
         assert missing.authorization == (Authorization("google", ("mail",)),)
         assert caught.value.challenges == (
-            Challenge("ch-1", "https://a.example/go", "https://a.example/state"),
+            AuthChallenge("ch-1", "https://a.example/go", "https://a.example/state"),
         )
 
     run(act())
@@ -510,7 +510,7 @@ def test_nobody_is_followed_to_another_host() -> None:
                     in_turn(Says(status, b"", {"Location": f"{thief.url}/tools/call"}))
                 ) as server:
                     async with OxpClient(server.url, auth="the-key") as client:
-                        with pytest.raises(BrokenAnswer):
+                        with pytest.raises(InvalidResponse):
                             await client.call("A.B")
                         with pytest.raises(OxpError):
                             await client.list()
@@ -519,7 +519,7 @@ def test_nobody_is_followed_to_another_host() -> None:
             async with OxpClient(server.url, auth="the-key") as client:
                 with speaking(in_turn(Says(200, {"status": "completed"}))) as other:
                     assert await client.settled(
-                        Challenge("c", "https://a.example", f"{other.url}/state")
+                        AuthChallenge("c", "https://a.example", f"{other.url}/state")
                     )
                     assert "oxp-api-key" not in other.asked[0].headers
 
@@ -544,7 +544,7 @@ def test_an_answer_without_end_is_cut_off() -> None:
     async def act() -> None:
         with speaking(lambda asked: done(asked, "x" * 100_000)) as server:
             async with OxpClient(server.url, limit=50_000) as client:
-                with pytest.raises(BrokenAnswer, match="too large"):
+                with pytest.raises(InvalidResponse, match="too large"):
                     await client.call("A.B")
 
     run(act())

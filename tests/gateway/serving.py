@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, dump
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import Models, read
-from toolwire.mock.server import Mock
+from toolwire.gateway.config import ModelTable, read
+from toolwire.mock.server import MockProvider
 from toolwire.server.asgi import App, Receive, Scope, Send
 
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "ai-sdk")
@@ -114,7 +114,7 @@ def row(
 
 def gateway(toml: str, *, strict: bool | None = None) -> Gateway:
     """A gateway of a configuration."""
-    return Gateway(Models(read(toml), {"KEY": "a-key-of-the-gateway"}), strict=strict)
+    return Gateway(ModelTable(read(toml), {"KEY": "a-key-of-the-gateway"}), strict=strict)
 
 
 class Doors(Struct, frozen=True):
@@ -122,7 +122,7 @@ class Doors(Struct, frozen=True):
 
     url: Callable[[str], str]
     apps: dict[str, Gateway]
-    mocks: dict[str, Mock]
+    mocks: dict[str, MockProvider]
     up: str
     """Where the mocks listen."""
 
@@ -130,7 +130,7 @@ class Doors(Struct, frozen=True):
 @contextmanager
 def doors(*, strict: bool | None = None) -> Iterator[Doors]:
     """A gateway for every upstream."""
-    mocks = {wire: Mock(wire) for wire in UPSTREAMS}
+    mocks = {wire: MockProvider(wire) for wire in UPSTREAMS}
     with serving(Below(mocks)) as up:
         apps = {wire: gateway(row(wire, f"{up}/{wire}"), strict=strict) for wire in UPSTREAMS}
         with serving(Below(apps)) as base:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from toolwire.conversation.model import Change, Loss
 from toolwire.gateway.errors import LONGEST, done
-from toolwire.gateway.translator import Sent
-from toolwire.server.asgi import Intake, Limits
+from toolwire.gateway.translator import UpstreamRequest
+from toolwire.server.asgi import BodyLimits, BodyReader
 
 PATH, BODY = ASKED["openai-chat"]
 JSON = {"content-type": "application/json"}
@@ -126,7 +126,7 @@ def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(front: str) -> Non
 
 def test_a_body_that_comes_too_slowly_is_a_408() -> None:
     app = gateway(row("anthropic", "http://127.0.0.1:1"))
-    app._intake = Intake(Limits(body=1000, seconds=0.2))
+    app._intake = BodyReader(BodyLimits(body=1000, seconds=0.2))
     with serving(app) as url:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as line:
@@ -169,7 +169,7 @@ def test_header_fields_that_tell_what_was_done_are_plain_and_bounded(
 ) -> None:
     losses = tuple(Loss((where,), why) for where, why in told)
     changes = tuple(Change("TW1", where, (why,), why) for where, why in told)
-    fields = done(Sent({}, changes=changes, losses=losses, parcels=3))
+    fields = done(UpstreamRequest({}, changes=changes, losses=losses, parcels=3))
     assert len(fields) == (3 if told else 1)
     for value in fields.values():
         assert len(value) <= LONGEST and value.isascii() and value.isprintable()

@@ -26,7 +26,7 @@ from streams.clients import NODE, installed
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.translator import Relay
+from toolwire.gateway.translator import Translator
 
 SCRIPT = Path(__file__).parent / "npm_clients.mjs"
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
@@ -227,7 +227,7 @@ def test_a_parcel_that_a_client_moved_to_the_part_before_takes_nothing_with_it(a
     """As `@ai-sdk/google` does with the signature of an empty text."""
     asked: Object = {"role": "user", "parts": [{"text": "go"}]}
     front = BY_WIRE["gemini"]
-    relay = Relay(front, "anthropic", model="m")
+    relay = Translator(front, "anthropic", model="m")
     told = json.loads(relay.answer(dump(SIGNED), relay.request(dump({"contents": [asked]})))[0])
     *parts, last = told["candidates"][0]["content"]["parts"]
     parts[at]["thoughtSignature"] = seal = last["thoughtSignature"]
@@ -242,7 +242,7 @@ def test_a_parcel_that_a_client_moved_to_the_part_before_takes_nothing_with_it(a
         {"role": "assistant", "content": SIGNED["content"]}
     ], messages
     for other in ("openai-chat", "openai-responses", "gemini", "bedrock", "ollama"):
-        text = json.dumps(Relay(front, other, model="m").request(back).body)
+        text = json.dumps(Translator(front, other, model="m").request(back).body)
         assert "Let me see." in text and re.search(r"a\W+1", text) and seal[:9] not in text, (
             other,
             text,

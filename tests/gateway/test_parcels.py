@@ -31,7 +31,7 @@ from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.parts import Call
 from toolwire.gateway.client_apis import BY_WIRE, FRONTS
 from toolwire.gateway.continuation_tokens import LARGEST, PREFIX, packed, unpacked
-from toolwire.gateway.translator import Relay
+from toolwire.gateway.translator import Translator
 
 SIGNED: Object = {
     **MESSAGE,
@@ -151,7 +151,7 @@ GEMINI_SIGNED: Object = {
 
 
 def test_ids_that_restart_each_turn_do_not_mix_up_a_turn_with_a_parcel_and_one_without() -> None:
-    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m")
+    relay = Translator(BY_WIRE["openai-chat"], "anthropic", model="m")
     turn = relay.answer(dump(SIGNED), relay.request(dump(ASKED["openai-chat"][1])))[0]
     message = json.loads(turn)["choices"][0]["message"]
     for call, name in zip(message["tool_calls"], ("a", "b"), strict=True):
@@ -207,7 +207,7 @@ def test_a_signature_comes_back_also_where_no_rule_demands_it() -> None:
     usage: Object = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
     answer: Object = {"output": {"message": said}, "stopReason": "end_turn", "usage": usage}
     for front in ("openai-chat", "anthropic"):
-        relay = Relay(BY_WIRE[front], "bedrock", model="m")
+        relay = Translator(BY_WIRE[front], "bedrock", model="m")
         path, asked = ASKED[front]
         told = json.loads(relay.answer(dump(answer), relay.request(dump(asked)))[0])
         message = (
@@ -279,7 +279,7 @@ def bomb(size: int) -> str:
 
 def of(wire: str) -> str:
     """A parcel of some model."""
-    relay = Relay(BY_WIRE["openai-chat"], wire, model="m")
+    relay = Translator(BY_WIRE["openai-chat"], wire, model="m")
     told = relay.answer(dump(SIGNED), relay.request(dump(ASKED["openai-chat"][1])))[0]
     return str(json.loads(told)["choices"][0]["message"]["reasoning_details"][0]["data"])
 
@@ -313,7 +313,7 @@ def test_a_parcel_that_is_of_no_use_is_taken_out_and_the_message_stays(
     front: str, target: str
 ) -> None:
     for name, parcel in BAD.items():
-        sent = Relay(BY_WIRE[front], target, model="m").request(dump(holding(front, parcel)))
+        sent = Translator(BY_WIRE[front], target, model="m").request(dump(holding(front, parcel)))
         told = dump(sent.body).decode()
         assert sent.parcels == 0 and "Hi" in told, name
         assert PREFIX not in told and base64.b64encode(PREFIX.encode()).decode()[:5] not in told, (
@@ -334,12 +334,12 @@ def test_many_bombs_in_one_request_take_no_more_than_one() -> None:
     ]
     raw = dump({"model": "m", "messages": [{"role": "user", "content": "hi"}, *many * 200]})
     start = time.process_time()
-    Relay(BY_WIRE["openai-chat"], "anthropic", model="m").request(raw)
+    Translator(BY_WIRE["openai-chat"], "anthropic", model="m").request(raw)
     assert time.process_time() - start < 2
 
 
 def test_a_parcel_is_what_it_was() -> None:
-    messages = Relay(BY_WIRE["openai-chat"], "anthropic", model="m")
+    messages = Translator(BY_WIRE["openai-chat"], "anthropic", model="m")
     assert messages.same is False
     text = of("anthropic")
     held = unpacked(text)
@@ -368,9 +368,9 @@ CHILD = """
 import json, sys
 from toolwire.conversation.json import dump
 from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.translator import Relay
+from toolwire.gateway.translator import Translator
 for front, target, request, answer in json.load(sys.stdin):
-    relay = Relay(BY_WIRE[front], target, model="m")
+    relay = Translator(BY_WIRE[front], target, model="m")
     sent = relay.request(json.dumps(request).encode())
     print(dump(sent.body).decode(), relay.answer(json.dumps(answer).encode(), sent)[0].decode())
 """

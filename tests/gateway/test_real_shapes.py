@@ -18,7 +18,7 @@ from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Tool
 from toolwire.gateway.client_apis import BY_WIRE
 from toolwire.gateway.continuation_tokens import PREFIX
-from toolwire.gateway.translator import Relay, Sent
+from toolwire.gateway.translator import Translator, UpstreamRequest
 
 SEARCH: Object = {
     "model": "m",
@@ -49,9 +49,9 @@ TURN: Object = {
 OTHERS = ("openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama")
 
 
-def sent(body: Object, front: str, target: str) -> Sent:
+def sent(body: Object, front: str, target: str) -> UpstreamRequest:
     """What a model gets of a client's request."""
-    return Relay(BY_WIRE[front], target, model="m").request(dump(body))
+    return Translator(BY_WIRE[front], target, model="m").request(dump(body))
 
 
 @pytest.mark.parametrize("target", OTHERS)
@@ -155,7 +155,11 @@ def test_beside_tools_of_the_gateway_those_of_the_client_stay_as_they_were_on_th
         if front != "openai-responses"
         else {"model": "m", "input": "go", "tools": tools}
     )
-    made = Relay(BY_WIRE[front], front, model="m").request(dump(body), tools=(EXTRA,)).body["tools"]
+    made = (
+        Translator(BY_WIRE[front], front, model="m")
+        .request(dump(body), tools=(EXTRA,))
+        .body["tools"]
+    )
     assert isinstance(made, list) and made[:-1] == tools and "lookup" in json.dumps(made[-1])
 
 
@@ -199,7 +203,7 @@ def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_parcel(
     message: Object,
 ) -> None:
     """Clients take the last block for the answer; `claude -p` printed nothing."""
-    relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    relay = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
     first = relay.request(dump(TURN))
     content = _content(relay.answer(_answer(message), first)[0])
     assert content[-1]["type"] == ("tool_use" if "tool_calls" in message else "text")
@@ -207,7 +211,7 @@ def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_parcel(
 
 
 def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
-    relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    relay = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
     content = _content(relay.answer(_answer(CALL), relay.request(dump(TURN)))[0])
     done: Object = {"type": "tool_result", "tool_use_id": content[-1]["id"], "content": "a.txt"}
     history: list[JSON] = [
@@ -231,7 +235,7 @@ ALIAS: Object = {**TURN, "model": "my-model", "stream": True}
 
 def _streamed(message: Object, target: str = "deepseek") -> tuple[list[Object], list[str]]:
     """The events that a client gets of a streamed answer, and what it is told of losses."""
-    relay = Relay(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
+    relay = Translator(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
     pipe = relay.stream(relay.request(dump(ALIAS)))
     calls = message.get("tool_calls")
     deltas: list[Object] = [{"role": "assistant", "reasoning_content": "hm"}]
@@ -266,7 +270,7 @@ def test_an_answer_names_the_model_as_the_client_does() -> None:
     events, _ = _streamed(CALL)
     begun = events[0]["message"]
     assert isinstance(begun, dict) and begun["model"] == "my-model"
-    relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    relay = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
     whole = relay.answer(_answer(CALL), relay.request(dump(ALIAS)))[0]
     assert json.loads(whole)["model"] == "my-model"
 
@@ -297,7 +301,7 @@ def test_the_betas_that_a_body_needs_go_with_it_to_a_model_of_the_same_wire() ->
 
 
 def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -> None:
-    relay = Relay(BY_WIRE["anthropic"], "anthropic", model="real-name")
+    relay = Translator(BY_WIRE["anthropic"], "anthropic", model="real-name")
     body = relay.answer(dump({**MESSAGE, "model": "real-name"}), relay.request(dump(ALIAS)))[0]
     assert json.loads(body) == {**MESSAGE, "model": "my-model"}
 
@@ -310,7 +314,7 @@ def test_an_answer_whose_server_gave_no_id_has_one_of_its_own() -> None:
     whole = dump({"output": {"message": said}, "stopReason": "end_turn", "usage": usage})
     names: list[str] = []
     for text in ("go", "go on", "go"):
-        relay = Relay(BY_WIRE["anthropic"], "bedrock", model="m")
+        relay = Translator(BY_WIRE["anthropic"], "bedrock", model="m")
         asked = relay.request(dump({**TURN, "messages": [{"role": "user", "content": text}]}))
         names.append(json.loads(relay.answer(whole, asked)[0])["id"])
         begun = json.loads(relay.stream(asked).told_whole(whole)[0].partition(b"data: ")[2])
@@ -331,7 +335,7 @@ def test_thoughts_that_were_shown_without_a_signature_are_not_sent_where_they_ha
         {"role": "assistant", "content": [thought]},
         {"role": "user", "content": "and?"},
     ]
-    relay = Relay(BY_WIRE["anthropic"], "anthropic", model="m")
+    relay = Translator(BY_WIRE["anthropic"], "anthropic", model="m")
     made = relay.request(dump({**TURN, "messages": history}), tools=(EXTRA,) if more else ())
     assert made.body["messages"] == [
         history[0],
@@ -411,7 +415,7 @@ def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(
 
 
 def test_a_call_of_a_tool_in_a_namespace_comes_back_with_both_names() -> None:
-    relay = Relay(BY_WIRE["openai-responses"], "anthropic", model="m")
+    relay = Translator(BY_WIRE["openai-responses"], "anthropic", model="m")
     first = relay.request(dump(SPACED))
     names = {old: new for new, old in first.ids.names.items()}
     said: list[JSON] = [

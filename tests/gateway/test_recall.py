@@ -10,9 +10,9 @@ from cases import CASES, DEEP, recorded
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.errors import WireError
-from toolwire.gateway.client_apis import FRONTS, Front
-from toolwire.gateway.translation_cache import BYTES, NEW, Made
-from toolwire.gateway.translator import Relay
+from toolwire.gateway.client_apis import FRONTS, ClientApi
+from toolwire.gateway.translation_cache import BYTES, NEW, CachedTranslation
+from toolwire.gateway.translator import Translator
 
 TARGETS = (
     "anthropic",
@@ -39,7 +39,7 @@ def bodies(wire: str) -> list[JSON]:
     return held + (known if DEEP else known[:60])
 
 
-def sent(relay: Relay, raw: bytes) -> tuple[bytes, list[str], dict[str, dict[str, str]]] | str:
+def sent(relay: Translator, raw: bytes) -> tuple[bytes, list[str], dict[str, dict[str, str]]] | str:
     try:
         made = relay.request(raw)
     except WireError as error:
@@ -50,9 +50,12 @@ def sent(relay: Relay, raw: bytes) -> tuple[bytes, list[str], dict[str, dict[str
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)
 def test_what_is_put_together_has_the_bytes_the_losses_and_the_ids_of_the_long_way(
-    front: Front, target: str
+    front: ClientApi, target: str
 ) -> None:
-    long, short = Relay(front, target, model="m"), Relay(front, target, model="m").remember()
+    long, short = (
+        Translator(front, target, model="m"),
+        Translator(front, target, model="m").remember(),
+    )
     for body in bodies(front.wire):
         if isinstance(body, dict):
             raw = dump(body)
@@ -92,7 +95,10 @@ def history(turns: int) -> Object:
 @pytest.mark.parametrize("target", ["anthropic", "gemini", "openai-responses"])
 def test_a_history_that_grows_is_put_together_and_equal_at_every_turn(target: str) -> None:
     front = next(one for one in FRONTS if one.wire == "openai-chat")
-    long, short = Relay(front, target, model="m"), Relay(front, target, model="m").remember()
+    long, short = (
+        Translator(front, target, model="m"),
+        Translator(front, target, model="m").remember(),
+    )
     for turns in range(8):
         raw = dump(history(turns))
         made = short.request(raw)
@@ -118,8 +124,8 @@ def test_a_history_that_grows_is_put_together_and_equal_at_every_turn(target: st
 def test_a_history_that_is_not_tidy_goes_the_long_way(spoil: object) -> None:
     front = next(one for one in FRONTS if one.wire == "openai-chat")
     long, short = (
-        Relay(front, "anthropic", model="m"),
-        Relay(front, "anthropic", model="m").remember(),
+        Translator(front, "anthropic", model="m"),
+        Translator(front, "anthropic", model="m").remember(),
     )
     body = history(3)
     assert callable(spoil)
@@ -132,20 +138,20 @@ def test_a_history_that_is_not_tidy_goes_the_long_way(spoil: object) -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.gateway.translation_cache.BYTES", 10_000)
     front = next(one for one in FRONTS if one.wire == "openai-chat")
-    relay = Relay(front, "anthropic", model="m").remember()
+    relay = Translator(front, "anthropic", model="m").remember()
     for n in range(200):
         asked: JSON = {"model": "m", "messages": [{"role": "user", "content": f"{n} " + "x" * 500}]}
         assert relay.request(dump(asked)).woven is not None
     assert relay.recall is not None and relay.recall.held <= 10_000 + 2_000
 
 
-def counted(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+def counted(relay: Translator, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The bodies that go the long way from now on."""
     went: list[bytes] = []
     assert relay.recall is not None
     make = relay.recall._make
 
-    def counting(raw: bytes) -> Made:
+    def counting(raw: bytes) -> CachedTranslation:
         went.append(raw)
         return make(raw)
 
@@ -154,7 +160,7 @@ def counted(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_a_long_history_is_learnt_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
+    relay = Translator(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
     went = counted(relay, monkeypatch)
     raw = dump(history(30))
     ways: list[bool] = []
@@ -166,7 +172,7 @@ def test_a_long_history_is_learnt_a_little_at_a_time(monkeypatch: pytest.MonkeyP
 
 
 def test_what_cannot_be_put_together_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
+    relay = Translator(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
     body = history(2)
     messages = body["messages"]
     assert isinstance(messages, list)
@@ -178,7 +184,7 @@ def test_what_cannot_be_put_together_is_tried_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_large_results_do_not_fill_the_memory() -> None:
-    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
+    relay = Translator(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
     for n in range(60):
         body = history(1)
         messages = body["messages"]
@@ -198,8 +204,8 @@ def test_fields_of_one_request_never_stand_in_for_those_of_another(target: str) 
     odd: Object = {**asked, "top_p\x1e0.5\x1ftools": tools}
     honest: Object = {**asked, "top_p": 0.5, "tools": tools}
     relay, plainly = (
-        Relay(BY_WIRE["openai-chat"], target, model="m").remember(),
-        Relay(BY_WIRE["openai-chat"], target, model="m"),
+        Translator(BY_WIRE["openai-chat"], target, model="m").remember(),
+        Translator(BY_WIRE["openai-chat"], target, model="m"),
     )
     for body in (odd, odd, honest, honest):
         assert sent(relay, dump(body)) == sent(plainly, dump(body))
@@ -210,7 +216,7 @@ def test_an_answer_goes_on_with_the_message_that_the_page_ends_with() -> None:
         return {"id": id, "role": role, "parts": [{"type": "text", "text": "Once upon a time"}]}
 
     front = BY_WIRE["ai-sdk"]
-    relay = Relay(front, "openai-chat", model="m").remember()
+    relay = Translator(front, "openai-chat", model="m").remember()
     for id in ("A7", "A8"):
         asked = relay.request(
             dump({"id": "c", "messages": [said("user", "u"), said("assistant", id)]})
@@ -220,7 +226,7 @@ def test_an_answer_goes_on_with_the_message_that_the_page_ends_with() -> None:
 
 
 def test_requests_that_are_refused_take_no_room() -> None:
-    relay = Relay(BY_WIRE["openai-responses"], "anthropic", model="m").remember()
+    relay = Translator(BY_WIRE["openai-responses"], "anthropic", model="m").remember()
     assert relay.recall is not None
     for n in range(5):
         with pytest.raises(Exception, match="stored"):

@@ -19,7 +19,7 @@ from gateway.upstreams import Answer, Scripted
 from toolwire import restream
 from toolwire.conversation.json import Object, dump
 from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.translator import Relay
+from toolwire.gateway.translator import Translator
 from toolwire.streaming.stream_input import resolve_stream
 
 SOURCES = (
@@ -50,8 +50,8 @@ def some(wire: str) -> list[Streamed]:
 
 def expected(data: bytes, source: str, front: str, asked: Object) -> bytes:
     """What `restream` gives, and the relay adds at the end."""
-    sent = Relay(BY_WIRE[front], source, model="m").request(dump(asked))
-    pipe = Relay(BY_WIRE[front], source, model="m").stream(sent)
+    sent = Translator(BY_WIRE[front], source, model="m").request(dump(asked))
+    pipe = Translator(BY_WIRE[front], source, model="m").stream(sent)
     return b"".join([*pipe.feed(data), *pipe.end()]) + pipe.trailer
 
 

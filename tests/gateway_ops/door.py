@@ -17,10 +17,10 @@ from time import monotonic, sleep
 import uvicorn
 from msgspec import Struct
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.config import ToolsRow
-from toolwire.gateway.tools import Own
+from toolwire.gateway.tools import GatewayTools
 from toolwire.tools.registry import Given
 from toolwire.tools.runnable import Runnable
 
@@ -60,13 +60,13 @@ def opened(app: Gateway) -> Iterator[str]:
             thread.join(10)
 
 
-def own(*tools: Runnable | Given, row: ToolsRow | None = None) -> Own:
+def own(*tools: Runnable | Given, row: ToolsRow | None = None) -> GatewayTools:
     """Tools of a gateway."""
 
     async def gather(stack: AsyncExitStack) -> Collection[Given]:
         return list(tools)
 
-    return Own(gather, Calls, row or ToolsRow())
+    return GatewayTools(gather, ToolExecutor, row or ToolsRow())
 
 
 def model(upstream: str, base: str) -> str:

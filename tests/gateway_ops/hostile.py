@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import uvloop
 from cases import DEEP
 
-from toolwire.providers.http.client import Place, Pool, Reply, head, place
+from toolwire.providers.http.client import ConnectionPool, Origin, Response, head, place
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "uvloop": uvloop.new_event_loop,
@@ -139,7 +139,7 @@ class Server:
         return f"{self.scheme}://127.0.0.1:{self.port}/v1/x"
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Origin:
         return place(self.url)
 
     @property
@@ -152,7 +152,7 @@ class Net:
     """A pool, and the servers it talks to."""
 
     def __init__(self) -> None:
-        self.pool = Pool()
+        self.pool = ConnectionPool()
         self._listening: list[asyncio.Server] = []
         self._servers: list[Server] = []
 
@@ -176,7 +176,7 @@ class Net:
 
     async def post(
         self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
-    ) -> Reply:
+    ) -> Response:
         where = server.place
         return await self.pool.post(
             where, head(where, {"a": "b"}, len(body)), body, connect=connect, silence=silence
@@ -223,7 +223,7 @@ class Net:
         assert not left, "a connection is left over"
 
 
-async def read(reply: Reply) -> bytes:
+async def read(reply: Response) -> bytes:
     """All of a body."""
     pieces = []
     while data := await reply.piece():

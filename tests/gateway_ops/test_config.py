@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gateway_ops.reference import reference
 
-from toolwire.gateway.config import ConfigMistake, Models, found_in, read
+from toolwire.gateway.config import ConfigMistake, ModelTable, found_in, read
 from toolwire.gateway.keys import read_keys
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ DEMO = "http://127.0.0.1:9"
 def wrong(text: str, env: dict[str, str] | None = None, folder: Path | None = None) -> list[str]:
     """Everything that is said about a text."""
     try:
-        Models(read(text, "g.toml"), env or {}, demo=DEMO, folder=folder)
+        ModelTable(read(text, "g.toml"), env or {}, demo=DEMO, folder=folder)
     except ConfigMistake as error:
         return error.mistakes
     return []
@@ -128,7 +128,7 @@ def test_a_key_comes_from_a_file_beside_the_configuration(tmp_path: Path) -> Non
     (tmp_path / "key").write_text("sk-of-a-file\n")
     text = '[models.a]\nupstream = "anthropic"\nkey_file = "key"'
     assert wrong(text, folder=tmp_path) == []
-    models = Models(read(text), {}, folder=tmp_path)
+    models = ModelTable(read(text), {}, folder=tmp_path)
     assert models.find("a")[0].address.key == "sk-of-a-file"
     assert models.secrets() == ["sk-of-a-file"]
     (told,) = wrong(text.replace('"key"', '"other"'), folder=tmp_path)
@@ -146,7 +146,7 @@ fallbacks = ["b", "claude-x"]
 upstream = "demo:gemini"
 fallbacks = ["claude-y", "else"]
 """
-    models = Models(read(text), {}, demo=DEMO)
+    models = ModelTable(read(text), {}, demo=DEMO)
     assert [one.address.row.name for one in models.find("claude-x")] == [
         "anthropic",
         "gemini",
@@ -157,7 +157,7 @@ fallbacks = ["claude-y", "else"]
 
 
 def test_of_a_folder_of_models_the_provider_gets_what_stands_behind_the_slash() -> None:
-    models = Models(read('[models."groq/*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
+    models = ModelTable(read('[models."groq/*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
     assert models.find("groq/meta/llama-4")[0].address.model == "meta/llama-4"
 
 
@@ -167,21 +167,21 @@ def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(
     name: str | None, more: str
 ) -> None:
     text = f'[models."*"]\nupstream = "groq"\n{more}'
-    assert Models(read(text), {"GROQ_API_KEY": "k"}).find(name) == []
-    default = Models(read(f'[server]\ndefault = "x"\n{text}'), {"GROQ_API_KEY": "k"})
+    assert ModelTable(read(text), {"GROQ_API_KEY": "k"}).find(name) == []
+    default = ModelTable(read(f'[server]\ndefault = "x"\n{text}'), {"GROQ_API_KEY": "k"})
     assert [one.address.model for one in default.find(name)] == ["x"]
 
 
 def test_the_name_of_a_folder_alone_is_no_model() -> None:
     text = '[models."groq/*"]\nupstream = "groq"'
-    assert Models(read(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
+    assert ModelTable(read(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
     assert wrong(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == [
         "[server] default: no such model: groq/"
     ]
 
 
 def test_without_a_configuration_keys_in_the_environment_become_models() -> None:
-    models = Models(
+    models = ModelTable(
         found_in({"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"}),
         {"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"},
         demo=DEMO,
@@ -192,7 +192,7 @@ def test_without_a_configuration_keys_in_the_environment_become_models() -> None
 
 
 def test_without_any_key_the_offline_model_answers_whatever_is_asked_for() -> None:
-    models = Models(found_in({}), {}, demo=DEMO)
+    models = ModelTable(found_in({}), {}, demo=DEMO)
     assert models.find("gpt-9")[0].address.base.startswith(DEMO)
     assert models.find(None)[0].address.model == "demo"
 

@@ -17,9 +17,9 @@ from gateway.upstreams import Answer, Scripted, streams
 from gateway_ops.door import own
 
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.cancel_on_disconnect import Leaving
-from toolwire.gateway.config import Models, read
-from toolwire.gateway.tools import Work
+from toolwire.gateway.cancel_on_disconnect import DisconnectWatch
+from toolwire.gateway.config import ModelTable, read
+from toolwire.gateway.tools import ToolLoop
 from toolwire.server.asgi import Message
 from toolwire.tools import tool
 
@@ -122,7 +122,7 @@ def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_an
 
     async def used(seconds: float) -> bool:
         await app._open()
-        with Leaving(receive, app._moments) as leaving:
+        with DisconnectWatch(receive, app._moments) as leaving:
             await asyncio.sleep(seconds)
         await app._close()
         return leaving.gone
@@ -146,18 +146,18 @@ def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(
 ) -> None:
     asked: list[str] = []
 
-    async def run(work: Work, ask: object) -> AsyncGenerator[bytes]:
+    async def run(work: ToolLoop, ask: object) -> AsyncGenerator[bytes]:
         asked.append(work._relay.wire)
         if begun:
             yield b"data: first\n\n"
         raise ValueError("an answer of more than 9 bytes")
 
-    monkeypatch.setattr(Work, "run", run)
+    monkeypatch.setattr(ToolLoop, "run", run)
     url = "http://model.example"
     toml = row("openai-chat", url, name="m", more={"fallbacks": ["other"]}) + row(
         "anthropic", url, name="other"
     )
-    with serving(Gateway(Models(read(toml), {"KEY": "k"}), own=own(nothing))) as door:
+    with serving(Gateway(ModelTable(read(toml), {"KEY": "k"}), own=own(nothing))) as door:
         if begun:
             with pytest.raises(
                 httpx.RemoteProtocolError

@@ -16,8 +16,8 @@ import pytest
 from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, read, sized
 
 from toolwire.providers.http import client as _http
-from toolwire.providers.http.client import HEAD, Broken, head, place
-from toolwire.providers.http.connection import Line
+from toolwire.providers.http.client import HEAD, ProtocolError, head, place
+from toolwire.providers.http.connection import Connection
 from toolwire.providers.http.response import ROOM
 from toolwire.providers.table import address
 from toolwire.providers.upstream import Upstream
@@ -32,7 +32,7 @@ HELLO = (
 class Wire(asyncio.Transport):
     """A transport that a test feeds by hand: so the cuts are where they are said to be."""
 
-    def __init__(self, line: Line, end: socket.socket) -> None:
+    def __init__(self, line: Connection, end: socket.socket) -> None:
         super().__init__({"socket": end})
         self.gone = False
         line.connection_made(self)
@@ -56,7 +56,7 @@ class Wire(asyncio.Transport):
         pass
 
 
-async def _fed(line: Line, pieces: Iterable[bytes]) -> tuple[int, dict[str, str], bytes]:
+async def _fed(line: Connection, pieces: Iterable[bytes]) -> tuple[int, dict[str, str], bytes]:
     reply = line.ask(b"", b"", 5.0)
     for piece in pieces:
         line.data_received(piece)
@@ -96,7 +96,7 @@ def test_an_answer_cut_anywhere_is_the_same_answer(name: str, run: Run) -> None:
     async def main(net: Net) -> None:
         mine, other = socket.socketpair()
         with mine, other:
-            line = Line(net.pool, ("h", 1, False))
+            line = Connection(net.pool, ("h", 1, False))
             Wire(line, mine)
             cuts = [[data[:at], data[at:]] if at else [data] for at in range(len(data))]
             for pieces in [*cuts, [bytes([one]) for one in data]]:
@@ -185,7 +185,7 @@ def test_what_can_be_read_in_two_ways_or_in_none_is_refused_and_its_connection_g
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(REFUSED[name]))
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await net.get(server)
         await net.settle()
         assert len(server.asked) == 1 and (not net.pool._all or "coding" in name)
@@ -215,7 +215,7 @@ def test_a_cut_answer_is_never_taken_for_a_whole_one(name: str, rude: bool, run:
 
     async def main(net: Net) -> None:
         server = await net.serve(script)
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await net.get(server)
         assert len(server.asked) == 1
 
@@ -231,7 +231,7 @@ def test_an_answer_without_a_length_that_is_torn_off_is_not_whole(run: Run) -> N
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(script))
         assert await reply.piece() == b"hello"
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await reply.piece()
         reply.close()
 
@@ -263,7 +263,7 @@ def test_what_is_no_body_and_has_no_end_is_given_up(name: str, run: Run) -> None
             sent += len(more) * 100
 
     async def main(net: Net) -> None:
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await net.get(await net.serve(script))
         assert sent < HEAD + 16 * 1024 * 1024  # what the sockets hold of it aside
 
@@ -356,7 +356,7 @@ def test_an_answer_that_is_let_go_before_its_end_takes_its_connection_with_it(ru
         assert await reply.piece() == b"hello" and not reply.ended
         reply.close()
         reply.close()
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await reply.piece()
         assert net.resting == 0
         await net.settle()
@@ -481,7 +481,7 @@ def test_it_is_not_sent_a_third_time_nor_on_another_connection_that_rests(run: R
         server = await net.serve(each(_one_then_gone, _one_then_gone, _gone))
         await asyncio.gather(net.get(server), net.get(server))
         assert net.resting == 2
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await net.get(server, b"again")
         assert [one.connection for one in server.asked if one.body == b"again"] in ([1, 3], [2, 3])
 
@@ -491,7 +491,7 @@ def test_it_is_not_sent_a_third_time_nor_on_another_connection_that_rests(run: R
 def test_a_request_on_a_new_connection_is_not_sent_again(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(_gone)
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await net.get(server)
         assert len(server.asked) == 1
 
@@ -502,7 +502,7 @@ async def broken_once(script: Script, net: Net) -> None:
     """The second request fails, and is sent once."""
     server = await net.serve(script)
     await net.get(server)
-    with pytest.raises(Broken):
+    with pytest.raises(ProtocolError):
         await net.get(server)
     assert server.used == [1, 1]
 
@@ -612,7 +612,7 @@ def test_a_packed_answer_that_is_not_whole_is_an_error(name: str, run: Run) -> N
                 )
             )
         )
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await net.get(server)
 
     run(main)

@@ -16,7 +16,7 @@ from gateway_ops.certificates import Authority
 from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, into, read, sized
 
 from toolwire.providers.http import client as _http
-from toolwire.providers.http.client import Broken, Pool, head, place
+from toolwire.providers.http.client import ConnectionPool, ProtocolError, head, place
 from toolwire.providers.http.response import ROOM
 
 SOON = 0.06
@@ -291,7 +291,7 @@ def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its
         reply = await net.post(await net.serve(script, tls=trusted.server("127.0.0.1")))
         assert await reply.piece() == b"hello"
         if torn:
-            with pytest.raises(Broken):
+            with pytest.raises(ProtocolError):
                 await reply.piece()
         else:
             assert await reply.piece() == b""
@@ -429,7 +429,7 @@ def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_a
 
     async def main(net: Net) -> None:
         server = await net.serve(script)
-        for error in (Broken, TimeoutError, Broken):
+        for error in (ProtocolError, TimeoutError, ProtocolError):
             reply = await net.post(server, silence=0.5 if error is TimeoutError else 5.0)
             got: list[bytes] = []
             flowing = asyncio.ensure_future(reply.flow(into(got)))
@@ -512,7 +512,7 @@ def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
         waiting = asyncio.ensure_future(reply.piece())
         await asyncio.sleep(0)
         reply.close()
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             async with asyncio.timeout(1):
                 await waiting
 
@@ -635,13 +635,13 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
             ports = port if first == "deaf" else shut.getsockname()[1], server.port
 
             async def addresses(
-                pool: Pool, host: str, port: int
+                pool: ConnectionPool, host: str, port: int
             ) -> list[tuple[int, int, int, str, tuple[str, int]]]:
                 return [
                     (AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", one)) for one in ports
                 ]
 
-            monkeypatch.setattr(Pool, "_addresses", addresses)
+            monkeypatch.setattr(ConnectionPool, "_addresses", addresses)
             with took(0, 2):
                 assert await net.get(server) == (200, b"one")
 

@@ -17,14 +17,14 @@ from gateway_ops.certificates import Authority
 from gateway_ops.hostile import OK, Net, Run, Script, Server, Talk, each, gives, into, sized
 
 from toolwire.providers.http import proxy as _proxied
-from toolwire.providers.http.client import Broken
-from toolwire.providers.http.proxy import Passed, Proxied
+from toolwire.providers.http.client import ProtocolError
+from toolwire.providers.http.proxy import ProxyClient, ProxyResponse
 from toolwire.providers.table import address
-from toolwire.providers.upstream import Upstream, Waits, whole
+from toolwire.providers.upstream import Timeouts, Upstream, whole
 
 AT = "http://model.example/v1/a%2Fb?c=%41"
 SOON = 0.06
-Asks = Callable[[str], Coroutine[None, None, Passed]]
+Asks = Callable[[str], Coroutine[None, None, ProxyResponse]]
 
 
 def through(
@@ -37,9 +37,9 @@ def through(
 
     async def proxied(net: Net) -> None:
         server = await net.serve(script)
-        way = Proxied(f"http://{login}127.0.0.1:{server.port}")
+        way = ProxyClient(f"http://{login}127.0.0.1:{server.port}")
 
-        async def asks(url: str) -> Passed:
+        async def asks(url: str) -> ProxyResponse:
             return await way.post(url, b"{}", {"x": "y"}, 5, SOON)
 
         try:
@@ -106,7 +106,7 @@ def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
         )
         bad = await net.serve(gives(sized(b"one")), tls=authority.server("other.example"))
         proxy = await net.serve(_tunnel)
-        way = Proxied(f"http://us:er@127.0.0.1:{proxy.port}")
+        way = ProxyClient(f"http://us:er@127.0.0.1:{proxy.port}")
         for said in (b"one", b"two"):
             reply = await way.post(good.url, b"{}", {}, 5, 5)
             assert await whole(reply) == said
@@ -190,7 +190,7 @@ LOST = {
 @pytest.mark.parametrize("name", LOST)
 def test_whatever_goes_wrong_is_a_lost_connection_that_tells_no_secret(name: str, run: Run) -> None:
     async def main(asks: Asks, server: Server) -> None:
-        with pytest.raises(Broken) as caught:
+        with pytest.raises(ProtocolError) as caught:
             await _all(asks)
         assert "secret" not in f"{caught.value!r}"
         assert len(server.asked) == 1  # it was a new connection: it had been asked
@@ -246,7 +246,7 @@ def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_onc
 )
 def test_a_proxy_that_cannot_be_used_is_an_oserror(proxy: str, run: Run) -> None:
     async def main(net: Net) -> None:
-        way = Proxied(proxy)
+        way = ProxyClient(proxy)
         with pytest.raises(OSError):
             await way.post(AT, b"{}", {}, 5, 5)
         await way.close()
@@ -256,7 +256,7 @@ def test_a_proxy_that_cannot_be_used_is_an_oserror(proxy: str, run: Run) -> None
 
 def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
     async def main(asks: Asks, server: Server) -> None:
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await asks("https://model.example/")
 
     through(run, gives(b"HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n"), main)
@@ -264,7 +264,7 @@ def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
 
 def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> None:
     async def main(net: Net) -> None:
-        way = Proxied(f"http://127.0.0.1:{(await net.serve(gives(b''))).port}")
+        way = ProxyClient(f"http://127.0.0.1:{(await net.serve(gives(b''))).port}")
         with pytest.raises(TimeoutError, match="Timeout"):  # its own, not that of the test
             async with asyncio.timeout(2):
                 await way.post("https://model.example/", b"{}", {}, SOON, 5)
@@ -283,7 +283,7 @@ def test_an_end_that_waits_for_a_proxy_that_reads_nothing_is_not_waited_for(
         await asyncio.sleep(5)
 
     async def main(net: Net) -> None:
-        way = Proxied(f"http://127.0.0.1:{(await net.serve(script)).port}")
+        way = ProxyClient(f"http://127.0.0.1:{(await net.serve(script)).port}")
         asking = asyncio.ensure_future(way.post(AT, b"x" * 20_000_000, {}, 5, 60))
         await asyncio.sleep(0.05)
         async with asyncio.timeout(1):
@@ -349,7 +349,7 @@ def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run:
 
     async def main(asks: Asks, server: Server) -> None:
         assert await _all(asks) == b"one"
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await _all(asks)
         assert server.used == [1, 1]
 
@@ -359,7 +359,7 @@ def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run:
 def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one")))
-        way = Proxied(f"http://127.0.0.1:{server.port}")
+        way = ProxyClient(f"http://127.0.0.1:{server.port}")
         reply = await way.post(AT, b"{}", {"x": "grün".encode().decode("latin-1"), "y": "€"}, 5, 5)
         reply.close()
         assert "\r\nx: grün\r\n" in server.asked[0].head and "\r\ny: €\r\n" in server.asked[0].head
@@ -372,7 +372,7 @@ def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_throug
     run: Run,
 ) -> None:
     async def main(asks: Asks, server: Server) -> None:
-        with pytest.raises(Broken):
+        with pytest.raises(ProtocolError):
             await asks(AT)
 
     through(run, gives(sized(b"ok", *["a: b"] * 2000)), main)
@@ -394,7 +394,7 @@ def test_the_environment_says_which_requests_go_through_a_proxy(
         told = []
         for base in (f"http://127.0.0.1:{direct.port}", "http://model.example"):
             at = address(f"{base}#openai:some", {}, key="k")
-            reply = await upstream.post(at, b"{}", stream=False, waits=Waits(5, 5))
+            reply = await upstream.post(at, b"{}", stream=False, waits=Timeouts(5, 5))
             told.append(await whole(reply))
             reply.close()
         assert told == [b"direct", b"by proxy"]

@@ -15,7 +15,7 @@ from gateway_ops.talking import FRONTS
 from mock.hosting import hosted
 
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import Models, read
+from toolwire.gateway.config import ModelTable, read
 from toolwire.gateway.keys import KeyRow, Keys, KeysMistake, new_key, read_keys
 
 KEY = "tw-" + "k3y-of-alice-" * 4
@@ -119,7 +119,7 @@ def test_refusals_come_with_their_status_in_the_shape_of_the_front(
     (front_row,) = [one for one in FRONTS if one is front]
     caplog.set_level(logging.DEBUG, "toolwire.gateway")
     with hosted("openai-chat") as mock:
-        models = Models(
+        models = ModelTable(
             read(
                 model("openai-chat", mock.url)
                 + model("openai-chat", mock.url).replace("openai-chat", "closed", 1)

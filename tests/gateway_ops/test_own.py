@@ -20,8 +20,8 @@ from toolwire import Usage, decode
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.parts import Call, Text
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import Models, ToolsRow, read
-from toolwire.mock.server import Mock, _Reply
+from toolwire.gateway.config import ModelTable, ToolsRow, read
+from toolwire.mock.server import MockProvider, _MockReply
 from toolwire.server.asgi import Request
 from toolwire.tools import tool
 
@@ -51,7 +51,7 @@ def door() -> Iterator[Door]:
     with ExitStack() as stack:
         mocks = {wire: stack.enter_context(hosted(wire)) for wire in UPSTREAMS}
         toml = "".join(model(wire, one.url) for wire, one in mocks.items())
-        gateway = Gateway(Models(read(toml), {"K": "k" * 20}), own=own(ring))
+        gateway = Gateway(ModelTable(read(toml), {"K": "k" * 20}), own=own(ring))
         yield Door(stack.enter_context(opened(gateway)), mocks, gateway)
 
 
@@ -142,7 +142,7 @@ def test_a_request_that_is_sent_again_runs_nothing_again(door: Door, stream: boo
 
 def test_the_same_request_much_later_is_another_one() -> None:
     with hosted("anthropic") as mock:
-        models = Models(read(model("anthropic", mock.url)), {"K": "k" * 20})
+        models = ModelTable(read(model("anthropic", mock.url)), {"K": "k" * 20})
         gateway = Gateway(models, own=own(ring, row=ToolsRow(again=0.0)))
         with opened(gateway) as url:
             at = Door(url, {"anthropic": mock}, gateway)
@@ -190,7 +190,7 @@ def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(door: 
 
 def test_calls_of_the_gateway_are_counted_and_not_shown_if_so_wanted() -> None:
     with hosted("openai-chat") as mock:
-        models = Models(read(model("openai-chat", mock.url)), {"K": "k" * 20})
+        models = ModelTable(read(model("openai-chat", mock.url)), {"K": "k" * 20})
         gateway = Gateway(models, own=own(ring, row=ToolsRow(show="none")))
         with opened(gateway) as url:
             at = Door(url, {"openai-chat": mock}, gateway)
@@ -203,7 +203,7 @@ def test_calls_of_the_gateway_are_counted_and_not_shown_if_so_wanted() -> None:
 
 def test_a_model_that_never_stops_calling_is_stopped() -> None:
     with hosted("openai-chat") as mock:
-        models = Models(read(model("openai-chat", mock.url)), {"K": "k" * 20})
+        models = ModelTable(read(model("openai-chat", mock.url)), {"K": "k" * 20})
         gateway = Gateway(models, own=own(ring, row=ToolsRow(turns=2)))
         with opened(gateway) as url:
             at = Door(url, {"openai-chat": mock}, gateway)
@@ -241,7 +241,7 @@ def waiting(front: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
     GATE.clear()
     with hosted("anthropic") as mock:
         gateway = Gateway(
-            Models(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(wait)
+            ModelTable(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(wait)
         )
         with opened(gateway) as url:
             asks = HTTPConnection(url.removeprefix("http://"), timeout=10)
@@ -297,7 +297,7 @@ def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again()
         toml = model("openai-chat", first.url).replace(
             "key_env", 'fallbacks = ["anthropic"]\nkey_env'
         ) + model("anthropic", second.url)
-        gateway = Gateway(Models(read(toml), {"K": "k" * 20}), own=own(ring))
+        gateway = Gateway(ModelTable(read(toml), {"K": "k" * 20}), own=own(ring))
         _breaks(first.mock, 1)
         with opened(gateway) as url:
             body = FRONTS[0].begin('ring the doorbell "over"', "openai-chat", False)
@@ -310,7 +310,7 @@ def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again()
 def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(front: Row) -> None:
     with hosted("anthropic") as mock:
         gateway = Gateway(
-            Models(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(ring)
+            ModelTable(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(ring)
         )
         _breaks(mock.mock, 1)
         with opened(gateway) as url:
@@ -321,15 +321,15 @@ def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(front: Row) -> No
     assert got.status == 200 and '"Q' in got.text and "error" in got.text.lower()
 
 
-def _breaks(mock: Mock, after: int) -> None:
+def _breaks(mock: MockProvider, after: int) -> None:
     """Let a server fail after so many requests."""
     answers = mock._reply
     count = [0]
 
-    def reply(request: Request, raw: bytes | None) -> _Reply:
+    def reply(request: Request, raw: bytes | None) -> _MockReply:
         count[0] += 1
         if count[0] > after:
-            return _Reply(
+            return _MockReply(
                 500, b'{"error": {"message": "broken"}}', {"content-type": "application/json"}
             )
         return answers(request, raw)

@@ -38,9 +38,9 @@ from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.parts import Call, Message, Text
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.config import Models, ToolsRow, read
+from toolwire.gateway.config import ModelTable, ToolsRow, read
 from toolwire.gateway.continuation_tokens import LARGEST, PREFIX, packed, seen, unpacked
-from toolwire.gateway.translator import Relay
+from toolwire.gateway.translator import Translator
 from toolwire.mock.demo_model import answer
 from toolwire.tools import tool
 
@@ -73,7 +73,7 @@ def door() -> Iterator[Door]:
         rows = (ToolsRow(), ToolsRow(show="none"))
         urls = [
             stack.enter_context(
-                opened(Gateway(Models(models, {"K": "k" * 20}), own=own(ring, row=one)))
+                opened(Gateway(ModelTable(models, {"K": "k" * 20}), own=own(ring, row=one)))
             )
             for one in rows
         ]
@@ -241,7 +241,7 @@ def test_an_answer_of_words_alone_streams_without_a_parcel(door: Door) -> None:
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_model_that_was_stopped_while_it_called_gets_its_calls_back(stream: bool) -> None:
     with hosted("openai-chat") as server:
-        models = Models(read(model("openai-chat", server.url)), {"K": "k" * 20})
+        models = ModelTable(read(model("openai-chat", server.url)), {"K": "k" * 20})
         with opened(Gateway(models, own=own(ring, row=ToolsRow(turns=1)))) as url:
             turns, history = talked((url,), "openai-chat", f"{RING % 'a'} [[never-stop]]", stream)
             CLIENT.ask(url, "openai-chat", history, stream)
@@ -275,7 +275,7 @@ def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(
     with (
         serving(up) as url,
         opened(
-            Gateway(Models(read(row("anthropic", url)), {"KEY": "k" * 20}), own=own(ring))
+            Gateway(ModelTable(read(row("anthropic", url)), {"KEY": "k" * 20}), own=own(ring))
         ) as at,
     ):
         turn = CLIENT.ask(at, "m", CLIENT.begin("go"), True, thinks=True)
@@ -309,7 +309,7 @@ def told(door: Door) -> dict[str, Blocks]:
     return out
 
 
-def request(wire: str, *assistant: Blocks, relay: Relay | None = None) -> tuple[Object, int]:
+def request(wire: str, *assistant: Blocks, relay: Translator | None = None) -> tuple[Object, int]:
     """What a model gets of a history with these messages of the assistant, and how many parcels
     were used."""
     messages: list[JSON] = [{"role": "assistant", "content": [*one]} for one in assistant]
@@ -319,7 +319,7 @@ def request(wire: str, *assistant: Blocks, relay: Relay | None = None) -> tuple[
         "max_tokens": 9,
         "messages": [{"role": "user", "content": TALK}, *messages, thanks],
     }
-    sent = (relay or Relay(BY_WIRE["anthropic"], wire, model="m")).request(dump(asked))
+    sent = (relay or Translator(BY_WIRE["anthropic"], wire, model="m")).request(dump(asked))
     return sent.whole(), sent.parcels
 
 
@@ -447,7 +447,7 @@ def test_what_is_remembered_of_histories_changes_nothing_for_one_with_parcels(
     told: dict[str, Blocks],
 ) -> None:
     for wire, blocks in told.items():
-        short = Relay(BY_WIRE["anthropic"], wire, model="m").remember()
+        short = Translator(BY_WIRE["anthropic"], wire, model="m").remember()
         for _ in range(2):
             for one in (
                 plain(blocks),

@@ -31,9 +31,9 @@ from postgres import database
 from toolwire import decode
 from toolwire.conversation.json import Object
 from toolwire.conversation.parts import Call, Text
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.mcp.server import McpApp
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 from toolwire.oxp.server import ToolServer
 from toolwire.tools import Tools, tool
 from toolwire.tools.registry import Given
@@ -86,13 +86,13 @@ class House(NamedTuple):
     """Gateways that are alike, and the models behind them."""
 
     gateways: list[Running]
-    mocks: dict[str, Mock]
+    mocks: dict[str, MockProvider]
 
 
 @contextmanager
 def ours(made: Given, *, over: str) -> Iterator[str]:
     """The source of one tool, of a server of ours."""
-    offered, calls = Tools(made), Calls()
+    offered, calls = Tools(made), ToolExecutor()
     server = ToolServer(offered, calls)
     if over == "mcp":
         McpApp(offered, calls).mount(server)
@@ -104,7 +104,7 @@ def ours(made: Given, *, over: str) -> Iterator[str]:
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "KEY", "k" * 20)
-        mocks = {wire: Mock(wire) for wire in MODELS}
+        mocks = {wire: MockProvider(wire) for wire in MODELS}
         up = stack.enter_context(serving(Below(mocks)))
         rows = [row(wire, f"{up}/{wire}", name=wire) for wire in MODELS]
         sources = [

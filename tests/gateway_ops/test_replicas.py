@@ -24,7 +24,7 @@ from gateway_ops.test_process import Running, running
 from toolwire import decode
 from toolwire.conversation.json import Object
 from toolwire.conversation.parts import Call
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 from toolwire.server.asgi import Message, Receive, Scope, Send
 
 MODELS = (
@@ -70,7 +70,7 @@ class Models:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await Mock("openai-chat")(scope, receive, send)
+            await MockProvider("openai-chat")(scope, receive, send)
             return
         path, headers = scope["path"], scope["headers"]
         assert isinstance(path, str) and isinstance(headers, list)
@@ -88,7 +88,7 @@ class Models:
         async def once() -> Message:
             return whole.pop() if whole else await receive()
 
-        await Mock(wire, strict=False)({**scope, "path": f"/{rest}"}, once, send)
+        await MockProvider(wire, strict=False)({**scope, "path": f"/{rest}"}, once, send)
 
 
 class Pair(NamedTuple):

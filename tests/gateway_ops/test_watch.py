@@ -20,9 +20,9 @@ from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
 from toolwire.cli._verbs import verbs
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import Models, read
-from toolwire.gateway.metrics import Counts
-from toolwire.gateway.observer import Exchange, Feed, Watch
+from toolwire.gateway.config import ModelTable, read
+from toolwire.gateway.metrics import GatewayMetrics
+from toolwire.gateway.observer import Observer, RecentRequests, RequestRecord
 from toolwire.gateway.recorder import Recorder
 
 SECRET = "sk-upstream-secret-0123456789"
@@ -30,11 +30,11 @@ CHAT: dict[str, object] = {"model": "anthropic", "messages": [{"role": "user", "
 
 
 def asked(
-    watch: Watch, *bodies: dict[str, object], headers: dict[str, str] | None = None
+    watch: Observer, *bodies: dict[str, object], headers: dict[str, str] | None = None
 ) -> tuple[list[Said], str]:
     """What a gateway before a strict mock answers, and its numbers."""
     with hosted("anthropic") as mock:
-        models = Models(read(model("anthropic", mock.url)), {"K": SECRET})
+        models = ModelTable(read(model("anthropic", mock.url)), {"K": SECRET})
         watch.hide(models.secrets())
         with opened(Gateway(models, watch=watch)) as url:
             said = [post(f"{url}/v1/chat/completions", body, headers) for body in bodies]
@@ -45,7 +45,7 @@ def test_an_exchange_is_one_line_of_json_without_a_word_of_what_was_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
-    asked(Watch(json=True), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
+    asked(Observer(json=True), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
     lines = [
         json.loads(one.getMessage()) for one in caplog.records if one.name == "toolwire.gateway"
     ]
@@ -71,14 +71,14 @@ def test_bodies_are_logged_only_if_asked_for_and_without_keys(
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
     asked(
-        Watch(bodies=True),
+        Observer(bodies=True),
         {**CHAT, "messages": [{"role": "user", "content": f"my key is {SECRET}, say hello"}]},
     )
     assert "say hello" in caplog.text and SECRET not in caplog.text
 
 
 def test_numbers_are_told_in_the_format_of_prometheus() -> None:
-    _, text = asked(Watch(), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
+    _, text = asked(Observer(), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
     for line in (
         'toolwire_gateway_requests_total{front="openai-chat",upstream="anthropic",status="200"} 2',
         'toolwire_gateway_refused_total{status="404"} 1',
@@ -97,7 +97,7 @@ def test_numbers_are_told_in_the_format_of_prometheus() -> None:
 
 
 def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
-    counts = Counts(most=3)
+    counts = GatewayMetrics(most=3)
     for n in range(10):
         counts.add("repairs_total", f"rule-{n}", "x")
     text = counts.render()
@@ -106,7 +106,7 @@ def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
         and 'rule="rule-3"' not in text
         and 'repairs_total{rule="other",upstream="x"} 7' in text
     )
-    watch = Watch()
+    watch = Observer()
     for n in range(3):
         seen = watch.begin("openai-chat", {})
         seen.model, seen.losses = (
@@ -121,12 +121,12 @@ def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
 def test_numbers_of_processes_are_told_together_and_of_dead_ones_only_what_does_not_fall(
     tmp_path: Path,
 ) -> None:
-    alive, dead = Watch(folder=tmp_path, process="1"), Watch(folder=tmp_path, process="2")
+    alive, dead = Observer(folder=tmp_path, process="1"), Observer(folder=tmp_path, process="2")
     for watch in (alive, dead):
         watch.over(watch.begin("gemini", {}))
         watch.begin("gemini", {})
         watch.keep()
-    third = Watch(folder=tmp_path, process="3", alive=lambda process: process == "1")
+    third = Observer(folder=tmp_path, process="3", alive=lambda process: process == "1")
     text = third.render()
     assert 'requests_total{front="gemini",upstream="none",status="0"} 2' in text
     assert "toolwire_gateway_in_flight 1\n" in text
@@ -138,7 +138,10 @@ def test_a_span_follows_the_conventions_for_generative_ai_and_joins_the_clients_
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     asked(
-        Watch(provider=provider), CHAT, {**CHAT, "model": "none"}, headers={"traceparent": parent}
+        Observer(provider=provider),
+        CHAT,
+        {**CHAT, "model": "none"},
+        headers={"traceparent": parent},
     )
     good, bad = exporter.get_finished_spans()
     told = dict(good.attributes or {})
@@ -194,22 +197,22 @@ def test_a_trace_that_cannot_be_made_harms_no_request(
     elif what == "propagator":
         monkeypatch.setattr(propagate, "get_global_textmap", lambda: raises)
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    watch = Watch(provider=provider)
+    watch = Observer(provider=provider)
     said, numbers = asked(watch, CHAT, {**CHAT, "stream": True}, headers={"traceparent": parent})
     assert [one.status for one in said] == [200, 200] and len(watch.feed.since()) == 2
     assert "toolwire_gateway_in_flight 0\n" in numbers
     if what != "processor":
-        assert Watch(provider=provider).begin(
+        assert Observer(provider=provider).begin(
             "gemini", {b"traceparent": parent.encode()}
         ).carrier == {"traceparent": parent}
 
 
 def test_the_trace_is_passed_on_to_the_models_server() -> None:
     parent = {b"traceparent": b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-    assert Watch().begin("gemini", parent).carrier == {
+    assert Observer().begin("gemini", parent).carrier == {
         "traceparent": parent[b"traceparent"].decode()
     }
-    seen = Watch(provider=TracerProvider()).begin("gemini", parent)
+    seen = Observer(provider=TracerProvider()).begin("gemini", parent)
     assert seen.carrier["traceparent"].startswith("00-0af7651916cd43dd8448eb211c80319c-")
     assert "b7ad6b7169203331" not in seen.carrier["traceparent"], "by the gateway's own span"
 
@@ -220,7 +223,7 @@ def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
     recorder = Recorder(tmp_path)
     recorder.hide([SECRET])
     question = {**CHAT, "messages": [{"role": "user", "content": f"{SECRET} hello"}]}
-    said, _ = asked(Watch(keeps=recorder), question, {**CHAT, "stream": True})
+    said, _ = asked(Observer(keeps=recorder), question, {**CHAT, "stream": True})
     (file,) = tmp_path.glob("exchanges-*.jsonl")
     text = file.read_text()
     assert SECRET not in text
@@ -250,15 +253,15 @@ def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
 
 
 def test_the_feed_holds_the_last_exchanges_under_growing_numbers() -> None:
-    feed = Feed(2)
+    feed = RecentRequests(2)
     for name in "abc":
-        feed.put(Exchange(name))
+        feed.put(RequestRecord(name))
     assert [(n, told["front"]) for n, told in feed.since()] == [(2, "b"), (3, "c")]
     assert [n for n, _ in feed.since(2)] == [3]
 
 
 def test_nothing_that_was_said_is_kept_unless_somebody_asked_for_it() -> None:
-    seen = Watch().begin("gemini", {})
+    seen = Observer().begin("gemini", {})
     seen.took(b"request")
     seen.said(b"answer")
     assert seen.tape is None

@@ -29,7 +29,7 @@ from toolwire.execution.ledger.base import (
 from toolwire.execution.ledger.postgres import connection as _pg_link
 from toolwire.execution.ledger.postgres import notifications as _pg_watch
 from toolwire.execution.ledger.postgres.binary import Bytes, Ints, Longs, Texts, word
-from toolwire.execution.ledger.postgres.connection import Link, connect
+from toolwire.execution.ledger.postgres.connection import PgConnection, connect
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.tools.errors import NoEffect
 from toolwire.tools.runnable import OnCrash
@@ -37,7 +37,7 @@ from toolwire.tools.runnable import OnCrash
 T = TypeVar("T")
 KEY = CallKey("alice", "call-1")
 DONE = Outcome({"rang": True})
-LINK_RUN = Link.run
+LINK_RUN = PgConnection.run
 
 
 def run(work: Coroutine[object, object, T]) -> T:
@@ -203,9 +203,11 @@ def test_the_same_call_many_times_in_one_batch_is_new_for_one_of_them() -> None:
 def test_one_question_that_the_database_does_not_take_does_not_fail_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = Link.run
+    whole = PgConnection.run
 
-    async def picky(self: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+    async def picky(
+        self: PgConnection, query: bytes, params: Mapping[str, object]
+    ) -> list[TupleRow]:
         for value in params.values():
             if b"poison" in (
                 value.data
@@ -219,7 +221,7 @@ def test_one_question_that_the_database_does_not_take_does_not_fail_the_others(
 
     async def work() -> None:
         async with replicas(1) as (ledger,):
-            monkeypatch.setattr(Link, "run", picky)
+            monkeypatch.setattr(PgConnection, "run", picky)
             names = [*keys(20), CallKey("alice", "poison")]
             *others, poisoned = await asyncio.gather(
                 *(claim(ledger, key) for key in names), return_exceptions=True
@@ -262,7 +264,7 @@ def test_ids_too_long_for_an_index_are_still_told_apart() -> None:
     run(work())
 
 
-async def pooled(link: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+async def pooled(link: PgConnection, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
     """A statement, after which the session is handed to somebody else."""
     rows = await LINK_RUN(link, query, params)
     if not link._prepares:
@@ -280,7 +282,7 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
 
     async def work() -> None:
         monkeypatch.setattr(_pg_link, "straight", straight)
-        monkeypatch.setattr(Link, "run", pooled)
+        monkeypatch.setattr(PgConnection, "run", pooled)
         async with replicas() as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(30)))
             assert {
@@ -313,7 +315,7 @@ def test_a_connection_that_breaks_while_it_is_made_ready_is_closed(
 
     async def work() -> None:
         monkeypatch.setattr(_pg_link, "straight", breaks)
-        link = Link(postgres.dsn(), 5.0)
+        link = PgConnection(postgres.dsn(), 5.0)
         with pytest.raises(psycopg.OperationalError):
             await link.ready()
         assert made[0].closed and not link.up

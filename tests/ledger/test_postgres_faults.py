@@ -24,10 +24,10 @@ from ledger_pg_child import Orders, Replica, asked, bell, counted, told
 from postgres_proxy import How, Proxy
 from runnables import runnable
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
-from toolwire.tools.runnable import Context, OnCrash
+from toolwire.tools.runnable import OnCrash, ToolContext
 
 T = TypeVar("T")
 DONE = Outcome({"rang": True})
@@ -102,7 +102,7 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
 
     async def again() -> dict[str, tuple[str, int]]:
         mine = changed(orders, on_crash=on_crash)
-        async with Calls(mine.ledger(), guard_all_logs=False) as calls:
+        async with ToolExecutor(mine.ledger(), guard_all_logs=False) as calls:
             ids = [point.replace(" ", "-") for point in POINTS]
             answers = await asyncio.gather(*(calls.call(asked(bell(mine), id)) for id in ids))
             replayed = await asyncio.gather(*(calls.call(asked(bell(mine), id)) for id in ids))
@@ -159,7 +159,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
         heard += replica.rest()
 
     async def after() -> None:
-        async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+        async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
             answers = await asyncio.gather(*(calls.call(asked(bell(orders), id)) for id in ids))
         states = {
             answer.call_id: (answer.state, answer.outcome and answer.outcome.value)
@@ -186,7 +186,7 @@ def test_an_owner_that_slept_past_its_lease_is_heard_if_nobody_ran_it_again_and_
     assert sleeper.hear().state == "effect"
 
     async def meanwhile() -> None:
-        async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+        async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
             answer = told(await calls.call(asked(bell(orders), "call-1")))
             assert (answer.state, answer.attempt) == (
                 ("lost", 1) if on_crash == "report" else ("done", 2)
@@ -316,12 +316,12 @@ class Load:
         self.over = False
         self.tool = runnable(self._ring, "Doorbell.Ring@1.0.0")
 
-    async def _ring(self, arguments: Mapping[str, object], context: Context) -> object:
+    async def _ring(self, arguments: Mapping[str, object], context: ToolContext) -> object:
         self.rung[context.call_id] += 1
         return {"rang": context.call_id}
 
     async def __aenter__(self) -> Load:
-        self._calls = [Calls(ledger, guard_all_logs=False) for ledger in self.ledgers]
+        self._calls = [ToolExecutor(ledger, guard_all_logs=False) for ledger in self.ledgers]
         for calls in self._calls:
             await calls.open()
         self._callers = [asyncio.create_task(self._caller(n)) for n in range(40)]
@@ -483,14 +483,14 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
     server = postgres.Server("autovacuum=off", largest=17 << 20)
     ran: list[str] = []
 
-    async def ring(arguments: Mapping[str, object], context: Context) -> object:
+    async def ring(arguments: Mapping[str, object], context: ToolContext) -> object:
         ran.append(context.call_id)
         return True
 
     async def work() -> None:
         tool = runnable(ring, "Doorbell.Ring@1.0.0")
         ledger = PostgresLedger(server.dsn, patience=0.5)
-        async with Calls(ledger, guard_all_logs=False) as calls:
+        async with ToolExecutor(ledger, guard_all_logs=False) as calls:
             mine = await asyncio.gather(*(claim(ledger, f"early-{n}") for n in range(8)))
             await asyncio.to_thread(fill, server.dsn)
             refused = await asyncio.gather(*(calls.call(asked(tool, f"{n}")) for n in range(30)))

@@ -20,7 +20,7 @@ from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.ledger.sqlite.store import Book
+from toolwire.execution.ledger.sqlite.store import SqliteStore
 from toolwire.execution.ledger.store_thread import MOST
 
 # --- batches --------------------------------------------------------------------------------------
@@ -98,16 +98,16 @@ def failing(
 ) -> threading.Event:
     """While it is set, no commit works."""
     full = threading.Event()
-    commit = Book.commit
+    commit = SqliteStore.commit
 
-    def faulty(self: Book) -> None:
+    def faulty(self: SqliteStore) -> None:
         if full.is_set() and self._writing:
             error = sqlite3.OperationalError("disk I/O error")
             error.sqlite_errorcode = code
             raise error
         commit(self)
 
-    monkeypatch.setattr(Book, "commit", faulty)
+    monkeypatch.setattr(SqliteStore, "commit", faulty)
     return full
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.mcp.server import stdio
 from toolwire.tools.errors import RetryableToolError, ToolError
 from toolwire.tools.from_schema import from_schema
 from toolwire.tools.function import tool
 from toolwire.tools.registry import Tools
-from toolwire.tools.runnable import Context
+from toolwire.tools.runnable import ToolContext
 
 
 class Sum(TypedDict):
@@ -74,7 +74,7 @@ def tools(folder: Path) -> Tools:
         raise ToolError("It went off.", kind="bang", developer_message="fuse", extra={"yield": 3})
 
     @tool(id="Sms.Send@0.1.2", secrets=["TWILIO_API_KEY"], authorization=["phone"], user_id=True)
-    def send(context: Context, to: Annotated[str, "Whom."]) -> list[str]:
+    def send(context: ToolContext, to: Annotated[str, "Whom."]) -> list[str]:
         """Send a message."""
         ran("send")
         return [to, context.secret("TWILIO_API_KEY"), context.token("phone"), context.user_id or ""]
@@ -104,7 +104,7 @@ if __name__ == "__main__":
     asyncio.run(
         stdio(
             tools(where),
-            Calls(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])),
+            ToolExecutor(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])),
             drain=1.0,
         )
     )

@@ -11,11 +11,11 @@ from runnables import runnable
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.ledger.base import Failure, Outcome
-from toolwire.execution.tool_call import Answer, Missing
+from toolwire.execution.tool_call import MissingRequirement, ToolCallResult
 from toolwire.mcp import protocol as mcp
-from toolwire.mcp.protocol import Given, Refused
+from toolwire.mcp.protocol import McpArguments, McpRejection
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Authorization, Needs, Runnable
+from toolwire.tools.runnable import Authorization, Requirements, Runnable
 
 
 def made(*ids: str) -> list[Runnable]:
@@ -53,7 +53,7 @@ def test_names_never_meet_and_do_not_depend_on_the_order_of_the_tools() -> None:
 
 
 def test_an_entry_is_a_tool_of_the_sdk_and_says_what_it_needs() -> None:
-    needs = Needs((Authorization("google", ("mail",)),), ("KEY",), True)
+    needs = Requirements((Authorization("google", ("mail",)),), ("KEY",), True)
     tool = runnable(lambda arguments, context: None, "Gmail.Get@1.2.0", needs=needs, read_only=True)
     entry = mcp.entry("Gmail_Get", tool)
     read = Tool.model_validate(entry, by_name=False)
@@ -64,7 +64,7 @@ def test_an_entry_is_a_tool_of_the_sdk_and_says_what_it_needs() -> None:
     assert mcp.needs_of(meta) == needs
     assert mcp.needs_of(
         {"toolwire/requirements": {"authorization": [7, {"id": "x", "oauth2": 3}], "secrets": "no"}}
-    ) == Needs((Authorization("x"),))
+    ) == Requirements((Authorization("x"),))
 
 
 STATES: dict[
@@ -84,7 +84,7 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
 ) -> None:
     kind, can_retry, raised = STATES[state]
     result = mcp.result(
-        Answer(state=state, call_id="c1", attempt=2, started_at=7, retry_after_ms=500)
+        ToolCallResult(state=state, call_id="c1", attempt=2, started_at=7, retry_after_ms=500)
     )
     CallToolResult.model_validate(result, by_name=False)
     meta = result["_meta"]
@@ -101,8 +101,8 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
 
 
 def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() -> None:
-    with pytest.raises(Refused) as refused:
-        mcp.result(Answer(state="mismatch", call_id="c1", outcome=Outcome("hush")))
+    with pytest.raises(McpRejection) as refused:
+        mcp.result(ToolCallResult(state="mismatch", call_id="c1", outcome=Outcome("hush")))
     assert (refused.value.code, refused.value.kind) == (-32602, "call_id_reused")
     assert "hush" not in str(refused.value)
 
@@ -113,7 +113,7 @@ def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() ->
 )
 def test_a_value_is_read_back_as_it_was(value: JSON, any_value: bool) -> None:
     result = mcp.result(
-        Answer(state="done", call_id="c1", outcome=Outcome(value), replayed=True),
+        ToolCallResult(state="done", call_id="c1", outcome=Outcome(value), replayed=True),
         any_value=any_value,
     )
     structured = result.get("structuredContent", ...)
@@ -144,7 +144,7 @@ def test_content_beside_a_structure_is_not_dropped() -> None:
 def test_a_failure_is_read_back_as_it_was() -> None:
     said = Failure("Later.", "in the log", True, 500, "Doors: 42", "busy", {"status": 429})
     error = mcp.failure(
-        mcp.result(Answer(state="failed", call_id="c1", outcome=Outcome(failure=said)))
+        mcp.result(ToolCallResult(state="failed", call_id="c1", outcome=Outcome(failure=said)))
     )
     assert isinstance(error, RetryableToolError)
     assert (error.message, error.developer_message, error.kind) == ("Later.", "in the log", "busy")
@@ -155,17 +155,17 @@ def test_a_failure_is_read_back_as_it_was() -> None:
     )
     for result in (
         mcp.invalid(InvalidInput({"b": "no number"})),
-        mcp.lacking(Missing((), ("KEY",), True)),
+        mcp.lacking(MissingRequirement((), ("KEY",), True)),
     ):
         assert isinstance(mcp.failure(result), NoEffect), "it never ran"
 
 
 def test_what_a_request_says_is_read_and_written_alike() -> None:
-    said = Given("c1", "u1", {"google": "t"}, {"KEY": "s"}, "trace")
+    said = McpArguments("c1", "u1", {"google": "t"}, {"KEY": "s"}, "trace")
     assert mcp.given(mcp.meta_of(said)) == said
-    assert mcp.given({}) == Given()
+    assert mcp.given({}) == McpArguments()
     assert mcp.given({"toolwire/call_id": ""}, '"a \\"b\\""').call_id == 'a "b"'
-    assert "hush" not in repr(Given(tokens={"a": "hush"}))
+    assert "hush" not in repr(McpArguments(tokens={"a": "hush"}))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,6 @@ def test_what_a_request_says_is_read_and_written_alike() -> None:
     ],
 )
 def test_nothing_is_guessed_about_ids_and_credentials(meta: Object, header: str | None) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(McpRejection) as refused:
         mcp.given(meta, header)
     assert "hush" not in str(refused.value)

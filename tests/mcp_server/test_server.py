@@ -22,10 +22,10 @@ from mcp_types import CallToolResult, TextContent
 from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import Answer, Ask
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.mcp.server import McpApp
 from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import NOBODY, Auth
@@ -49,7 +49,7 @@ async def connected(
         async with Client(program, mode=mode) as client:
             yield client
         return
-    offered, calls = tools(folder), Calls(SqliteLedger(folder / "calls.db"), wait=wait)
+    offered, calls = tools(folder), ToolExecutor(SqliteLedger(folder / "calls.db"), wait=wait)
     server = ToolServer(offered, calls)
     McpApp(offered, calls, secrets={"TWILIO_API_KEY": "from-the-server"}).mount(server)
     with running(server) as where:
@@ -297,7 +297,7 @@ def test_what_a_tool_needs_comes_with_the_call_or_from_the_server(
 
 
 def http(act: Callable[[str, Path], Awaitable[None]], folder: Path, auth: Auth = NOBODY) -> None:
-    offered, calls = tools(folder), Calls(SqliteLedger(folder / "calls.db"))
+    offered, calls = tools(folder), ToolExecutor(SqliteLedger(folder / "calls.db"))
     server = ToolServer(offered, calls, auth=auth)
     McpApp(offered, calls, origins=["https://page.example"]).mount(server)
     with running(server) as where:
@@ -392,7 +392,10 @@ def test_replicas_share_one_record_and_any_of_them_answers(tmp_path: Path) -> No
     schema = postgres.fresh()
 
     def replica() -> ToolServer:
-        offered, calls = tools(tmp_path), Calls(PostgresLedger(postgres.dsn(), schema=schema))
+        offered, calls = (
+            tools(tmp_path),
+            ToolExecutor(PostgresLedger(postgres.dsn(), schema=schema)),
+        )
         server = ToolServer(offered, calls)
         McpApp(offered, calls).mount(server)
         return server
@@ -414,8 +417,8 @@ def test_replicas_share_one_record_and_any_of_them_answers(tmp_path: Path) -> No
 
 
 def test_a_bug_of_the_server_is_not_told_to_its_callers(tmp_path: Path) -> None:
-    class Broken(Calls):
-        async def call(self, ask: Ask) -> Answer:
+    class Broken(ToolExecutor):
+        async def call(self, ask: ToolCall) -> ToolCallResult:
             raise ZeroDivisionError("the password is hunter2")
 
     async def act() -> None:

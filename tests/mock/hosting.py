@@ -18,20 +18,20 @@ from time import monotonic, sleep
 import uvicorn
 from msgspec import Struct
 
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 
 
 class Hosted(Struct, frozen=True):
     """Where the mock listens, without a slash at the end, and the mock itself."""
 
     url: str
-    mock: Mock
+    mock: MockProvider
 
 
 @contextmanager
 def hosted(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator[Hosted]:
     """A mock that is served as long as the block runs."""
-    mock = Mock(wire, strict=strict, keys=keys)
+    mock = MockProvider(wire, strict=strict, keys=keys)
     logging.getLogger("uvicorn.error").setLevel(
         logging.CRITICAL
     )  # an answer that is cut is told there

@@ -13,7 +13,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Example, Rule
 from toolwire.mock.error_texts import QUIET, SYMPTOMS
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 
 
 def known(example: Example) -> bool:
@@ -44,8 +44,8 @@ def example_id(rule: Rule, example: Example) -> str:
     return f"{rule.name}-{example.target}-{[*rule.bad, *rule.good].index(example)}"
 
 
-def asked(example: Example) -> tuple[Mock, Answer]:
-    mock = Mock(example.target)
+def asked(example: Example) -> tuple[MockProvider, Answer]:
+    mock = MockProvider(example.target)
     return mock, ask(mock, example.target, body_of(example))
 
 
@@ -80,7 +80,10 @@ def test_what_is_fine_is_not_refused_by_that_rule(rule: Rule, example: Example) 
 def test_a_mock_that_is_not_strict_takes_any_history_that_is_of_its_wire(
     rule: Rule, example: Example
 ) -> None:
-    assert ask(Mock(example.target, strict=False), example.target, body_of(example)).status == 200
+    assert (
+        ask(MockProvider(example.target, strict=False), example.target, body_of(example)).status
+        == 200
+    )
 
 
 def test_every_rule_for_requests_has_a_symptom_or_a_reason_why_it_is_taken() -> None:
@@ -98,7 +101,7 @@ def test_an_unanswered_call_at_the_end_is_refused_too() -> None:
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
     ]
-    answer = ask(Mock("openai-chat"), "openai-chat", {"messages": said})
+    answer = ask(MockProvider("openai-chat"), "openai-chat", {"messages": said})
     assert answer.status == 400
     assert "The following tool_call_ids did not have response messages: c1" in answer.text
 
@@ -197,7 +200,7 @@ def test_a_request_that_lacks_what_every_request_has_is_refused_in_the_providers
     name: str,
 ) -> None:
     profile, body, status, words = LACKS[name]
-    answer = ask(Mock(profile), profile, dict(body))
+    answer = ask(MockProvider(profile), profile, dict(body))
     assert answer.status == status
     assert words in answer.text
 
@@ -217,13 +220,13 @@ STRANGERS: dict[str, tuple[int, Object]] = {
 @pytest.mark.parametrize("profile", STRANGERS)
 def test_a_request_without_a_key_is_refused_in_the_providers_shape(profile: str) -> None:
     wire = resolve(profile)[1].wire
-    answer = send(Mock(profile), "POST", PATHS[wire].format(model="m"), {}, headers={})
+    answer = send(MockProvider(profile), "POST", PATHS[wire].format(model="m"), {}, headers={})
     status, shape = STRANGERS[profile]
     assert answer.status == status
     assert _holds(answer.json, shape)
     assert (
         send(
-            Mock(profile, keys=False), "POST", PATHS[wire].format(model="m"), {}, headers={}
+            MockProvider(profile, keys=False), "POST", PATHS[wire].format(model="m"), {}, headers={}
         ).status
         != status
     )
@@ -241,10 +244,10 @@ def _holds(value: JSON, shape: JSON) -> bool:
 def test_what_is_no_json_or_no_path_of_the_server_is_refused(profile: str) -> None:
     wire = resolve(profile)[1].wire
     path = PATHS[wire].format(model="m")
-    assert send(Mock(profile), "POST", path, raw=b"{").status == 400
-    assert send(Mock(profile), "POST", path, raw=b"[]").status == 400
-    assert send(Mock(profile), "POST", "/nowhere", {}).status == 404
-    assert send(Mock(profile), "DELETE", path, {}).status == 405
+    assert send(MockProvider(profile), "POST", path, raw=b"{").status == 400
+    assert send(MockProvider(profile), "POST", path, raw=b"[]").status == 400
+    assert send(MockProvider(profile), "POST", "/nowhere", {}).status == 404
+    assert send(MockProvider(profile), "DELETE", path, {}).status == 405
 
 
 BROKEN: list[JSON] = [
@@ -291,4 +294,7 @@ def test_a_body_of_any_shape_gets_an_answer_or_a_refusal_and_never_a_broken_serv
             body[field] = value
             if profile == "bedrock" and field != "messages":
                 body["messages"] = [{"role": "user", "content": [{"text": "hi"}]}]
-            assert ask(Mock(profile), profile, body).status in (200, 400, 422), (field, value)
+            assert ask(MockProvider(profile), profile, body).status in (200, 400, 422), (
+                field,
+                value,
+            )

@@ -17,7 +17,7 @@ from toolwire.conversation.parts import Call, Message, Reasoning, Text
 from toolwire.mock.error_bodies import SHAPES
 from toolwire.mock.error_texts import WORDS
 from toolwire.mock.paths import HOUSES, ROUTES
-from toolwire.mock.server import Mock, app
+from toolwire.mock.server import MockProvider, app
 from toolwire.profiles.table import PROFILES
 
 MODELS = [name for name in PATHS if name != "text"]
@@ -38,7 +38,7 @@ def request(wire: str, question: str) -> Object:
     ["weather in Oslo and Rome", "hello", "[[think hm]] [[text first]] [[call get_weather {}]]"],
 )
 def test_a_stream_of_the_mock_folds_to_what_its_whole_answer_says(wire: str, question: str) -> None:
-    mock = Mock(wire)
+    mock = MockProvider(wire)
     whole = ask(mock, wire, request(wire, question))
     stream = ask(mock, wire, request(wire, question), stream=True)
     assert (whole.status, stream.status) == (200, 200)
@@ -64,7 +64,7 @@ def _said(part: object) -> object:
     "wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "cohere"]
 )
 def test_arguments_come_in_several_pieces(wire: str) -> None:
-    mock = Mock(wire)
+    mock = MockProvider(wire)
     stream = ask(
         mock,
         wire,
@@ -83,17 +83,17 @@ def test_arguments_come_in_several_pieces(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", MODELS)
 def test_an_answer_says_how_many_tokens_it_took(wire: str) -> None:
-    usage = decode(ask(Mock(wire), wire, request(wire, "hello")).json, wire, "response").settings[
-        "usage"
-    ]
+    usage = decode(
+        ask(MockProvider(wire), wire, request(wire, "hello")).json, wire, "response"
+    ).settings["usage"]
     assert isinstance(usage, Usage) and usage.input and usage.output
 
 
 def test_a_chat_tells_its_usage_in_a_stream_only_if_asked_to() -> None:
     body = request("openai-chat", "hello")
-    assert b'"usage"' not in ask(Mock("openai-chat"), "openai-chat", body, stream=True).body
+    assert b'"usage"' not in ask(MockProvider("openai-chat"), "openai-chat", body, stream=True).body
     told = ask(
-        Mock("openai-chat"),
+        MockProvider("openai-chat"),
         "openai-chat",
         {**body, "stream_options": {"include_usage": True}},
         stream=True,
@@ -103,7 +103,7 @@ def test_a_chat_tells_its_usage_in_a_stream_only_if_asked_to() -> None:
 
 @pytest.mark.parametrize("wire", MODELS)
 def test_an_error_that_was_asked_for_comes_as_often_as_was_said(wire: str) -> None:
-    mock = Mock(wire)
+    mock = MockProvider(wire)
     body = request(wire, "[[error 429 2]] hello")
     assert [ask(mock, wire, body).status for _ in range(4)] == [429, 429, 200, 200]
     assert [ask(mock, wire, request(wire, "[[error 503]]")).status for _ in range(3)] == [
@@ -117,7 +117,7 @@ def test_an_error_that_was_asked_for_comes_as_often_as_was_said(wire: str) -> No
 @pytest.mark.parametrize("wire", MODELS)
 def test_an_answer_that_is_cut_is_never_brought_to_its_end(wire: str, stream: bool) -> None:
     answer = ask(
-        Mock(wire),
+        MockProvider(wire),
         wire,
         request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'),
         stream=stream,
@@ -132,7 +132,7 @@ def test_an_answer_that_is_cut_is_never_brought_to_its_end(wire: str, stream: bo
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
 def test_a_call_that_was_cut_off_is_found_to_be_so(wire: str) -> None:
     stream = ask(
-        Mock(wire),
+        MockProvider(wire),
         wire,
         request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'),
         stream=True,
@@ -144,7 +144,9 @@ def test_a_call_that_was_cut_off_is_found_to_be_so(wire: str) -> None:
     "wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "mistral", "cohere"]
 )
 def test_broken_arguments_are_broken_in_the_stream(wire: str) -> None:
-    stream = ask(Mock(wire), wire, request(wire, "[[broken-json]] weather in Oslo"), stream=True)
+    stream = ask(
+        MockProvider(wire), wire, request(wire, "[[broken-json]] weather in Oslo"), stream=True
+    )
     folded = decode(fold(stream.body, wire), wire, "response")
     assert "unfinished" in folded.calls()[0].arguments
     assert folded.calls()[0].input is None or "_raw" in folded.calls()[0].arguments
@@ -152,10 +154,10 @@ def test_broken_arguments_are_broken_in_the_stream(wire: str) -> None:
 
 def test_a_slow_answer_is_slow() -> None:
     start = monotonic()
-    ask(Mock("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"))
+    ask(MockProvider("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"))
     whole = monotonic() - start
     ask(
-        Mock("openai-chat"),
+        MockProvider("openai-chat"),
         "openai-chat",
         request("openai-chat", "[[slow 0.05]] hello"),
         stream=True,
@@ -166,7 +168,7 @@ def test_a_slow_answer_is_slow() -> None:
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock", "ollama"])
 def test_calls_said_as_text_are_text_on_the_wire(wire: str) -> None:
     told = decode(
-        ask(Mock(wire), wire, request(wire, "[[say-as-text]] weather in Oslo")).json,
+        ask(MockProvider(wire), wire, request(wire, "[[say-as-text]] weather in Oslo")).json,
         wire,
         "response",
     )
@@ -181,7 +183,7 @@ def test_calls_said_as_text_are_text_on_the_wire(wire: str) -> None:
 )
 def test_every_profile_is_served_and_answers_two_turns_that_it_takes_itself(profile: str) -> None:
     wire = PROFILES[profile].wire
-    mock = Mock(profile)
+    mock = MockProvider(profile)
     asked = request(wire, "weather in Oslo and Rome")
     first = ask(mock, profile, asked)
     assert first.status == 200, first.text
@@ -203,7 +205,7 @@ def test_every_profile_is_served_and_answers_two_turns_that_it_takes_itself(prof
 
 def test_models_that_think_must_get_back_what_they_thought() -> None:
     body: Object = {**request("openai-chat", "weather in Oslo"), "model": "kimi-k2-thinking"}
-    mock = Mock("kimi")
+    mock = MockProvider("kimi")
     message = ask(mock, "kimi", body).json["choices"][0]["message"]  # type: ignore[index, call-overload]
     assert isinstance(message, dict) and message["reasoning_content"]
     call = message["tool_calls"][0]["id"]  # type: ignore[index, call-overload]
@@ -220,7 +222,7 @@ def test_models_that_think_must_get_back_what_they_thought() -> None:
 def test_parts_are_streamed_as_one_array_unless_events_are_asked_for() -> None:
     path = "/v1beta/models/gemini-3-pro:streamGenerateContent"
     body = request("gemini", "weather in Oslo")
-    answer = send(Mock("gemini"), "POST", path, body)
+    answer = send(MockProvider("gemini"), "POST", path, body)
     assert answer.headers["content-type"] == "application/json"
     assert answer.body.startswith(b"[{") and answer.body.endswith(b"]")
     assert b"thoughtSignature" in answer.body
@@ -244,23 +246,23 @@ LISTS = {
 @pytest.mark.parametrize("profile", LISTS)
 def test_the_models_are_listed_as_the_provider_lists_them(profile: str) -> None:
     path, at = LISTS[profile]
-    value: JSON = send(Mock(profile), "GET", path).json
+    value: JSON = send(MockProvider(profile), "GET", path).json
     for step in at:
         value = value[step]  # type: ignore[index]
     assert str(value).endswith("toolwire-demo")
 
 
 def test_tokens_are_counted_where_the_provider_counts_them() -> None:
-    assert send(Mock("anthropic"), "POST", "/v1/messages/count_tokens", {"messages": []}).json[
-        "input_tokens"
-    ]
-    assert send(Mock("gemini"), "POST", "/v1beta/models/m:countTokens", {"contents": []}).json[
-        "totalTokens"
-    ]
+    assert send(
+        MockProvider("anthropic"), "POST", "/v1/messages/count_tokens", {"messages": []}
+    ).json["input_tokens"]
+    assert send(
+        MockProvider("gemini"), "POST", "/v1beta/models/m:countTokens", {"contents": []}
+    ).json["totalTokens"]
 
 
 def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
-    mock = Mock("openai-responses")
+    mock = MockProvider("openai-responses")
     first = ask(mock, "openai-responses", request("openai-responses", "weather in Oslo")).json
     assert send(mock, "GET", f"/v1/responses/{first['id']}").json == first
     output = first["output"]
@@ -274,7 +276,7 @@ def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
 
 
 def test_what_came_is_remembered() -> None:
-    mock = Mock("openai-chat")
+    mock = MockProvider("openai-chat")
     ask(mock, "openai-chat", request("openai-chat", "hello"))
     assert [(seen.method, seen.path, seen.status) for seen in mock.seen] == [
         ("POST", "/v1/chat/completions", 200)
@@ -304,11 +306,11 @@ def test_every_name_in_the_tables_is_a_profile_or_a_wire() -> None:
 def test_the_same_request_gets_the_same_bytes() -> None:
     body = request("anthropic", "weather in Oslo")
     assert (
-        ask(Mock("anthropic"), "anthropic", body, stream=True).body
-        == ask(Mock("anthropic"), "anthropic", body, stream=True).body
+        ask(MockProvider("anthropic"), "anthropic", body, stream=True).body
+        == ask(MockProvider("anthropic"), "anthropic", body, stream=True).body
     )
-    assert dump(ask(Mock("anthropic"), "anthropic", body).json) == dump(
-        ask(Mock("anthropic"), "anthropic", body).json
+    assert dump(ask(MockProvider("anthropic"), "anthropic", body).json) == dump(
+        ask(MockProvider("anthropic"), "anthropic", body).json
     )
 
 
@@ -354,7 +356,7 @@ def test_a_conversation_goes_round_all_strict_mocks_with_a_switch_after_every_an
             body = repair(written, wire, target=profile, unsafe=True).body
             assert isinstance(body, dict)
             answer = ask(
-                Mock(profile),
+                MockProvider(profile),
                 profile,
                 {key: value for key, value in body.items() if key != "max_tokens"},
             )

@@ -14,10 +14,10 @@ from typing import Annotated, TypedDict
 
 from msgspec import Struct
 
-from toolwire.tools import Context, RetryableToolError, Runnable, Tools, tool
+from toolwire.tools import RetryableToolError, Runnable, ToolContext, Tools, tool
 
 RUNS: Counter[str] = Counter()
-SEEN: list[Context] = []
+SEEN: list[ToolContext] = []
 GMAIL = "https://www.googleapis.com/auth/gmail.readonly"
 
 
@@ -74,7 +74,9 @@ class Emails(TypedDict):
 
 
 @tool(id="Gmail.GetEmails@1.2.0", authorization=["google"], user_id=True)
-async def get_emails(context: Context, query: Annotated[str, "What to look for."] = "") -> Emails:
+async def get_emails(
+    context: ToolContext, query: Annotated[str, "What to look for."] = ""
+) -> Emails:
     """Messages that fit a query."""
     RUNS["Gmail.GetEmails@1.2.0"] += 1
     SEEN.append(context)
@@ -89,7 +91,7 @@ class Status(TypedDict):
 
 @tool(id="SMS.Send@0.1.2", secrets=["TWILIO_API_KEY"])
 async def send(
-    context: Context, to: Annotated[str, "The number."], message: Annotated[str, "The text."]
+    context: ToolContext, to: Annotated[str, "The number."], message: Annotated[str, "The text."]
 ) -> Status:
     """Send a short message."""
     RUNS["SMS.Send@0.1.2"] += 1
@@ -98,7 +100,7 @@ async def send(
 
 
 @tool(id="Bad.Boom@1.0.0", secrets=["KEY"])
-def boom(context: Context) -> str:
+def boom(context: ToolContext) -> str:
     """Break, and tell a secret."""
     RUNS["Bad.Boom@1.0.0"] += 1
     raise RuntimeError(f"cannot log in with {context.secret('KEY')}")

@@ -12,11 +12,11 @@ from oxp_server.kit import tools
 from oxp_server.serving import calls_in
 
 from toolwire.oxp.server import ToolServer
-from toolwire.server.run import Bounds, serve
+from toolwire.server.run import ConnectionLimits, serve
 
 if __name__ == "__main__":
     serve(
         ToolServer(tools(), calls_in(Path(sys.argv[1]))),
         port=0,
-        bounds=Bounds(notice=float((sys.argv + ["", "0"])[2] or 0)),
+        bounds=ConnectionLimits(notice=float((sys.argv + ["", "0"])[2] or 0)),
     )

@@ -15,11 +15,11 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import App
-from toolwire.server.run import Bounds, Server, config, raise_file_limit, url_of
+from toolwire.server.run import ConnectionLimits, Server, config, raise_file_limit, url_of
 from toolwire.tools import Tools
 
 LONG = 60.0
@@ -108,10 +108,10 @@ def head(method: str, path: str, length: int) -> bytes:
 
 
 @contextmanager
-def running(app: App, bounds: Bounds | None = None) -> Iterator[Where]:
+def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[Where]:
     """Serve an app until the end of the block."""
     raise_file_limit()
-    held = bounds or Bounds()
+    held = bounds or ConnectionLimits()
     listener = socket.create_server(("127.0.0.1", 0), backlog=held.backlog)
     listening = Event()
     server = Server(config(app, held), app, held, url_of(listener), lambda url: listening.set())
@@ -128,9 +128,9 @@ def running(app: App, bounds: Bounds | None = None) -> Iterator[Where]:
         assert not thread.is_alive()
 
 
-def calls_in(folder: Path, *, wait: float = 55.0) -> Calls:
+def calls_in(folder: Path, *, wait: float = 55.0) -> ToolExecutor:
     """Calls with a durable record in a folder."""
-    return Calls(SqliteLedger(folder / "calls.db"), wait=wait)
+    return ToolExecutor(SqliteLedger(folder / "calls.db"), wait=wait)
 
 
 @contextmanager

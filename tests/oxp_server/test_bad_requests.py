@@ -17,8 +17,8 @@ from oxp_server.serving import LONG, Where, calls_in, head, running
 
 from toolwire.conversation.json import Object
 from toolwire.oxp.server import ToolServer
-from toolwire.server.asgi import Limits
-from toolwire.server.run import Bounds
+from toolwire.server.asgi import BodyLimits
+from toolwire.server.run import ConnectionLimits
 
 ADD = b'{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}}'
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -29,9 +29,11 @@ MB = 1_000_000
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     """A server without patience."""
     app = ToolServer(
-        tools(), calls_in(tmp_path_factory.mktemp("ledger")), limits=Limits(seconds=0.4, body=MB)
+        tools(),
+        calls_in(tmp_path_factory.mktemp("ledger")),
+        limits=BodyLimits(seconds=0.4, body=MB),
     )
-    with running(app, Bounds(seconds=1.0)) as where:
+    with running(app, ConnectionLimits(seconds=1.0)) as where:
         yield where
 
 
@@ -307,7 +309,9 @@ def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
 
 
 def test_connections_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), calls_in(tmp_path)), Bounds(connections=5)) as server:
+    with running(
+        ToolServer(tools(), calls_in(tmp_path)), ConnectionLimits(connections=5)
+    ) as server:
         with ExitStack() as held:
             for _ in range(5):
                 held.enter_context(server.connect()).sendall(b"GET /health HTTP/1.1\r\n")
@@ -324,7 +328,7 @@ def test_connections_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
 
 def test_calls_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> None:
     slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 1.0, "label": "full"}}
-    app = ToolServer(tools(), calls_in(tmp_path), limits=Limits(calls=1))
+    app = ToolServer(tools(), calls_in(tmp_path), limits=BodyLimits(calls=1))
     with running(app) as server, server.connect() as connection:
         text = json.dumps(slow).encode()
         connection.sendall(head("POST", "/tools/call", len(text)) + text)
@@ -341,7 +345,7 @@ def test_calls_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> None:
 
 
 def test_bodies_that_arrive_at_once_are_bounded_together(tmp_path: Path) -> None:
-    app = ToolServer(tools(), calls_in(tmp_path), limits=Limits(buffered=200_000))
+    app = ToolServer(tools(), calls_in(tmp_path), limits=BodyLimits(buffered=200_000))
     part = b"x" * 90_000
     with running(app) as server, ExitStack() as held:
         for _ in range(2):

@@ -11,8 +11,8 @@ from oxp_server.kit import RUNS, SEEN, tools
 from oxp_server.serving import Got, Where, calls_in, running
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.tool_call import Ask
-from toolwire.oxp.protocol import Challenge
+from toolwire.execution.tool_call import ToolCall
+from toolwire.oxp.protocol import AuthChallenge
 from toolwire.oxp.server import ToolServer
 from toolwire.tools import Authorization
 
@@ -110,15 +110,15 @@ def test_30_a_secret_is_needed_and_a_tool_sees_only_its_own(server: Where) -> No
     assert dict(SEEN[-1].tokens) == {}
 
 
-def sync_challenge(ask: Ask, one: Authorization) -> Challenge | None:
-    return Challenge("c1", f"https://login.example/{one.id}")
+def sync_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
+    return AuthChallenge("c1", f"https://login.example/{one.id}")
 
 
-async def async_challenge(ask: Ask, one: Authorization) -> Challenge | None:
-    return Challenge("c1", f"https://login.example/{one.id}", "https://login.example/check/c1")
+async def async_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
+    return AuthChallenge("c1", f"https://login.example/{one.id}", "https://login.example/check/c1")
 
 
-def broken_challenge(ask: Ask, one: Authorization) -> Challenge | None:
+def broken_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
     raise RuntimeError("the login server is down")
 
 

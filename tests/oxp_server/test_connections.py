@@ -19,7 +19,7 @@ import pytest
 
 from toolwire.server import run
 from toolwire.server.asgi import Receive, Scope, Send
-from toolwire.server.run import Bounds, Server, config, serve, url_of
+from toolwire.server.run import ConnectionLimits, Server, config, serve, url_of
 
 LATE = 5.0
 LARGE = 24_000_000
@@ -94,7 +94,7 @@ class Plain:
 class Running:
     """A server that runs in a thread."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionLimits) -> None:
         self.app = Plain()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.server = Server(
@@ -132,7 +132,7 @@ class Running:
 
 
 @contextmanager
-def running(bounds: Bounds) -> Iterator[Running]:
+def running(bounds: ConnectionLimits) -> Iterator[Running]:
     with Running(bounds).block() as one:
         yield one
 
@@ -174,7 +174,7 @@ CHUNKED = (
 
 def test_fields_behind_a_body_are_no_part_of_the_head() -> None:
     with (
-        running(Bounds()) as server,
+        running(ConnectionLimits()) as server,
         server.connect(CHUNKED + b"host: other\r\nx-late: yes\r\n\r\n") as connection,
     ):
         assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
@@ -185,7 +185,7 @@ def test_fields_behind_a_body_are_no_part_of_the_head() -> None:
 def test_fields_behind_a_body_that_never_end_are_cut_off(more: bytes) -> None:
     some = b"".join(more % n if b"%" in more else more for n in range(2000))
     with (
-        running(Bounds()) as server,
+        running(ConnectionLimits()) as server,
         server.connect(CHUNKED + b"x: ") as connection,
         pytest.raises(OSError),
     ):
@@ -201,7 +201,10 @@ HALF = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
 
 @pytest.mark.parametrize("behind", (b"\r\n", HALF), ids=("a line", "half a request"))
 def test_what_comes_behind_a_request_does_not_cut_its_answer(behind: bytes) -> None:
-    with running(Bounds(seconds=0.15)) as server, server.connect(GET % b"/pieces") as connection:
+    with (
+        running(ConnectionLimits(seconds=0.15)) as server,
+        server.connect(GET % b"/pieces") as connection,
+    ):
         found = begun(connection)
         connection.sendall(behind)
         found += rest(connection)
@@ -215,7 +218,7 @@ def test_what_comes_behind_a_request_does_not_cut_its_answer(behind: bytes) -> N
     "behind", (b"\0\1 what is this\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000)
 )
 def test_an_error_is_not_written_into_an_answer_that_is_under_way(behind: bytes) -> None:
-    with running(Bounds()) as server, server.connect(GET % b"/pieces") as connection:
+    with running(ConnectionLimits()) as server, server.connect(GET % b"/pieces") as connection:
         found = begun(connection)
         connection.sendall(behind)
         found += rest(connection)
@@ -235,7 +238,7 @@ def test_an_error_is_not_written_into_an_answer_that_is_under_way(behind: bytes)
     ),
 )
 def test_an_error_is_told_to_who_is_not_being_answered(said: bytes, status: bytes) -> None:
-    with running(Bounds()) as server, server.connect(said) as connection:
+    with running(ConnectionLimits()) as server, server.connect(said) as connection:
         assert rest(connection).startswith(b"HTTP/1.1 " + status)
 
 
@@ -243,19 +246,22 @@ def test_an_error_is_told_to_who_is_not_being_answered(said: bytes, status: byte
 
 
 def test_a_client_that_takes_nothing_of_a_stream_is_given_up() -> None:
-    with running(Bounds(seconds=0.2)) as server, server.connect(GET % b"/endless"):
+    with running(ConnectionLimits(seconds=0.2)) as server, server.connect(GET % b"/endless"):
         until(lambda: server.app.gone == 1 and server.held == 0)
 
 
 def test_a_client_that_takes_nothing_of_a_whole_answer_is_given_up() -> None:
-    with running(Bounds(seconds=0.2, keep_alive=0.1)) as server, server.connect(GET % b"/large"):
+    with (
+        running(ConnectionLimits(seconds=0.2, keep_alive=0.1)) as server,
+        server.connect(GET % b"/large"),
+    ):
         until(lambda: len(server.app.headers) == 1 and server.held == 0)
 
 
 @pytest.mark.parametrize("path", (b"/large", b"/endless"))
 def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) -> None:
     with (
-        running(Bounds(seconds=2.0, keep_alive=0.02)) as server,
+        running(ConnectionLimits(seconds=2.0, keep_alive=0.02)) as server,
         server.connect(GET % path) as connection,
     ):
         time.sleep(0.3)
@@ -272,7 +278,7 @@ def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) ->
 def test_a_server_that_will_stop_says_so_with_every_answer_and_a_second_interrupt_does_not_wait_for_its_notice() -> (
     None
 ):
-    with running(Bounds(notice=30.0)) as server:
+    with running(ConnectionLimits(notice=30.0)) as server:
         with server.connect(GET % b"/") as connection:
             assert b"connection: close" not in connection.recv(1000)
             server.server.handle_exit(signal.SIGTERM, None)

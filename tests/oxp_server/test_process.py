@@ -21,7 +21,7 @@ from oxp_server.serving import LONG, Where, calls_in, head
 from toolwire.conversation.json import Object
 from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
-from toolwire.server.run import BindMistake, Bounds, check_bind, serve
+from toolwire.server.run import BindMistake, ConnectionLimits, check_bind, serve
 
 MAIN = Path(__file__).with_name("main.py")
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -171,7 +171,7 @@ def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> N
             ToolServer(tools(), calls_in(tmp_path)),
             "127.0.0.1",
             taken.getsockname()[1],
-            bounds=Bounds(grace=1),
+            bounds=ConnectionLimits(grace=1),
         )
 
 

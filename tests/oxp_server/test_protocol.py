@@ -12,9 +12,9 @@ from oxp_server.kit import tools
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.execution.ledger.base import Failure, Outcome
-from toolwire.execution.tool_call import Answer
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.oxp import protocol as oxp
-from toolwire.oxp.protocol import Refused, Request
+from toolwire.oxp.protocol import OxpRejection, OxpRequest
 from toolwire.oxp.responses import TOLD, WITHOUT_OUTCOME, Cause
 
 WHOLE: Object = {
@@ -33,12 +33,12 @@ WHOLE: Object = {
 }
 
 
-def read(body: JSON, version: str | None = None) -> Request | Refused:
+def read(body: JSON, version: str | None = None) -> OxpRequest | OxpRejection:
     return oxp.read_call(dump(body), version)
 
 
 def test_a_whole_request_is_read_whole() -> None:
-    assert read(WHOLE) == Request(
+    assert read(WHOLE) == OxpRequest(
         tool_id="Gmail.GetEmails@1.2.0",
         call_id="c1",
         trace_id="t1",
@@ -57,12 +57,12 @@ def test_a_request_does_not_show_its_secrets() -> None:
 
 def test_integers_keep_every_digit() -> None:
     found = read({"tool_id": "A.B", "input": {"n": 90071992547409931234567890}})
-    assert isinstance(found, Request) and found.input == {"n": 90071992547409931234567890}
+    assert isinstance(found, OxpRequest) and found.input == {"n": 90071992547409931234567890}
 
 
 def test_unknown_keys_are_named_and_their_values_are_not() -> None:
     found = read({"tool_id": "A.B", "color": "v4lue", "context": {"locale": "v4lue"}})
-    assert isinstance(found, Request) and found.ignored == ("color", "context.locale")
+    assert isinstance(found, OxpRequest) and found.ignored == ("color", "context.locale")
 
 
 ODD: list[JSON] = [None, True, -1, 1.5, "", "\0", [], {}, [None], {"": None}, "urn:oxp:2.0"]
@@ -87,21 +87,21 @@ def changed(value: JSON) -> Iterator[JSON]:
 
 def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() -> None:
     request = WHOLE["request"]
-    kinds = {Request: 0, Refused: 0}
+    kinds = {OxpRequest: 0, OxpRejection: 0}
     for whole in (WHOLE, request):
         for body in changed(whole):
             before = deepcopy(body)
             found = read(body)
             kinds[type(found)] += 1
             assert body == before
-            if isinstance(found, Refused):
+            if isinstance(found, OxpRejection):
                 assert (
                     found.status == 400
                     and found.body["message"]
                     and found.body["developer_message"]
                 )
                 assert "t0ken" not in str(found.body) and "s3cret" not in str(found.body)
-    assert kinds[Request] > 50 and kinds[Refused] > 50
+    assert kinds[OxpRequest] > 50 and kinds[OxpRejection] > 50
 
 
 def test_whatever_bytes_come_are_read_or_refused() -> None:
@@ -113,15 +113,15 @@ def test_whatever_bytes_come_are_read_or_refused() -> None:
             text[:n] + b'"' + text[n:],
             text[:n] + b":" + text[n + 1 :],
         ):
-            assert isinstance(oxp.read_call(body), Request | Refused)
+            assert isinstance(oxp.read_call(body), OxpRequest | OxpRejection)
 
 
 @pytest.mark.parametrize(
     "other", [{"a": 1.0}, {"a": True}, {"a": "1"}, {"a": [1]}, {}, {"a": 1, "b": None}], ids=str
 )
 def test_inputs_that_only_python_takes_for_equal_differ(other: Object) -> None:
-    assert isinstance(read({"tool_id": "A.B", "input": {"a": 1}, "inputs": other}), Refused)
-    assert isinstance(read({"tool_id": "A.B", "input": other, "inputs": other}), Request)
+    assert isinstance(read({"tool_id": "A.B", "input": {"a": 1}, "inputs": other}), OxpRejection)
+    assert isinstance(read({"tool_id": "A.B", "input": other, "inputs": other}), OxpRequest)
 
 
 # --- replies --------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def test_every_cause_has_its_status() -> None:
 
 def test_every_state_of_an_answer_is_told_somehow() -> None:
     states = (
-        set(get_args(Answer.__annotations__["state"]))
-        if not isinstance(Answer.__annotations__["state"], str)
+        set(get_args(ToolCallResult.__annotations__["state"]))
+        if not isinstance(ToolCallResult.__annotations__["state"], str)
         else None
     )
     known = {"done", "failed"} | set(TOLD) | set(WITHOUT_OUTCOME)
@@ -170,12 +170,12 @@ def test_every_state_of_an_answer_is_told_somehow() -> None:
 @pytest.mark.parametrize(
     ("answer", "status", "error"),
     [
-        (Answer(state="mismatch", call_id="c"), 400, None),
-        (Answer(state="too-old", call_id="c"), 400, None),
-        (Answer(state="unavailable", call_id="c"), 400, None),
-        (Answer(state="running", call_id="c", retry_after_ms=2500), 400, None),
+        (ToolCallResult(state="mismatch", call_id="c"), 400, None),
+        (ToolCallResult(state="too-old", call_id="c"), 400, None),
+        (ToolCallResult(state="unavailable", call_id="c"), 400, None),
+        (ToolCallResult(state="running", call_id="c", retry_after_ms=2500), 400, None),
         (
-            Answer(state="lost", call_id="c", attempt=2, started_at=1742000000000),
+            ToolCallResult(state="lost", call_id="c", attempt=2, started_at=1742000000000),
             200,
             {
                 "can_retry": False,
@@ -185,15 +185,15 @@ def test_every_state_of_an_answer_is_told_somehow() -> None:
             },
         ),
         (
-            Answer(state="gone", call_id="c"),
+            ToolCallResult(state="gone", call_id="c"),
             200,
             {"can_retry": False, "kind": "result_expired", "attempt": 1},
         ),
     ],
-    ids=lambda one: one.state if isinstance(one, Answer) else "",
+    ids=lambda one: one.state if isinstance(one, ToolCallResult) else "",
 )
 def test_an_answer_without_an_outcome(
-    answer: Answer, status: int, error: Object | None, enveloped: bool
+    answer: ToolCallResult, status: int, error: Object | None, enveloped: bool
 ) -> None:
     told = oxp.reply(answer, enveloped=enveloped)
     assert told.status == status
@@ -208,10 +208,12 @@ def test_an_answer_without_an_outcome(
 
 
 def test_who_may_send_the_same_bytes_again_is_told_when() -> None:
-    headers = dict(oxp.reply(Answer(state="running", call_id="c", retry_after_ms=2500)).headers)
+    headers = dict(
+        oxp.reply(ToolCallResult(state="running", call_id="c", retry_after_ms=2500)).headers
+    )
     assert headers == {b"x-should-retry": b"true", b"retry-after": b"3", b"retry-after-ms": b"2500"}
     assert dict(oxp.refused("bug").headers) == {b"x-should-retry": b"false"}
-    assert oxp.reply(Answer(state="mismatch", call_id="c")).headers == ()
+    assert oxp.reply(ToolCallResult(state="mismatch", call_id="c")).headers == ()
 
 
 def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> None:
@@ -219,7 +221,9 @@ def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> Non
         "broke", kind="upstream", extra={"message": "other", "can_retry": True, "status_code": 503}
     )
     told = oxp.reply(
-        Answer(state="failed", call_id="c", outcome=Outcome(failure=failure, duration_ms=1.23456))
+        ToolCallResult(
+            state="failed", call_id="c", outcome=Outcome(failure=failure, duration_ms=1.23456)
+        )
     )
     assert told.body == {
         "call_id": "c",
@@ -231,16 +235,16 @@ def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> Non
 
 def test_an_outcome_that_could_not_be_recorded_says_so() -> None:
     told = oxp.reply(
-        Answer(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False)
+        ToolCallResult(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False)
     )
     assert told.headers == ((b"idempotent-replayed", b"true"), (b"toolwire-recorded", b"false"))
 
 
 def test_a_duration_is_never_negative() -> None:
     assert (
-        oxp.reply(Answer(state="done", call_id="c", outcome=Outcome(1, duration_ms=-3.0))).body[
-            "duration"
-        ]
+        oxp.reply(
+            ToolCallResult(state="done", call_id="c", outcome=Outcome(1, duration_ms=-3.0))
+        ).body["duration"]
         == 0
     )
 

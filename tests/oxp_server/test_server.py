@@ -17,12 +17,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from oxp_server.kit import SEED, add, tools
 from oxp_server.serving import Where, calls_in, running
 
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Message, Receive, Scope, Send, answer
 from toolwire.server.auth import Auth
-from toolwire.tools import Context, ToolMistake, Tools, tool
+from toolwire.tools import ToolContext, ToolMistake, Tools, tool
 
 KEY = "a key for tests that is long enough too"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
@@ -117,7 +117,7 @@ def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    calls = Calls(SqliteLedger(tmp_path / "calls.db"), tracer_provider=provider)
+    calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"), tracer_provider=provider)
     trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     with running(ToolServer(tools(), calls)) as server:
         body = {
@@ -202,7 +202,7 @@ def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(
     """A tool that wants a transaction needs a database that has them."""
 
     @tool(id="A.B@1.0.0", on_crash="transactional")
-    async def change(context: Context) -> None:
+    async def change(context: ToolContext) -> None:
         """Change something."""
 
     with pytest.raises(ToolMistake, match="transactional"):

@@ -25,15 +25,22 @@ from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.worker import Worker
 
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.temporal.runner import TemporalRunner, activity_id, worker
-from toolwire.execution.tool_call import Answer, Ask
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolMistake
-from toolwire.tools.runnable import Authorization, Body, Context, Needs, OnCrash, Runnable
+from toolwire.tools.runnable import (
+    Authorization,
+    Body,
+    OnCrash,
+    Requirements,
+    Runnable,
+    ToolContext,
+)
 
-KEYED = Needs((Authorization("github"),), ("API_KEY",), True)
+KEYED = Requirements((Authorization("github"),), ("API_KEY",), True)
 
 
 class Xor(PayloadCodec):
@@ -72,7 +79,7 @@ class House:
         patience: float | None = None,
         clock: Callable[[], float] = time.time,
         largest: int = 10_000,
-    ) -> AsyncIterator[Calls]:
+    ) -> AsyncIterator[ToolExecutor]:
         runner = TemporalRunner(
             self.client,
             queue=self.scope,
@@ -82,7 +89,7 @@ class House:
             clock=clock,
             largest=largest,
         )
-        async with Calls(
+        async with ToolExecutor(
             SqliteLedger(self.folder / "ledger.db"), runner=runner, guard_all_logs=False
         ) as calls:
             yield calls
@@ -91,8 +98,8 @@ class House:
         return activity_id(Claim("new", key_of("p", None, call_id), b"", attempt), self.scope)
 
 
-def ask(tool: Runnable, call_id: str = "c", **input: str | int) -> Ask:
-    return Ask(tool=tool, input={**input}, call_id=call_id, principal="p")
+def ask(tool: Runnable, call_id: str = "c", **input: str | int) -> ToolCall:
+    return ToolCall(tool=tool, input={**input}, call_id=call_id, principal="p")
 
 
 def house(
@@ -117,11 +124,11 @@ class Counted:
         *,
         on_crash: OnCrash = "report",
         timeout: float = 55.0,
-        needs: Needs = NOTHING,
+        needs: Requirements = NOTHING,
     ) -> None:
         self.times = 0
 
-        async def run(arguments: Mapping[str, object], context: Context) -> object:
+        async def run(arguments: Mapping[str, object], context: ToolContext) -> object:
             self.times += 1
             given = body(arguments, context)
             return await given if isinstance(given, Awaitable) else given
@@ -129,12 +136,12 @@ class Counted:
         self.tool = runnable(run, on_crash=on_crash, timeout=timeout, needs=needs)
 
 
-async def told(calls: Calls, what: Ask) -> tuple[str, object, int]:
+async def told(calls: ToolExecutor, what: ToolCall) -> tuple[str, object, int]:
     answer = await calls.call(what)
     return answer.state, answer.outcome and answer.outcome.value, answer.attempt
 
 
-def kind(answer: Answer) -> str | None:
+def kind(answer: ToolCallResult) -> str | None:
     assert answer.outcome is not None and answer.outcome.failure is not None, answer
     return answer.outcome.failure.kind
 
@@ -156,7 +163,7 @@ def test_a_value_comes_back_as_it_was_given(tmp_path: Path) -> None:
 def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(
     tmp_path: Path, on_crash: OnCrash
 ) -> None:
-    def body(arguments: Mapping[str, object], context: Context) -> object:
+    def body(arguments: Mapping[str, object], context: ToolContext) -> object:
         raise ValueError("no")
 
     counted = Counted(body, on_crash=on_crash)
@@ -177,7 +184,7 @@ def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(
 def test_a_call_that_did_nothing_runs_again_as_another_activity(
     tmp_path: Path, error: Exception
 ) -> None:
-    def body(arguments: Mapping[str, object], context: Context) -> object:
+    def body(arguments: Mapping[str, object], context: ToolContext) -> object:
         if context.attempt == 1:
             raise error
         return context.attempt
@@ -214,7 +221,7 @@ def secretive() -> Counted:
     )
 
 
-def keyed(tool: Runnable) -> Ask:
+def keyed(tool: Runnable) -> ToolCall:
     return replace(
         ask(tool),
         user_id="u",
@@ -333,7 +340,7 @@ def test_a_call_that_no_worker_took_in_time_was_not_run_and_may_be_later(tmp_pat
 
 
 def test_a_tool_that_blocks_its_event_loop_does_not_look_dead(tmp_path: Path) -> None:
-    def body(arguments: Mapping[str, object], context: Context) -> object:
+    def body(arguments: Mapping[str, object], context: ToolContext) -> object:
         time.sleep(3)
         return "slept"
 
@@ -351,7 +358,7 @@ def test_nobody_knows_what_became_of_a_call_whose_worker_was_shut_down_in_the_mi
 ) -> None:
     began = asyncio.Event()
 
-    async def body(arguments: Mapping[str, object], context: Context) -> object:
+    async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
         loop.call_soon_threadsafe(began.set)
         return await asyncio.sleep(60, "slept")
 
@@ -464,7 +471,7 @@ def test_a_call_that_was_lost_before_the_engine_was_used_is_not_begun_on_it(tmp_
     async def act(house: House) -> None:
         before = SqliteLedger(tmp_path / "ledger.db")
         await before.open()
-        first = Calls(before, guard_all_logs=False)
+        first = ToolExecutor(before, guard_all_logs=False)
         hanging = runnable(lambda arguments, context: asyncio.sleep(60))
         call = asyncio.create_task(first.call(ask(hanging)))
         while await before.get(key_of("p", None, "c")) is None:

@@ -13,10 +13,10 @@ from msgspec import Struct
 from pydantic import BaseModel, Field, field_validator
 
 from toolwire.conversation.json import Object
-from toolwire.tools import Context, InvalidInput, Runnable, ToolWarning, tool
+from toolwire.tools import InvalidInput, Runnable, ToolContext, ToolWarning, tool
 from toolwire.tools.options import Options
 
-CONTEXT = Context("call-1", "Kit.Do@1.0.0", user_id="user_1")
+CONTEXT = ToolContext("call-1", "Kit.Do@1.0.0", user_id="user_1")
 
 
 class Colour(Enum):

@@ -15,7 +15,7 @@ import pytest
 from msgspec import Meta
 from tools.made import CONTEXT, made
 
-from toolwire.tools import Authorization, Context, Function, Tools, tool
+from toolwire.tools import Authorization, Function, ToolContext, Tools, tool
 from toolwire.tools.options import Options
 
 
@@ -85,7 +85,7 @@ def test_names_follow_from_the_function_and_its_module() -> None:
 
 
 def test_what_is_said_of_a_tool_is_kept() -> None:
-    def do(context: Context) -> None: ...
+    def do(context: ToolContext) -> None: ...
 
     one = made(
         do,
@@ -134,7 +134,7 @@ def test_what_may_be_repeated_is_repeated_after_a_crash_unless_said_otherwise(
 def test_a_probe_gets_those_of_the_arguments_that_it_names() -> None:
     def do(a: int, b: int = 7) -> None: ...
 
-    def was_done(b: int, context: Context) -> str:
+    def was_done(b: int, context: ToolContext) -> str:
         return f"{context.call_id} {b}"
 
     one = made(do, on_crash="probe", probe=was_done)

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools import Context, RetryableToolError, Runnable, Tools, collect, tool
+from toolwire.tools import RetryableToolError, Runnable, ToolContext, Tools, collect, tool
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
 
@@ -55,9 +55,9 @@ def examples() -> ModuleType:
     return module
 
 
-def run(one: Runnable, given: Object, context: Context | None = None) -> JSON:
+def run(one: Runnable, given: Object, context: ToolContext | None = None) -> JSON:
     async def whole() -> object:
-        value = one.body(one.takes(given), context or Context("call-1", str(one.id)))
+        value = one.body(one.takes(given), context or ToolContext("call-1", str(one.id)))
         return await value if inspect.isawaitable(value) else value
 
     return one.gives(asyncio.run(whole()))
@@ -114,7 +114,7 @@ def test_the_five_examples_answer_the_calls_of_the_protocol() -> None:
     found = run(
         gmail,
         {"query": "is:unread"},
-        Context("c", "t", user_id="user_123", tokens={"google": "token"}),
+        ToolContext("c", "t", user_id="user_123", tokens={"google": "token"}),
     )
     assert isinstance(found, dict)
     emails = found["emails"]
@@ -125,7 +125,7 @@ def test_the_five_examples_answer_the_calls_of_the_protocol() -> None:
     sent = run(
         sms,
         {"to": "+5556051234567", "message": "Hello"},
-        Context("c", "t", secrets={"TWILIO_API_KEY": "key"}),
+        ToolContext("c", "t", secrets={"TWILIO_API_KEY": "key"}),
     )
     assert sent == {"status": "sent"}
 

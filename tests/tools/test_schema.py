@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from tools.made import CONTEXT, errors, made, with_type
 
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.tools import Context, Runnable, ToolMistake, ToolWarning, tool
+from toolwire.tools import Runnable, ToolContext, ToolMistake, ToolWarning, tool
 from toolwire.tools.options import Behaviour
 from toolwire.tools.schema import inlined, nodes, of_type
 
@@ -264,7 +264,7 @@ def test_the_output_is_judged_by_its_schema() -> None:
 
 
 def test_the_callable_gets_the_arguments_as_one_and_the_context_if_it_wants_it() -> None:
-    async def both(arguments: Mapping[str, object], context: Context) -> str:
+    async def both(arguments: Mapping[str, object], context: ToolContext) -> str:
         return f"{arguments['a-b']} {context.user_id}"
 
     alone, asked = given({}, lambda arguments: arguments["a-b"]), given({}, both)

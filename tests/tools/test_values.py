@@ -26,7 +26,7 @@ from tools.made import (
 )
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools import Context, ToolWarning
+from toolwire.tools import ToolContext, ToolWarning
 
 TYPES: list[tuple[object, Object, JSON, object]] = [
     (int, {"type": "integer"}, 5, 5),
@@ -266,7 +266,7 @@ def test_a_missing_argument_leaves_the_default_of_the_function() -> None:
 
 
 def test_the_context_is_hidden_from_the_schema_and_handed_over() -> None:
-    def do(context: Context, a: int) -> str:
+    def do(context: ToolContext, a: int) -> str:
         return f"{context.user_id} {a}"
 
     one = made(do)

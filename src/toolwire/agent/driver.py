@@ -16,41 +16,41 @@ from time import perf_counter
 from msgspec.structs import replace
 
 from toolwire.agent.events import (
-    Again,
     Allow,
     Approve,
-    Asking,
     Deny,
-    Done,
     Edit,
     Limits,
     Model,
     ModelError,
-    Over,
-    Reply,
-    Running,
+    ModelReply,
+    ModelRequest,
+    Retry,
+    RunResult,
     Seen,
+    ToolFinished,
+    ToolStarted,
     Verdict,
 )
 from toolwire.agent.machine import (
-    Answered,
-    Ask,
-    Broke,
+    AgentMachine,
+    ApprovalGiven,
+    ArgumentsEdited,
+    CallModel,
     Command,
-    Complete,
-    Edited,
     Event,
-    Finish,
-    Machine,
+    FinishRun,
+    ModelFailed,
+    ModelReplied,
     Phase,
-    Ran,
-    Run,
-    Save,
-    Send,
-    Stop,
+    RunTools,
+    SaveSession,
+    StopRequested,
+    ToolsRan,
+    UserMessage,
 )
 from toolwire.agent.session_store import Store
-from toolwire.agent.stream import Told
+from toolwire.agent.stream import AgentStream
 from toolwire.agent.thread import SPOKEN, Thread, readable
 from toolwire.agent.tool_results import (
     adopted,
@@ -63,18 +63,17 @@ from toolwire.agent.tool_results import (
     outcome_of,
     refused,
 )
-from toolwire.agent.toolset import Offering
+from toolwire.agent.toolset import Toolset
 from toolwire.codec import Encoded, resolve
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import WireError
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import key_of
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import LedgerUnavailable
 from toolwire.execution.ledger.memory import MemoryLedger
-from toolwire.execution.tool_call import Ask as Asked
-from toolwire.execution.tool_call import MissingRequirements
+from toolwire.execution.tool_call import MissingRequirements, ToolCall
 from toolwire.lint import repair
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import Accumulator
@@ -101,7 +100,7 @@ class Agent:
         model: Model,
         tools: Iterable[Given] = (),
         *,
-        calls: Calls | None = None,
+        calls: ToolExecutor | None = None,
         system: str | None = None,
         settings: Mapping[str, Setting] | None = None,
         limits: Limits = LIMITS,
@@ -112,8 +111,8 @@ class Agent:
         user_id: str | None = None,
     ) -> None:
         self.model = model
-        self.offer = Offering(tools)
-        self.calls = calls if calls is not None else Calls()
+        self.offer = Toolset(tools)
+        self.calls = calls if calls is not None else ToolExecutor()
         self._own_calls = calls is None
         self.system = system
         self.settings = dict(settings or {})
@@ -143,23 +142,23 @@ class Agent:
             self.model.target, tools=self.offer.tools, settings=settings, text=not self.model.native
         )
 
-    async def run(self, question: str | Message | None = None) -> Over:
+    async def run(self, question: str | Message | None = None) -> RunResult:
         """Ask, and go on until the model is done. Without a question it goes on from what
         is there.
         """
-        over: Over | None = None
+        over: RunResult | None = None
         async for seen in self.watch(question):
-            if isinstance(seen, Over):
+            if isinstance(seen, RunResult):
                 over = seen
         assert over is not None
         return over
 
-    def run_sync(self, question: str | Message | None = None) -> Over:
+    def run_sync(self, question: str | Message | None = None) -> RunResult:
         """The same for those who do not use asyncio. The connections of the model are closed at the
         end."""
         return asyncio.run(self._once(question))
 
-    async def _once(self, question: str | Message | None) -> Over:
+    async def _once(self, question: str | Message | None) -> RunResult:
         try:
             return await self.run(question)
         finally:
@@ -198,7 +197,7 @@ class Agent:
                 self.thread = self._left = turn.machine.now
                 if self._own_calls:
                     await self.calls.close()
-                    self.calls = Calls(self.calls.ledger)
+                    self.calls = ToolExecutor(self.calls.ledger)
         finally:
             self._busy = False
 
@@ -207,7 +206,7 @@ class Agent:
     ) -> AsyncIterator[bytes]:
         """Everything that happens as a stream of a wire: for a front end. `Told(target).headers` go
         with it."""
-        told: Told[bytes] = Told(target, version=version)
+        told: AgentStream[bytes] = AgentStream(target, version=version)
         async with aclosing(self.watch(question)) as watched:
             async for seen in watched:
                 for data in told.take(seen):
@@ -223,7 +222,7 @@ class _Turn:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.machine = Machine(agent.thread, turns=agent.limits.turns)
+        self.machine = AgentMachine(agent.thread, turns=agent.limits.turns)
         self._forgot = (
             isinstance(agent.calls.ledger, MemoryLedger) and agent.thread is not agent._left
         )
@@ -236,7 +235,7 @@ class _Turn:
 
     async def drive(self, question: str | Message | None) -> None:
         try:
-            over = await self._do(self.machine.take(Ask(question)))
+            over = await self._do(self.machine.take(UserMessage(question)))
             while over is None:
                 event = await self._events.get()
                 if isinstance(event, Exception):
@@ -244,7 +243,7 @@ class _Turn:
                 over = await self._do(self.machine.take(event))
             await self._quiet()
             self.seen.put_nowait(
-                Over(over.phase, over.why, self.machine.now.usage, self.machine.said)
+                RunResult(over.phase, over.why, self.machine.now.usage, self.machine.said)
             )
         except asyncio.CancelledError:
             await self._halt()
@@ -258,11 +257,11 @@ class _Turn:
         await self._quiet()
         while not self._events.empty():
             event = self._events.get_nowait()
-            if isinstance(event, Ran):
+            if isinstance(event, ToolsRan):
                 self.machine.take(event)
         if self.machine.phase in (Phase.ASKING, Phase.RUNNING):
-            for command in self.machine.take(Stop()):
-                if isinstance(command, Save):
+            for command in self.machine.take(StopRequested()):
+                if isinstance(command, SaveSession):
                     await self._save(command.thread)
 
     async def _quiet(self) -> None:
@@ -273,19 +272,19 @@ class _Turn:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _do(self, commands: list[Command]) -> Finish | None:
-        over: Finish | None = None
+    async def _do(self, commands: list[Command]) -> FinishRun | None:
+        over: FinishRun | None = None
         for command in commands:
             match command:
-                case Save(thread):
+                case SaveSession(thread):
                     await self._save(thread)
-                case Send(turn):
+                case CallModel(turn):
                     self._asking = asyncio.create_task(self._ask(turn))
-                case Run():
+                case RunTools():
                     task = asyncio.create_task(self._run(command))
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
-                case Finish():
+                case FinishRun():
                     over = command
         return over
 
@@ -299,7 +298,7 @@ class _Turn:
         try:
             await self._asked(turn)
         except (ModelError, WireError) as error:
-            self._events.put_nowait(Broke(str(error)))
+            self._events.put_nowait(ModelFailed(str(error)))
         except Exception as error:  # of nobody's making: whoever watches gets it
             self._events.put_nowait(error)
 
@@ -308,7 +307,7 @@ class _Turn:
         agent = self.agent
         body = agent.request(self.machine.thread)
         self.seen.put_nowait(
-            Asking(turn, agent.model.name, tuple(body.changes), tuple(body.losses))
+            ModelRequest(turn, agent.model.name, tuple(body.changes), tuple(body.losses))
         )
         try:
             await self._listen(agent.model.ask(body))
@@ -317,14 +316,14 @@ class _Turn:
             if mended is None:
                 raise
             self.seen.put_nowait(
-                Again(
+                Retry(
                     f"the history was refused ({error.message}), and mended",
                     changes=tuple(mended.changes),
                 )
             )
             await self._listen(agent.model.ask(mended))
 
-    async def _listen(self, answer: AsyncIterator[events.Event | Again | Reply]) -> None:
+    async def _listen(self, answer: AsyncIterator[events.Event | Retry | ModelReply]) -> None:
         """Hand on what the model says; a call that is complete is run at once."""
         model = self.agent.model
         own = adopts(model.target)
@@ -333,13 +332,13 @@ class _Turn:
         async for event in answer:
             if own and isinstance(event, events.PartStart | events.PartComplete):
                 event = replace(event, part=adopted(event.part))
-            if isinstance(event, Reply):
+            if isinstance(event, ModelReply):
                 message = in_text(event.message, self.agent.offer.names, native=model.native)
                 if own and message.wire != SPOKEN:
                     message = replace(message, parts=tuple(map(adopted, message.parts)))
-                self._events.put_nowait(Answered(message, event.usage))
+                self._events.put_nowait(ApprovalGiven(message, event.usage))
                 return
-            if isinstance(event, Again):
+            if isinstance(event, Retry):
                 open_, said = Accumulator(), []
             self.seen.put_nowait(event)
             part: Part | None = None
@@ -354,21 +353,21 @@ class _Turn:
                 case events.PartComplete(part=part, choice=0):
                     pass
             if isinstance(part, Call) and part.executor == "client":
-                self._events.put_nowait(Complete(part, tuple(said)))
+                self._events.put_nowait(ModelReplied(part, tuple(said)))
             elif isinstance(part, Text):
                 said.append(part)
         raise ModelError("the model's answer ended without an end", again=True)
 
     # --- the tools ---
 
-    async def _run(self, command: Run) -> None:
+    async def _run(self, command: RunTools) -> None:
         call, start = command.call, perf_counter()
         state, replayed = "failed", False
         try:
             tool = self.agent.offer.find(call.name)
             verdict = await self._verdict(command, tool)
             if isinstance(verdict, Edit):
-                self._events.put_nowait(Edited(command.n, verdict.arguments))
+                self._events.put_nowait(ArgumentsEdited(command.n, verdict.arguments))
                 return  # it comes back when it is kept so
             async with self._slots:
                 start = perf_counter()
@@ -377,7 +376,7 @@ class _Turn:
                 elif tool is None:
                     result, state = refused(call, self.agent.offer.names), "unknown-tool"
                 else:
-                    self.seen.put_nowait(Running(command.n, call))
+                    self.seen.put_nowait(ToolStarted(command.n, call))
                     result, state, replayed = await self._ran(command, tool)
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -386,10 +385,12 @@ class _Turn:
             result = failed(call, "the call was cancelled")
         except Exception as error:
             result = failed(call, f"the call could not be run: {type(error).__name__}")
-        self.seen.put_nowait(Done(command.n, call, result, perf_counter() - start, state, replayed))
-        self._events.put_nowait(Ran(command.n, result))
+        self.seen.put_nowait(
+            ToolFinished(command.n, call, result, perf_counter() - start, state, replayed)
+        )
+        self._events.put_nowait(ToolsRan(command.n, result))
 
-    async def _verdict(self, command: Run, tool: Runnable | None) -> Verdict:
+    async def _verdict(self, command: RunTools, tool: Runnable | None) -> Verdict:
         """What somebody says about a call that nobody has been asked about yet."""
         ask = self.agent.approve
         if ask is None or tool is None or command.edited:
@@ -402,7 +403,7 @@ class _Turn:
             return verdict
         return Deny("nobody allowed this call")  # neither yes nor no is no
 
-    async def _recorded(self, command: Run) -> bool:
+    async def _recorded(self, command: RunTools) -> bool:
         """Whether there is a record of a call that may have run before."""
         try:
             return (
@@ -414,7 +415,7 @@ class _Turn:
         except LedgerUnavailable:
             return False
 
-    async def _ran(self, command: Run, tool: Runnable) -> tuple[Result, str, bool]:
+    async def _ran(self, command: RunTools, tool: Runnable) -> tuple[Result, str, bool]:
         agent, call = self.agent, command.call
         given = arguments_of(call)
         if given is None:
@@ -426,7 +427,7 @@ class _Turn:
                 "lost",
                 False,
             )
-        asked = Asked(
+        asked = ToolCall(
             tool=tool,
             input=given,
             call_id=command.key,

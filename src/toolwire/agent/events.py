@@ -19,7 +19,7 @@ from toolwire.streaming import events
 from toolwire.tools.runnable import Runnable
 
 
-class Reply(Struct, frozen=True):
+class ModelReply(Struct, frozen=True):
     """An answer that is over. `cut`: its stream broke off; a call that was not complete is not in
     it."""
 
@@ -74,7 +74,7 @@ class Model(Protocol):
     def native(self) -> bool:
         """Whether it has tools of its own; if not, all is said in text."""
 
-    def ask(self, body: Encoded) -> AsyncIterator[events.Event | Again | Reply]:
+    def ask(self, body: Encoded) -> AsyncIterator[events.Event | Retry | ModelReply]:
         """The answer as it comes; the last one is the reply. Raises ModelError."""
 
     async def close(self) -> None: ...
@@ -83,7 +83,7 @@ class Model(Protocol):
 # --- what is told to those who watch ---
 
 
-class Asking(Struct, frozen=True):
+class ModelRequest(Struct, frozen=True):
     """A model is asked: for the how-manieth answer, which one, and what was done to the history for
     it."""
 
@@ -93,7 +93,7 @@ class Asking(Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
 
 
-class Again(Struct, frozen=True):
+class Retry(Struct, frozen=True):
     """A request is sent again, and why."""
 
     why: str
@@ -102,14 +102,14 @@ class Again(Struct, frozen=True):
     """What was mended in the history, if it was refused."""
 
 
-class Running(Struct, frozen=True):
+class ToolStarted(Struct, frozen=True):
     """A call begins to run."""
 
     n: int
     call: Call
 
 
-class Done(Struct, frozen=True):
+class ToolFinished(Struct, frozen=True):
     """A call has its result. `state`: how its record stands, or why it was not run; `replayed`: it
     had run before.
 
@@ -124,7 +124,7 @@ class Done(Struct, frozen=True):
     replayed: bool = False
 
 
-class Over(Struct, frozen=True):
+class RunResult(Struct, frozen=True):
     """The loop has ended: how, why, and what all answers together have used up."""
 
     phase: Phase
@@ -134,7 +134,7 @@ class Over(Struct, frozen=True):
     """What the model said last."""
 
 
-Seen: TypeAlias = "events.Event | Asking | Again | Running | Done | Over"
+Seen: TypeAlias = "events.Event | ModelRequest | Retry | ToolStarted | ToolFinished | RunResult"
 
 
 # --- who may run what ---

@@ -23,18 +23,18 @@ import aiohttp
 from msgspec import Struct
 from yarl import URL
 
-from toolwire.agent.events import Again, ModelError, Reply
+from toolwire.agent.events import ModelError, ModelReply, Retry
 from toolwire.agent.tool_results import named
 from toolwire.codec import Encoded, decode, resolve
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Message, Part
 from toolwire.errors import WireError
-from toolwire.execution.redaction import Scrubber
+from toolwire.execution.redaction import Redactor
 from toolwire.lint import check
 from toolwire.lint.explain import explain
 from toolwire.providers.api_errors import said
-from toolwire.providers.table import Address, address
+from toolwire.providers.table import ModelEndpoint, address
 from toolwire.providers.upstream import allowed
 from toolwire.streaming.accumulate import Accumulator, conversation_events
 from toolwire.streaming.events import (
@@ -75,7 +75,7 @@ _SECRET = 12
 _LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 
-class Patience(Struct, frozen=True):
+class RetryPolicy(Struct, frozen=True):
     """How long a model is waited for, and how often it is asked."""
 
     tries: int = 5
@@ -90,7 +90,7 @@ class Patience(Struct, frozen=True):
     """Seconds without a byte after which a connection counts as lost."""
 
 
-PATIENCE = Patience()
+PATIENCE = RetryPolicy()
 
 
 class HttpModel:
@@ -99,14 +99,14 @@ class HttpModel:
 
     def __init__(
         self,
-        text: str | Address,
+        text: str | ModelEndpoint,
         *,
         base: str | None = None,
         key: str | None = None,
         env: Mapping[str, str] | None = None,
         stream: bool = True,
         native: bool | None = None,
-        patience: Patience = PATIENCE,
+        patience: RetryPolicy = PATIENCE,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         found = (
@@ -120,7 +120,7 @@ class HttpModel:
         self.patience = patience
         self._more = dict(headers or {})
         self._wire = resolve(found.row.profile)[0].name
-        self._hide = Scrubber(
+        self._hide = Redactor(
             [*found.secrets(), *(value for value in self._more.values() if len(value) >= _SECRET)]
         )
         self._session: aiohttp.ClientSession | None = None
@@ -168,7 +168,7 @@ class HttpModel:
 
     # --- one answer -------------------------------------------------------------------------------
 
-    async def ask(self, body: Encoded) -> AsyncIterator[Event | Again | Reply]:
+    async def ask(self, body: Encoded) -> AsyncIterator[Event | Retry | ModelReply]:
         """The answer as it comes; the last one is the reply. Raises ModelError."""
         if not isinstance(body.body, dict):
             raise ModelError("a request is a JSON object")
@@ -187,7 +187,7 @@ class HttpModel:
                 ):
                     raise
                 wait = self._wait(n, error.after)
-                yield Again(error.message, wait)
+                yield Retry(error.message, wait)
                 await asyncio.sleep(wait)
 
     def _wait(self, n: int, after: float | None) -> float:
@@ -197,7 +197,7 @@ class HttpModel:
             0.75, 1.25
         )
 
-    async def _once(self, request: Object) -> AsyncGenerator[Event | Reply]:
+    async def _once(self, request: Object) -> AsyncGenerator[Event | ModelReply]:
         try:
             async with self._post(request) as response:
                 if response.status >= 300:
@@ -247,7 +247,7 @@ class HttpModel:
 
     # --- what comes back --------------------------------------------------------------------------
 
-    def _whole(self, data: bytes) -> list[Event | Reply]:
+    def _whole(self, data: bytes) -> list[Event | ModelReply]:
         name = self.address.row.name
         try:
             read = decode(data, self._wire, "response")
@@ -262,11 +262,13 @@ class HttpModel:
         usage = read.settings.get("usage")
         return [
             *conversation_events(read),
-            Reply(read.messages[0], usage if isinstance(usage, Usage) else None),
+            ModelReply(read.messages[0], usage if isinstance(usage, Usage) else None),
         ]
 
-    async def _streamed(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Event | Reply]:
-        heard = Heard(self._wire)
+    async def _streamed(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[Event | ModelReply]:
+        heard = ReplyReader(self._wire)
         broken: str | None = None
         try:
             async for data in response.content.iter_any():
@@ -324,7 +326,7 @@ class HttpModel:
         )
 
 
-class Heard:
+class ReplyReader:
     """A stream being listened to: its neutral events, and the message that they come to."""
 
     def __init__(self, wire: str) -> None:
@@ -392,7 +394,7 @@ class Heard:
                 self.calls += isinstance(part, Call) and part.executor == "client"
         return events
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The message; if the stream broke off, what is complete of it."""
         usage: Usage | None = None
         try:
@@ -402,10 +404,10 @@ class Heard:
         except WireError:
             read = None
         if self._cut or self.fault is not None or read is None or not read.messages:
-            return Reply(
+            return ModelReply(
                 Message("assistant", tuple(self._parts), self.stop or "error"), usage, cut=True
             )
-        return Reply(read.messages[0], usage)
+        return ModelReply(read.messages[0], usage)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

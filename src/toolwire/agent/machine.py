@@ -82,13 +82,13 @@ def diagram() -> str:
     return "\n".join(("stateDiagram-v2", f"    [*] --> {Phase.READY}", *arrows))
 
 
-class Ask(Struct, frozen=True):
+class UserMessage(Struct, frozen=True):
     """The user speaks; or nobody does, and the model goes on from what is there."""
 
     message: str | Message | None = None
 
 
-class Complete(Struct, frozen=True):
+class ModelReplied(Struct, frozen=True):
     """A call of the answer is complete, though the answer may go on. `before`: what was said so
     far."""
 
@@ -96,47 +96,50 @@ class Complete(Struct, frozen=True):
     before: tuple[Part, ...] = ()
 
 
-class Answered(Struct, frozen=True):
+class ApprovalGiven(Struct, frozen=True):
     """The answer is over."""
 
     message: Message
     usage: Usage | None = None
 
 
-class Ran(Struct, frozen=True):
+class ToolsRan(Struct, frozen=True):
     """A call has its result, under the number it was given."""
 
     n: int
     result: Result
 
 
-class Edited(Struct, frozen=True):
+class ArgumentsEdited(Struct, frozen=True):
     """Somebody changed the arguments of a call before it ran: it is told as it is run."""
 
     n: int
     arguments: str
 
 
-class Broke(Struct, frozen=True):
+class ModelFailed(Struct, frozen=True):
     """The model could not be asked, or its answer broke off, for good."""
 
     why: str
 
 
-class Stop(Struct, frozen=True):
+class StopRequested(Struct, frozen=True):
     """Somebody wants it to stop."""
 
 
-Event: TypeAlias = "Ask | Complete | Answered | Edited | Ran | Broke | Stop"
+Event: TypeAlias = (
+    "UserMessage | ModelReplied | ApprovalGiven | ArgumentsEdited | ToolsRan | ModelFailed"
+    " | StopRequested"
+)
 
 
-class Send(Struct, frozen=True):
+class CallModel(Struct, frozen=True):
     """Ask the model for the next answer to the thread."""
 
     turn: int
 
 
-class Run(Struct, frozen=True):
+class RunTools(Struct, frozen=True):
     """Run a call. `key`: the id to record it under."""
 
     n: int
@@ -148,23 +151,23 @@ class Run(Struct, frozen=True):
     """Whether somebody has looked at it and changed it: it is kept as it is now, and may run."""
 
 
-class Save(Struct, frozen=True):
+class SaveSession(Struct, frozen=True):
     """Keep the thread as it is now."""
 
     thread: Thread
 
 
-class Finish(Struct, frozen=True):
+class FinishRun(Struct, frozen=True):
     """It is over: the model is done, a limit is reached, something broke or somebody stopped it."""
 
     phase: Phase
     why: str | None = None
 
 
-Command: TypeAlias = "Send | Run | Save | Finish"
+Command: TypeAlias = "CallModel | RunTools | SaveSession | FinishRun"
 
 
-class Machine:
+class AgentMachine:
     """One run of the loop over a thread."""
 
     def __init__(self, thread: Thread, *, turns: int = 50) -> None:
@@ -198,22 +201,22 @@ class Machine:
     def take(self, event: Event) -> list[Command]:
         """What is to be done after an event. Raises ValueError if it cannot happen now."""
         match event:
-            case Ask(message):
+            case UserMessage(message):
                 return self._ask(message)
-            case Complete(call, before):
+            case ModelReplied(call, before):
                 return self._complete(call, before)
-            case Answered(message, usage):
+            case ApprovalGiven(message, usage):
                 return self._answered(message, usage)
-            case Ran(n, result):
+            case ToolsRan(n, result):
                 return self._ran(n, result)
-            case Edited(n, arguments):
+            case ArgumentsEdited(n, arguments):
                 return self._edited(n, arguments)
-            case Broke(why):
+            case ModelFailed(why):
                 self._move("break")
-                return [Save(self.now), Finish(self.phase, why)]
-            case Stop():
+                return [SaveSession(self.now), FinishRun(self.phase, why)]
+            case StopRequested():
                 self._move("stop")
-                return [Save(self.now), Finish(self.phase, "stopped")]
+                return [SaveSession(self.now), FinishRun(self.phase, "stopped")]
 
     def _move(self, move: Move) -> None:
         self.phase = after(self.phase, move)
@@ -228,12 +231,14 @@ class Machine:
             if self.thread.over:
                 self._move("answer")
                 self.said = self.thread.last
-                return [Finish(self.phase, None if self.thread.messages else "nothing was asked")]
+                return [
+                    FinishRun(self.phase, None if self.thread.messages else "nothing was asked")
+                ]
         self._move("ask")
         self.thread = self.now if message is None else self.now.said(message)
         self._clear()
         self.turn = 1
-        return [Save(self.thread), Send(self.turn)]
+        return [SaveSession(self.thread), CallModel(self.turn)]
 
     def _resumed(self, before: Thread, answer: Message, results: list[Result]) -> list[Command]:
         """Take up the calls of the last answer that have no result yet. Saved first: the thread may
@@ -248,7 +253,7 @@ class Machine:
                 self._results[n] = told
                 free.remove(told)
         return [
-            Save(self.now),
+            SaveSession(self.now),
             *(self._run(n) for n in range(len(self._calls)) if n not in self._results),
         ]
 
@@ -259,7 +264,7 @@ class Machine:
         n = self._number(self._only(call), call.id)
         said = [part for part in before if not isinstance(part, Call)]
         self._answer = Message("assistant", (*said, *self._calls))
-        return [Save(self.now), self._run(n)]
+        return [SaveSession(self.now), self._run(n)]
 
     def _answered(self, message: Message, usage: Usage | None) -> list[Command]:
         """The answer as it is kept. Calls that were begun while it came are found in it again,
@@ -296,11 +301,11 @@ class Machine:
                 self.now if any(map(_says, parts)) else self.thread
             )  # nothing is not sent back: it is refused
             self._clear()
-            return [Save(self.thread), Finish(self.phase, message.stop)]
+            return [SaveSession(self.thread), FinishRun(self.phase, message.stop)]
         if len(self._results) == len(self._calls):
             return self._next()
         self._move("calls")
-        return [Save(self.now), *(self._run(n) for n in range(begun, len(self._calls)))]
+        return [SaveSession(self.now), *(self._run(n) for n in range(begun, len(self._calls)))]
 
     def _begun(self, call: Call, left: list[int]) -> int | None:
         """The number of a call that was begun: by its id, else by what it says."""
@@ -346,7 +351,7 @@ class Machine:
             return self._next()
         self._move("ran")
         self._results[n] = result
-        return [Save(self.now)]
+        return [SaveSession(self.now)]
 
     def _edited(self, n: int, arguments: str) -> list[Command]:
         """It is kept as it is now before it runs."""
@@ -358,7 +363,7 @@ class Machine:
         self._calls[n] = new = _like(call, replace(call, args=LazyJson(arguments)))
         parts = tuple(new if part is call else part for part in self._answer.parts)
         self._answer = replace(self._answer, parts=parts)
-        return [Save(self.now), replace(self._run(n), edited=True)]
+        return [SaveSession(self.now), replace(self._run(n), edited=True)]
 
     def _next(self) -> list[Command]:
         """Every call has its result: the next turn, if there may be one."""
@@ -367,15 +372,15 @@ class Machine:
         if self.turn >= self.turns:
             self._move("limit")
             return [
-                Save(self.thread),
-                Finish(self.phase, f"{self.turns} turn{'s' * (self.turns != 1)}"),
+                SaveSession(self.thread),
+                FinishRun(self.phase, f"{self.turns} turn{'s' * (self.turns != 1)}"),
             ]
         self._move("results")
         self.turn += 1
-        return [Save(self.thread), Send(self.turn)]
+        return [SaveSession(self.thread), CallModel(self.turn)]
 
-    def _run(self, n: int) -> Run:
-        return Run(n, self._calls[n], self._keys[n], self._again)
+    def _run(self, n: int) -> RunTools:
+        return RunTools(n, self._calls[n], self._keys[n], self._again)
 
     def _told(self) -> Sequence[Result]:
         """The results there are, in the order in which the answer has their calls, each under the

@@ -33,7 +33,7 @@ class Store(Protocol):
         """Durable when it returns."""
 
 
-class _Ordered:
+class _SerialQueue:
     """Saves one after the other, as they were asked for: whoever is cancelled leaves a thread
     behind that still writes."""
 
@@ -57,7 +57,7 @@ class _Ordered:
         raise NotImplementedError
 
 
-class FileStore(_Ordered):
+class FileStore(_SerialQueue):
     """A thread in a JSON file. Another history may be put there: the thread goes on from it."""
 
     def __init__(self, path: str | Path) -> None:
@@ -91,7 +91,7 @@ class FileStore(_Ordered):
             raise LocalError("", (), f"{self.path}: {error}") from None
 
 
-class SqliteStore(_Ordered):
+class SqliteStore(_SerialQueue):
     """Threads in an SQLite file, by name."""
 
     def __init__(self, path: str | Path, name: str) -> None:

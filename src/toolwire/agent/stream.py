@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from toolwire.agent.events import Again, Asking, Done, Over, Seen
+from toolwire.agent.events import ModelRequest, Retry, RunResult, Seen, ToolFinished
 from toolwire.agent.machine import Phase
 from toolwire.conversation.parts import Call, Part
 from toolwire.streaming import events
@@ -22,7 +22,7 @@ from toolwire.streaming.events import Chunk, Event
 Out = TypeVar("Out")
 
 
-class Told(Generic[Out]):
+class AgentStream(Generic[Out]):
     """One run of a loop as a stream."""
 
     def __init__(
@@ -57,9 +57,15 @@ class Told(Generic[Out]):
     def take(self, seen: Seen) -> list[Out]:
         """What somebody who watches is told."""
         found = self._events(seen)
-        if self._held and (not any(self._open.values()) or isinstance(seen, Asking | Over)):
+        if self._held and (
+            not any(self._open.values()) or isinstance(seen, ModelRequest | RunResult)
+        ):
             held, self._held = self._held, []
-            found = [*found, *held] if not isinstance(seen, Asking | Over) else [*held, *found]
+            found = (
+                [*found, *held]
+                if not isinstance(seen, ModelRequest | RunResult)
+                else [*held, *found]
+            )
         return self._pipe.emit(found)
 
     def end(self) -> list[Out]:
@@ -68,26 +74,26 @@ class Told(Generic[Out]):
 
     def _events(self, seen: Seen) -> list[Event]:
         match seen:
-            case Asking(turn=turn):
+            case ModelRequest(turn=turn):
                 self._base = self._next
                 self._known.clear()
                 return [events.TurnStart("assistant")] if turn > 1 else []
-            case Again():
+            case Retry():
                 closing: list[Event] = [
                     events.PartEnd(slot, cut=True) for slot in sorted(self._open)
                 ]
                 self._open.clear()
                 self._base = self._next
                 return closing
-            case Done(call=call, result=result):
+            case ToolFinished(call=call, result=result):
                 told: list[Event] = [*self._call(call), events.PartComplete(result)]
                 if self._pipe.writes_results_as_text and any(self._open.values()):
                     self._held += told
                     return []
                 return told
-            case Over(phase=Phase.BROKEN, why=why):
+            case RunResult(phase=Phase.BROKEN, why=why):
                 return [events.StreamError(why or "the model could not be asked")]
-            case Over(usage=usage):
+            case RunResult(usage=usage):
                 return [events.Metadata({"usage": usage})]
             case events.PartStart(slot=slot, part=part):
                 return self._start(seen, self._moved(slot), part)

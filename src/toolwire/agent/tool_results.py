@@ -17,7 +17,7 @@ from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import WireError
-from toolwire.execution.tool_call import Answer
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.streaming.events import PartEnd
 
 MARK = "[toolwire]"
@@ -45,7 +45,7 @@ def refused(call: Call, known: Collection[str]) -> Result:
     return failed(call, f"there is no tool {call.name!r}; there are: {', '.join(near) or 'none'}")
 
 
-def outcome_of(call: Call, answer: Answer) -> Result:
+def outcome_of(call: Call, answer: ToolCallResult) -> Result:
     """What became of a call as its result."""
     outcome = answer.outcome
     if outcome is None:

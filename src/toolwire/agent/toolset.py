@@ -20,7 +20,7 @@ from toolwire.tools.runnable import Runnable
 _ANYWHERE = IdRule("a-zA-Z0-9_-", 64, first="[a-zA-Z_]")
 
 
-class Offering:
+class Toolset:
     """Tools by the names under which models see them."""
 
     def __init__(self, tools: Iterable[Given] = ()) -> None:

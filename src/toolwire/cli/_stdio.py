@@ -15,14 +15,14 @@ from toolwire.cli._lazy_import import part
 from toolwire.cli._signals import CTRL_C
 
 if TYPE_CHECKING:
-    from toolwire.execution.executor import Calls
+    from toolwire.execution.executor import ToolExecutor
     from toolwire.tools.registry import Tools
 
 SETTLE = 0.1
 """Seconds for the last answers to be written."""
 
 
-async def serve(tools: Tools, calls: Calls) -> None:
+async def serve(tools: Tools, calls: ToolExecutor) -> None:
     """Serve. Ctrl-C and SIGTERM finish what is under way and exit with 0; a second one does not
     wait."""
     module = part("toolwire.mcp.server")
@@ -40,7 +40,7 @@ async def serve(tools: Tools, calls: Calls) -> None:
     await module.stdio(tools, calls)
 
 
-async def _end(calls: Calls, seconds: float) -> None:
+async def _end(calls: ToolExecutor, seconds: float) -> None:
     try:
         await calls.drain(seconds)
         await asyncio.sleep(SETTLE)

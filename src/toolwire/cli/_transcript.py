@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from toolwire.agent.events import Again, Asking, Done, Over, Running
+from toolwire.agent.events import ModelRequest, Retry, RunResult, ToolFinished, ToolStarted
 from toolwire.agent.machine import Phase
 from toolwire.cli._usage_error import printable
 from toolwire.conversation.json import JSON, text_of
@@ -46,12 +46,12 @@ class Transcript:
 
     def take(self, seen: Seen) -> None:
         match seen:
-            case Asking(turn=turn, changes=changes):
+            case ModelRequest(turn=turn, changes=changes):
                 self._turn = turn
                 self._letters = {}
                 for change in changes:
                     self._remark(f"repaired {change}")
-            case Again(why=why, wait=wait):
+            case Retry(why=why, wait=wait):
                 self._remark(f"again in {wait:.1f} s: {why}" if wait else f"again: {why}")
             case events.PartStart(slot=slot, part=Text()):
                 self._texts[slot] = True
@@ -63,9 +63,9 @@ class Transcript:
                 self._write(text, dim=not self._texts[slot])
             case events.PartEnd(slot=slot) if self._texts.pop(slot, None) is not None:
                 self.line()
-            case Running(n=n, call=call):
+            case ToolStarted(n=n, call=call):
                 self._begin(n, call)
-            case Done(
+            case ToolFinished(
                 n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
             ):
                 if n not in self._letters:  # it was never run
@@ -82,7 +82,7 @@ class Transcript:
                     f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})",
                     "red" if result.error else "green",
                 )
-            case Over(phase=phase, why=why, usage=usage):
+            case RunResult(phase=phase, why=why, usage=usage):
                 self.line()
                 if phase is not Phase.DONE:
                     self._remark(f"{phase}: {why or ''}")
@@ -138,7 +138,7 @@ class Lines:
 
 def _row(seen: Seen) -> JSON:
     match seen:
-        case Asking(turn=turn, model=model, changes=changes, losses=losses):
+        case ModelRequest(turn=turn, model=model, changes=changes, losses=losses):
             return {
                 "type": "asking",
                 "turn": turn,
@@ -146,13 +146,13 @@ def _row(seen: Seen) -> JSON:
                 "changes": list(map(str, changes)),
                 "losses": list(map(str, losses)),
             }
-        case Again(why=why, wait=wait):
+        case Retry(why=why, wait=wait):
             return {"type": "again", "why": why, "wait": wait}
         case events.PartDelta(slot=slot, text=text):
             return {"type": "delta", "slot": slot, "text": text}
         case events.PartStart(slot=slot, part=part):
             return {"type": "start", "slot": slot, "part": type(part).__name__.lower()}
-        case Running(n=n, call=call):
+        case ToolStarted(n=n, call=call):
             return {
                 "type": "call",
                 "n": n,
@@ -160,7 +160,9 @@ def _row(seen: Seen) -> JSON:
                 "name": call.name,
                 "arguments": call.arguments,
             }
-        case Done(n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed):
+        case ToolFinished(
+            n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
+        ):
             return {
                 "type": "result",
                 "n": n,
@@ -171,7 +173,7 @@ def _row(seen: Seen) -> JSON:
                 "state": state,
                 "replayed": replayed,
             }
-        case Over(phase=phase, why=why, usage=usage, text=text):
+        case RunResult(phase=phase, why=why, usage=usage, text=text):
             return {
                 "type": "over",
                 "phase": str(phase),

@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, Object, dump, parse
 
 if TYPE_CHECKING:
     from toolwire.execution.ledger.base import Failure
-    from toolwire.execution.tool_call import Answer
+    from toolwire.execution.tool_call import ToolCallResult
     from toolwire.tools.registry import Tools
     from toolwire.tools.runnable import Runnable
 
@@ -152,7 +152,7 @@ def verb(
     ctx.exit(0 if answer.outcome is not None and failure is None else 1)
 
 
-def _tell(tool: str, answer: Answer, failure: Failure | None) -> None:
+def _tell(tool: str, answer: ToolCallResult, failure: Failure | None) -> None:
     """Why there is no value, on stderr."""
     if failure is None:
         click.echo(f"{tool}: {printable(STATES[answer.state].format(id=answer.call_id))}", err=True)
@@ -165,7 +165,7 @@ def _tell(tool: str, answer: Answer, failure: Failure | None) -> None:
         click.echo(f"it may be tried again{after}", err=True)
 
 
-def _row(answer: Answer) -> Object:
+def _row(answer: ToolCallResult) -> Object:
     """All that is known of a call."""
     outcome = answer.outcome
     row: Object = {
@@ -194,7 +194,7 @@ def _refusal(failure: Failure) -> str:
 
 async def _called(
     tools: Tools, sources: tuple[str, ...], ledger: str | None, given: Given
-) -> Answer:
+) -> ToolCallResult:
     asking, errors = part("toolwire.execution.tool_call"), part("toolwire.tools.errors")
     async with AsyncExitStack() as stack:
         await gather(tools, sources, stack)
@@ -203,12 +203,12 @@ async def _called(
         except errors.UnknownTool as error:
             raise Misuse(error.developer_message) from None
         values = _values(tool, given.arguments, given.input)
-        calls = part("toolwire.execution.executor").Calls(open_ledger(ledger))
+        calls = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
         try:
             calls.fits([tool])
             await stack.enter_async_context(calls)
-            answer: Answer = await calls.call(
-                asking.Ask(
+            answer: ToolCallResult = await calls.call(
+                asking.ToolCall(
                     tool=tool,
                     input=values,
                     call_id=given.call_id,

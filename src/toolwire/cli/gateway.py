@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from toolwire.gateway.app import Gateway
     from toolwire.gateway.config import Config, ToolsRow
-    from toolwire.gateway.reload import Loaded, Source
-    from toolwire.gateway.tools import Own
+    from toolwire.gateway.reload import ConfigSource, LoadedConfig
+    from toolwire.gateway.tools import GatewayTools
     from toolwire.tools.registry import Tools
 
 BACKLOG = 2048
@@ -147,7 +147,7 @@ def verb(
                     part("toolwire.gateway.workers").Workers(door.app, listener, workers).run(ready)
                 )
             run.raise_file_limit()
-            app, bounds = door.app(), run.Bounds()
+            app, bounds = door.app(), run.ConnectionLimits()
             _served(
                 app,
                 lambda: run.Server(
@@ -196,17 +196,17 @@ class _Door:
         self.folder: Path | None = None
         """Where processes that share the port put their numbers."""
 
-    def _source(self, demo: Callable[[], str]) -> Source:
-        made: Source = part("toolwire.gateway.reload").Source(
+    def _source(self, demo: Callable[[], str]) -> ConfigSource:
+        made: ConfigSource = part("toolwire.gateway.reload").ConfigSource(
             env=os.environ, demo=demo, file=self.file, keys=self.keys, tools=self.tools
         )
         return made
 
-    def load(self, *, checks: bool) -> Loaded | None:
+    def load(self, *, checks: bool) -> LoadedConfig | None:
         """The configuration; if it is wrong, that is said, and there is none."""
         mistake = part("toolwire.gateway.config").ConfigMistake
         try:
-            found: Loaded = self._source(lambda: "http://127.0.0.1:1").load()
+            found: LoadedConfig = self._source(lambda: "http://127.0.0.1:1").load()
         except mistake as error:
             if len(error.mistakes) == 1 and not checks:
                 raise Misuse(error.mistakes[0]) from None
@@ -247,9 +247,9 @@ class _Door:
             part("toolwire.gateway.observer"),
             part("toolwire.gateway.workers"),
         )
-        offline = part("toolwire.gateway.mock_upstream").Offline()
+        offline = part("toolwire.gateway.mock_upstream").MockUpstream()
         source = self._source(offline.url)
-        loaded: Loaded = source.load()
+        loaded: LoadedConfig = source.load()
         config = loaded.models.config
         recorder = (
             part("toolwire.gateway.recorder").Recorder(self.record)
@@ -257,7 +257,7 @@ class _Door:
             else None
         )
         pid = str(os.getpid()) if self.folder is not None else ""
-        watch = watch_module.Watch(
+        watch = watch_module.Observer(
             json=(self.log or config.server.log) == "json",
             bodies=self.bodies,
             keeps=recorder,
@@ -275,7 +275,7 @@ class _Door:
         beside = [
             offline,
             reloader,
-            *([workers.Numbers(watch, self.folder)] if self.folder is not None else []),
+            *([workers.WorkerMetrics(watch, self.folder)] if self.folder is not None else []),
         ]
         auth = part("toolwire.server.auth").NOBODY
         if loaded.keys is not None:
@@ -292,7 +292,7 @@ class _Door:
         return made
 
 
-def _own(row: ToolsRow) -> Own | None:
+def _own(row: ToolsRow) -> GatewayTools | None:
     """The tools of a configuration; None if there are none."""
     if not row.sources:
         return None
@@ -301,8 +301,8 @@ def _own(row: ToolsRow) -> Own | None:
         return [await gathered(row.sources, stack)]
 
     secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
-    calls = part("toolwire.execution.executor").Calls
-    made: Own = part("toolwire.gateway.tools").Own(
+    calls = part("toolwire.execution.executor").ToolExecutor
+    made: GatewayTools = part("toolwire.gateway.tools").GatewayTools(
         gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets
     )
     return made
@@ -340,7 +340,7 @@ def _make_key(name: str, keys: Path | None) -> None:
     )
 
 
-def _tell_all(loaded: Loaded, file: Path | None) -> None:
+def _tell_all(loaded: LoadedConfig, file: Path | None) -> None:
     """What a configuration comes to."""
     for name in loaded.models.config.models:
         targets = loaded.models.find(name.replace("*", "x"))
@@ -356,7 +356,7 @@ def _tell_all(loaded: Loaded, file: Path | None) -> None:
     )
 
 
-def _ready(url: str, loaded: Loaded, shows_clients: bool, workers: int) -> None:
+def _ready(url: str, loaded: LoadedConfig, shows_clients: bool, workers: int) -> None:
     config, keyed = loaded.models.config, loaded.keys is not None
     names = loaded.models.names()
     model = config.server.default or (names[0] if names else "MODEL")

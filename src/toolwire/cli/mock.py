@@ -34,7 +34,7 @@ def verb(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> 
     """
     module = part("toolwire.mock.server")
     try:
-        app = module.Mock(name, strict=not lenient)
+        app = module.MockProvider(name, strict=not lenient)
     except module.LocalError as error:
         raise Misuse(f"--wire {name}: {error.why}") from None
     listen(

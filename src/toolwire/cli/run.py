@@ -17,7 +17,7 @@ from toolwire.cli._usage_error import Misuse, printable, read_input, said
 from toolwire.errors import WireError
 
 if TYPE_CHECKING:
-    from toolwire.agent.events import Model, Over
+    from toolwire.agent.events import Model, RunResult
     from toolwire.cli._transcript import Lines, Transcript
     from toolwire.tools.registry import Tools
 
@@ -195,7 +195,7 @@ class _Setup(Struct, frozen=True):
     user_id: str | None
 
 
-async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bool) -> Over:
+async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bool) -> RunResult:
     talk, shown = part("toolwire.agent.events"), part("toolwire.cli._transcript")
     watcher: Lines | Transcript = (
         shown.Lines() if setup.as_json else shown.Transcript(colour=_colour())
@@ -204,7 +204,7 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
         await gather(tools, setup.sources, stack)
         model = await _model(setup, stack)
         calls = await stack.enter_async_context(
-            part("toolwire.execution.executor").Calls(open_ledger(setup.ledger))
+            part("toolwire.execution.executor").ToolExecutor(open_ledger(setup.ledger))
         )
         agent = part("toolwire.agent.driver").Agent(
             model,
@@ -224,11 +224,11 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
         )
         if resumed:
             await agent.resume()
-        over: Over | None = None
+        over: RunResult | None = None
         async with aclosing(agent.watch(question)) as watched:
             async for seen in watched:
                 watcher.take(seen)
-                over = seen if isinstance(seen, talk.Over) else over
+                over = seen if isinstance(seen, talk.RunResult) else over
         assert over is not None
         return over
 

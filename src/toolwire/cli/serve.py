@@ -18,7 +18,7 @@ from toolwire.cli._stdio import serve as over_stdio
 from toolwire.cli._usage_error import Misuse, printable
 
 if TYPE_CHECKING:
-    from toolwire.execution.executor import Calls
+    from toolwire.execution.executor import ToolExecutor
     from toolwire.server.auth import Auth
     from toolwire.tools.registry import Tools
 
@@ -110,7 +110,7 @@ def verb(
     else:
         found = load_tools(tools)
     mistake = part("toolwire.tools.errors").ToolMistake
-    calls: Calls = part("toolwire.execution.executor").Calls(open_ledger(ledger))
+    calls: ToolExecutor = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
     try:
         with recorded(ledger):
             if stdio:

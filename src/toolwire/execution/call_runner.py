@@ -17,8 +17,8 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from toolwire.execution.failures import Busy, busy, cancelled, raised
-from toolwire.execution.in_flight import Flight
+from toolwire.execution.failures import ExecutorBusy, busy, cancelled, raised
+from toolwire.execution.in_flight import InFlightCall
 from toolwire.execution.ledger.base import (
     CallIdTooOld,
     CallKey,
@@ -32,11 +32,11 @@ from toolwire.execution.ledger.base import (
     Runner,
     Transactions,
 )
-from toolwire.execution.local_runner import InlineRunner, Place
+from toolwire.execution.local_runner import CallContext, LocalRunner
 from toolwire.execution.metrics import Metrics
-from toolwire.execution.tool_call import Answer
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context
+from toolwire.tools.runnable import ToolContext
 
 logger = logging.getLogger("toolwire.calls")
 LOOK_AGAIN = 5.0
@@ -44,7 +44,7 @@ LOOK_AGAIN = 5.0
 _RERUN = ("retry", "transactional")
 
 
-class Runs:
+class CallRunner:
     """Runs flights against a ledger."""
 
     def __init__(
@@ -53,8 +53,8 @@ class Runs:
         self.ledger = ledger
         self.metrics = metrics
         self.wait = wait
-        self._runner: Runner = runner or InlineRunner()
-        self._inline = self._runner if isinstance(self._runner, InlineRunner) else InlineRunner()
+        self._runner: Runner = runner or LocalRunner()
+        self._inline = self._runner if isinstance(self._runner, LocalRunner) else LocalRunner()
         self._is_inline = self._inline is self._runner
         self._engine = runner if isinstance(runner, Engine) else None
         self._transactions = ledger if isinstance(ledger, Transactions) else None
@@ -100,7 +100,7 @@ class Runs:
         unforeseen = None if isinstance(error, LedgerUnavailable) else error
         logger.error("the ledger could not %s: %s", operation, error, exc_info=unforeseen)
 
-    async def answer(self, flight: Flight) -> Answer:
+    async def answer(self, flight: InFlightCall) -> ToolCallResult:
         """The answer, also if it was stopped before its body began, or something here is broken."""
         try:
             return await (
@@ -112,7 +112,7 @@ class Runs:
             if flight.calmed():
                 return flight.unavailable()
             raise
-        except Busy as why:
+        except ExecutorBusy as why:
             return flight.refused(busy(str(why)))
         except Exception as error:
             logger.exception("a call of %s could not be answered", flight.tool)
@@ -121,7 +121,7 @@ class Runs:
                 failure if flight.secrets is None else flight.secrets.failure(failure)
             )
 
-    async def _admit(self, flight: Flight) -> Place:
+    async def _admit(self, flight: InFlightCall) -> CallContext:
         flight.cancellable = True
         try:
             return await self._inline.admit(flight.ask.tool)
@@ -129,7 +129,7 @@ class Runs:
             flight.cancellable = False
 
     async def _body(
-        self, flight: Flight, place: Place, claim: Claim | None, context: Context
+        self, flight: InFlightCall, place: CallContext, claim: Claim | None, context: ToolContext
     ) -> Outcome:
         """What the body came to, without secrets. Raises NoEffect, Busy, OutcomeUnknown, and
         CancelledError if its caller goes.
@@ -153,9 +153,9 @@ class Runs:
             if not flight.calmed():
                 raise
             if claim is not None and self._engine is not None and flight.slot is not None:
-                raise _LeftRunning from None
+                raise _StillRunning from None
             return Outcome(None, cancelled(flight.tool, flight.stopped))
-        except (NoEffect, Busy, OutcomeUnknown):
+        except (NoEffect, ExecutorBusy, OutcomeUnknown):
             raise
         except Exception as error:  # of an engine: what runs here tells everything by its outcome
             logger.exception("the runner of %s failed", flight.tool)
@@ -169,7 +169,7 @@ class Runs:
             return replace(outcome, failure=flight.secrets.failure(outcome.failure))
         return outcome
 
-    async def _unrecorded(self, flight: Flight) -> Answer:
+    async def _unrecorded(self, flight: InFlightCall) -> ToolCallResult:
         place = await self._admit(flight)
         try:
             outcome = await self._body(flight, place, None, flight.context(1))
@@ -177,7 +177,7 @@ class Runs:
             outcome = _nothing(flight, error)
         return flight.came_to(outcome, 1)
 
-    async def _recorded(self, flight: Flight, key: CallKey) -> Answer:
+    async def _recorded(self, flight: InFlightCall, key: CallKey) -> ToolCallResult:
         until = perf_counter() + (self.wait if flight.ask.wait is None else flight.ask.wait)
         while True:
             # Before the claim: who finds no room leaves no trace
@@ -187,7 +187,7 @@ class Runs:
                 try:
                     claim = await self._claim(flight, key)
                 except CallIdTooOld:
-                    return Answer(state="too-old", call_id=flight.call_id)
+                    return ToolCallResult(state="too-old", call_id=flight.call_id)
                 except Exception as error:
                     self._ledger_failed("claim", error)
                     return flight.unavailable()
@@ -229,13 +229,15 @@ class Runs:
                 return flight.running(claim)
             await self._ended_elsewhere(flight, key, min(left, LOOK_AGAIN))
 
-    async def _claim(self, flight: Flight, key: CallKey) -> Claim:
+    async def _claim(self, flight: InFlightCall, key: CallKey) -> Claim:
         on_crash = flight.ask.tool.on_crash if self._engine is None else "resume"
         return await self.ledger.claim(
             key, flight.fp, tool=flight.tool, on_crash=on_crash, token=os.urandom(16)
         )
 
-    async def _ended_elsewhere(self, flight: Flight, key: CallKey, timeout: float) -> Record | None:
+    async def _ended_elsewhere(
+        self, flight: InFlightCall, key: CallKey, timeout: float
+    ) -> Record | None:
         """The record of a call that somebody else runs; None if it is not known to have ended."""
         flight.cancellable = True
         try:
@@ -247,7 +249,7 @@ class Runs:
         finally:
             flight.cancellable = False
 
-    async def _mine(self, flight: Flight, claim: Claim, place: Place) -> Answer:
+    async def _mine(self, flight: InFlightCall, claim: Claim, place: CallContext) -> ToolCallResult:
         """Run what was claimed, or ask the engine for what somebody else began."""
         if (
             self._transactions is not None
@@ -257,29 +259,35 @@ class Runs:
             return await self._transacted(flight, claim, place, self._transactions)
         try:
             outcome = await self._body(flight, place, claim, flight.context(claim.attempt))
-        except (NoEffect, Busy) as error:
+        except (NoEffect, ExecutorBusy) as error:
             return await self._undone(flight, claim, error)
-        except _LeftRunning:
+        except _StillRunning:
             return flight.running(claim)
         except OutcomeUnknown as why:
             return await self._unknown(flight, claim, why)
         return await self._settled(flight, claim, outcome)
 
-    async def _unknown(self, flight: Flight, claim: Claim, why: OutcomeUnknown) -> Answer:
+    async def _unknown(
+        self, flight: InFlightCall, claim: Claim, why: OutcomeUnknown
+    ) -> ToolCallResult:
         """Nobody will know what it came to: said now, and written down for those who ask later."""
         logger.error("what became of a call of %s is not known: %s", flight.tool, why)
         if claim.state == "new":
             await self._end(claim, "lose")
-        return Answer(state="lost", call_id=flight.call_id, attempt=claim.attempt)
+        return ToolCallResult(state="lost", call_id=flight.call_id, attempt=claim.attempt)
 
-    async def _undone(self, flight: Flight, claim: Claim, error: NoEffect | Busy) -> Answer:
+    async def _undone(
+        self, flight: InFlightCall, claim: Claim, error: NoEffect | ExecutorBusy
+    ) -> ToolCallResult:
         """Nothing happened: the same id may run again."""
         await self._release(claim)
-        if isinstance(error, Busy):
+        if isinstance(error, ExecutorBusy):
             return flight.refused(busy(str(error)))
         return flight.came_to(_nothing(flight, error), claim.attempt)
 
-    async def _settled(self, flight: Flight, claim: Claim, outcome: Outcome) -> Answer:
+    async def _settled(
+        self, flight: InFlightCall, claim: Claim, outcome: Outcome
+    ) -> ToolCallResult:
         """Record an outcome that is to be replayed; let go of a call that may be tried again."""
         tool = flight.ask.tool
         failure = outcome.failure
@@ -298,8 +306,8 @@ class Runs:
         return await self._finished(flight, claim, outcome)
 
     async def _finished(
-        self, flight: Flight, claim: Claim, outcome: Outcome, *, replayed: bool = False
-    ) -> Answer:
+        self, flight: InFlightCall, claim: Claim, outcome: Outcome, *, replayed: bool = False
+    ) -> ToolCallResult:
         try:
             said = await self.ledger.finish(claim, outcome)
         except Exception as error:
@@ -309,7 +317,7 @@ class Runs:
             return await self._fenced(flight, claim)
         return flight.came_to(outcome, claim.attempt, replayed=replayed)
 
-    async def _fenced(self, flight: Flight, claim: Claim) -> Answer:
+    async def _fenced(self, flight: InFlightCall, claim: Claim) -> ToolCallResult:
         """Somebody else has taken the call over: what they recorded is the answer, what happened
         here is not."""
         record = await self._ended_elsewhere(flight, claim.key, self.wait)
@@ -336,7 +344,9 @@ class Runs:
             with suppress(Exception):
                 return await end(claim)
 
-    async def _probed(self, flight: Flight, claim: Claim, place: Place) -> Answer | None:
+    async def _probed(
+        self, flight: InFlightCall, claim: Claim, place: CallContext
+    ) -> ToolCallResult | None:
         """Ask a tool what became of a call after a crash; None if it never happened and may be
         claimed again."""
         tool = flight.ask.tool
@@ -367,8 +377,8 @@ class Runs:
         return await self._finished(flight, claim, Outcome(value), replayed=True)
 
     async def _transacted(
-        self, flight: Flight, claim: Claim, place: Place, ledger: Transactions
-    ) -> Answer:
+        self, flight: InFlightCall, claim: Claim, place: CallContext, ledger: Transactions
+    ) -> ToolCallResult:
         """Run a tool inside the transaction that also records its result. A failure undoes what it
         wrote."""
         outcome = None
@@ -378,18 +388,18 @@ class Runs:
                 context = replace(flight.context(claim.attempt), transaction=scope.connection)
                 outcome = await self._body(flight, place, claim, context)
                 if outcome.failure is not None:
-                    raise _Undo
+                    raise _ClaimRelease
                 if await scope.finish(outcome) == "fenced":
                     fenced = True
-                    raise _Undo
+                    raise _ClaimRelease
             return flight.came_to(outcome, claim.attempt)
-        except _Undo:
+        except _ClaimRelease:
             return (
                 await self._fenced(flight, claim)
                 if fenced
                 else await self._settled(flight, claim, outcome or Outcome())
             )
-        except (NoEffect, Busy) as error:
+        except (NoEffect, ExecutorBusy) as error:
             return await self._undone(flight, claim, error)
         except Exception as error:
             self._ledger_failed("commit", error)
@@ -405,14 +415,14 @@ class Runs:
         return flight.unavailable()
 
 
-class _LeftRunning(Exception):
+class _StillRunning(Exception):
     """The server stops, the engine does not: whoever asks next gets the answer."""
 
 
-class _Undo(Exception):
+class _ClaimRelease(Exception):
     """Leaves a transaction without committing it."""
 
 
-def _nothing(flight: Flight, error: NoEffect) -> Outcome:
+def _nothing(flight: InFlightCall, error: NoEffect) -> Outcome:
     failure = raised(error)
     return Outcome(None, failure if flight.secrets is None else flight.secrets.failure(failure))

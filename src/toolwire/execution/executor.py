@@ -20,15 +20,15 @@ from opentelemetry.trace import Span, TracerProvider
 
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import fingerprint, key_of
-from toolwire.execution.call_runner import Runs
+from toolwire.execution.call_runner import CallRunner
 from toolwire.execution.failures import busy
-from toolwire.execution.in_flight import AGAIN_MS, Flight, shared
+from toolwire.execution.in_flight import AGAIN_MS, InFlightCall, shared
 from toolwire.execution.ledger.base import CallKey, Ledger, LedgerUnavailable, Runner
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.metrics import Metrics
 from toolwire.execution.redaction import guard_logs, hiding
 from toolwire.execution.telemetry import Telemetry, answered, log
-from toolwire.execution.tool_call import Answer, Ask, MissingRequirements, missing
+from toolwire.execution.tool_call import MissingRequirements, ToolCall, ToolCallResult, missing
 from toolwire.tools.errors import InvalidInput, ToolMistake
 from toolwire.tools.runnable import Runnable
 
@@ -36,7 +36,7 @@ GRACE = 2.0
 """Seconds that cancelled bodies have to clean up."""
 
 
-class Calls:
+class ToolExecutor:
     """Runs calls once.
 
     Without a ledger, calls are remembered in memory, for a while. With one, every call is recorded
@@ -63,13 +63,13 @@ class Calls:
         self.wait = wait
         self.metrics = metrics or Metrics()
         self._records_unnamed = ledger is not None
-        self._runs = Runs(self.ledger, runner, self.metrics, wait)
+        self._runs = CallRunner(self.ledger, runner, self.metrics, wait)
         self._max_running = max_running
         self._record_reads = record_reads
         self._sweep_every = sweep_every
         self._telemetry = Telemetry(tracer_provider)
-        self._live: set[Flight] = set()
-        self._flights: dict[CallKey, Flight] = {}
+        self._live: set[InFlightCall] = set()
+        self._flights: dict[CallKey, InFlightCall] = {}
         self._draining = False
         if guard_all_logs:
             guard_logs()
@@ -134,7 +134,7 @@ class Calls:
 
     # --- one call ---------------------------------------------------------------------------------
 
-    async def call(self, ask: Ask) -> Answer:
+    async def call(self, ask: ToolCall) -> ToolCallResult:
         """What became of the call.
 
         Raises MissingRequirements and InvalidInput; nothing was looked up or recorded then.
@@ -150,29 +150,29 @@ class Calls:
         try:
             fp = fingerprint(self.ledger.key, tool.id, ask.input)
         except LedgerUnavailable:  # it is not open
-            return Answer(state="unavailable", call_id=ask.call_id, retry_after_ms=AGAIN_MS)
+            return ToolCallResult(state="unavailable", call_id=ask.call_id, retry_after_ms=AGAIN_MS)
         except RecursionError:
             raise InvalidInput({"input": "nested too deeply"}) from None
         flight = self._flights.get(key)
         if flight is not None:
             return await self._join(flight, ask, fp)
         recorded = self._record_reads or not tool.read_only
-        flight = Flight(ask, arguments, ask.call_id, key if recorded else None, fp)
+        flight = InFlightCall(ask, arguments, ask.call_id, key if recorded else None, fp)
         if (refusal := self._refusal(flight)) is not None:
             return refusal
         flight.slot = key
         self._flights[key] = flight
         return await self._start(flight)
 
-    async def _unnamed(self, ask: Ask, arguments: Mapping[str, object]) -> Answer:
+    async def _unnamed(self, ask: ToolCall, arguments: Mapping[str, object]) -> ToolCallResult:
         tool = ask.tool
         call_id = uuid7()
         recorded = self._records_unnamed and (self._record_reads or not tool.read_only)
         if not recorded:
-            flight = Flight(ask, arguments, call_id, None, b"")
+            flight = InFlightCall(ask, arguments, call_id, None, b"")
             return self._refusal(flight) or await self._flown(flight)
         key = key_of(ask.principal, ask.user_id, call_id)
-        flight = Flight(
+        flight = InFlightCall(
             ask, arguments, call_id, key, os.urandom(32)
         )  # no other call has its id, so none is compared with it
         if (refusal := self._refusal(flight)) is not None:
@@ -183,10 +183,10 @@ class Calls:
             flight.stop("the caller is gone")
             raise
 
-    async def _join(self, flight: Flight, ask: Ask, fp: bytes) -> Answer:
+    async def _join(self, flight: InFlightCall, ask: ToolCall, fp: bytes) -> ToolCallResult:
         """The answer of a call that is under way here."""
         if not compare_digest(flight.fp, fp):
-            answer = Answer(state="mismatch", call_id=flight.call_id)
+            answer = ToolCallResult(state="mismatch", call_id=flight.call_id)
         else:
             assert flight.task is not None
             ended, _ = await asyncio.wait(
@@ -196,7 +196,7 @@ class Calls:
         self.metrics.called(str(ask.tool.id), answer.state, replayed=answer.replayed)
         return answer
 
-    def _refusal(self, flight: Flight) -> Answer | None:
+    def _refusal(self, flight: InFlightCall) -> ToolCallResult | None:
         if self._draining:
             answer = flight.unavailable()
         elif len(self._live) >= self._max_running:
@@ -206,7 +206,7 @@ class Calls:
         self.metrics.called(flight.tool, answer.state)
         return answer
 
-    def _start(self, flight: Flight) -> asyncio.Future[Answer]:
+    def _start(self, flight: InFlightCall) -> asyncio.Future[ToolCallResult]:
         """Let a call fly in a task of its own, which outlives whoever waits for the answer."""
         loop = asyncio.get_running_loop()
         self._live.add(flight)
@@ -214,7 +214,9 @@ class Calls:
         flight.task = loop.create_task(self._landed(flight, flight.waiter))
         return flight.waiter
 
-    async def _landed(self, flight: Flight, waiter: asyncio.Future[Answer]) -> Answer:
+    async def _landed(
+        self, flight: InFlightCall, waiter: asyncio.Future[ToolCallResult]
+    ) -> ToolCallResult:
         try:
             answer = await self._flown(flight)
             if not waiter.done():
@@ -231,7 +233,7 @@ class Calls:
             if flight.slot is not None:
                 del self._flights[flight.slot]
 
-    async def _flown(self, flight: Flight) -> Answer:
+    async def _flown(self, flight: InFlightCall) -> ToolCallResult:
         """The answer of a call, told to whoever watches."""
         if flight.task is None:
             flight.task = asyncio.current_task()
@@ -257,8 +259,8 @@ class Calls:
             self.metrics.in_flight -= 1
 
     def _told(
-        self, flight: Flight, answer: Answer, started: float, span: Span | None = None
-    ) -> Answer:
+        self, flight: InFlightCall, answer: ToolCallResult, started: float, span: Span | None = None
+    ) -> ToolCallResult:
         if span is not None:
             answered(span, answer)
         log(flight.ask, answer, (perf_counter() - started) * 1000, flight.secrets)
@@ -266,11 +268,11 @@ class Calls:
         return answer
 
 
-def _result(flight: Flight) -> Answer:
+def _result(flight: InFlightCall) -> ToolCallResult:
     """The answer of a flight that has ended; a task that the event loop threw away has none."""
     task = flight.task
     if task is None or task.cancelled() or task.exception() is not None:
         return flight.unavailable()
     answer = task.result()
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ToolCallResult)
     return answer

@@ -18,7 +18,7 @@ LONGEST = 2000
 """Characters of an exception that are told to developers."""
 
 
-class Busy(Exception):
+class ExecutorBusy(Exception):
     """There was no room for this call. Its body did not begin."""
 
 

@@ -10,9 +10,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from toolwire.execution.ledger.base import CallKey, Claim, Failure, Outcome, Record
-from toolwire.execution.redaction import Scrubber, scrubber
-from toolwire.execution.tool_call import Answer, Ask
-from toolwire.tools.runnable import Context, Runnable
+from toolwire.execution.redaction import Redactor, scrubber
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
+from toolwire.tools.runnable import Runnable, ToolContext
 
 AGAIN_MS = 1000
 """What callers are told to wait before they ask again."""
@@ -24,7 +24,7 @@ def label(tool: Runnable) -> str:
     return str(tool.id)
 
 
-class Flight:
+class InFlightCall:
     """A call under way in this process."""
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Flight:
 
     def __init__(
         self,
-        ask: Ask,
+        ask: ToolCall,
         arguments: Mapping[str, object],
         call_id: str,
         key: CallKey | None,
@@ -56,18 +56,18 @@ class Flight:
         self.tool = label(ask.tool)
         self.slot: CallKey | None = None
         """Where others find it to join in."""
-        self.waiter: asyncio.Future[Answer] | None = None
+        self.waiter: asyncio.Future[ToolCallResult] | None = None
         """What the first caller waits for, so that it is not the task which is cancelled with it.
         """
         self.key = key
         """None if nothing is recorded."""
         self.fp = fp
-        self.task: asyncio.Task[Answer] | asyncio.Task[object] | None = None
+        self.task: asyncio.Task[ToolCallResult] | asyncio.Task[object] | None = None
         self.cancellable = False
         """Not while the ledger is at it: it must not be in doubt whether something was claimed."""
         self.stopped = ""
         """Why it was told to stop, if it was."""
-        self.secrets: Scrubber | None = (
+        self.secrets: Redactor | None = (
             scrubber(ask.tokens, ask.secrets) if ask.tokens or ask.secrets else None
         )
 
@@ -87,13 +87,13 @@ class Flight:
             return True
         return False
 
-    def context(self, attempt: int) -> Context:
+    def context(self, attempt: int) -> ToolContext:
         """What the tool may see: what it declared and nothing else."""
         ask = self.ask
         needs = ask.tool.needs
         if not needs:
-            return Context(self.call_id, self.tool, attempt, trace_id=ask.trace_id)
-        return Context(
+            return ToolContext(self.call_id, self.tool, attempt, trace_id=ask.trace_id)
+        return ToolContext(
             self.call_id,
             self.tool,
             attempt,
@@ -105,10 +105,10 @@ class Flight:
 
     def came_to(
         self, outcome: Outcome, attempt: int, *, recorded: bool = True, replayed: bool = False
-    ) -> Answer:
+    ) -> ToolCallResult:
         """The answer of a run."""
         state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
-        return Answer(
+        return ToolCallResult(
             state=state,
             call_id=self.call_id,
             outcome=outcome,
@@ -117,16 +117,16 @@ class Flight:
             attempt=attempt,
         )
 
-    def refused(self, failure: Failure) -> Answer:
+    def refused(self, failure: Failure) -> ToolCallResult:
         """The answer of a call whose body did not begin, and may begin later."""
-        return Answer(state="failed", call_id=self.call_id, outcome=Outcome(None, failure))
+        return ToolCallResult(state="failed", call_id=self.call_id, outcome=Outcome(None, failure))
 
-    def unavailable(self) -> Answer:
-        return Answer(state="unavailable", call_id=self.call_id, retry_after_ms=AGAIN_MS)
+    def unavailable(self) -> ToolCallResult:
+        return ToolCallResult(state="unavailable", call_id=self.call_id, retry_after_ms=AGAIN_MS)
 
-    def running(self, claim: Claim | None = None) -> Answer:
+    def running(self, claim: Claim | None = None) -> ToolCallResult:
         record = None if claim is None else claim.record
-        return Answer(
+        return ToolCallResult(
             state="running",
             call_id=self.call_id,
             attempt=1 if claim is None else claim.attempt,
@@ -134,18 +134,18 @@ class Flight:
             retry_after_ms=AGAIN_MS,
         )
 
-    def claimed(self, claim: Claim) -> Answer:
+    def claimed(self, claim: Claim) -> ToolCallResult:
         """The answer of a call that was there before."""
         if claim.record is not None:
             return self.known(claim.record)
         if claim.state in ("mismatch", "gone", "lost"):
-            return Answer(state=claim.state, call_id=self.call_id, attempt=claim.attempt)
+            return ToolCallResult(state=claim.state, call_id=self.call_id, attempt=claim.attempt)
         return self.running(claim)
 
-    def known(self, record: Record) -> Answer:
+    def known(self, record: Record) -> ToolCallResult:
         """The answer that a record gives."""
         ended = record.state in ("done", "failed")
-        return Answer(
+        return ToolCallResult(
             state=record.state,
             call_id=self.call_id,
             outcome=(record.outcome or Outcome()) if ended else None,
@@ -157,6 +157,6 @@ class Flight:
         )
 
 
-def shared(answer: Answer) -> Answer:
+def shared(answer: ToolCallResult) -> ToolCallResult:
     """The answer for those who came while the call was under way."""
     return replace(answer, replayed=True) if answer.state in ("done", "failed") else answer

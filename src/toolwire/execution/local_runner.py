@@ -18,16 +18,16 @@ from types import CoroutineType
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.eager_await import resumed
-from toolwire.execution.failures import Busy, only, raised, timed_out, unfit
+from toolwire.execution.failures import ExecutorBusy, only, raised, timed_out, unfit
 from toolwire.execution.ledger.base import Claim, Outcome
-from toolwire.execution.thread_pool import Threads
+from toolwire.execution.thread_pool import ThreadPool
 from toolwire.tools.errors import NoEffect, ToolError
-from toolwire.tools.runnable import Body, Context, Runnable, ToolId
+from toolwire.tools.runnable import Body, Runnable, ToolContext, ToolId
 
 logger = logging.getLogger("toolwire.calls")
 
 
-class InlineRunner:
+class LocalRunner:
     """Runs bodies here.
 
     `threads` is how many functions may block at once, `per_tool` how many of them may be of one
@@ -38,22 +38,22 @@ class InlineRunner:
     def __init__(self, *, threads: int = 64, per_tool: int = 16, patience: float = 10.0) -> None:
         self._per_tool = min(per_tool, threads)
         self._patience = patience
-        self._threads = Threads()
+        self._threads = ThreadPool()
         self._room = asyncio.Semaphore(threads)
         self._rooms: dict[ToolId, asyncio.Semaphore] = {}
 
     async def run(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         """As every runner; the arguments are converted here."""
         place = await self.admit(tool)
         return await place.run(tool.takes(arguments), context)
 
-    def at_once(self, tool: Runnable) -> Place | None:
+    def at_once(self, tool: Runnable) -> CallContext | None:
         """A place for a tool that is not bounded; None for any other."""
-        return Place(self, tool, ()) if tool.is_async and tool.concurrency is None else None
+        return CallContext(self, tool, ()) if tool.is_async and tool.concurrency is None else None
 
-    async def admit(self, tool: Runnable) -> Place:
+    async def admit(self, tool: Runnable) -> CallContext:
         """A place for one run: use it, or leave it. Raises Busy."""
         if (free := self.at_once(tool)) is not None:
             return free
@@ -66,12 +66,14 @@ class InlineRunner:
                 await self._take(room)
                 taken.append(room)
         except TimeoutError:
-            raise Busy(f"no room for another run of {tool.id}, {self._patience:g} s long") from None
+            raise ExecutorBusy(
+                f"no room for another run of {tool.id}, {self._patience:g} s long"
+            ) from None
         finally:
             if len(taken) < len(rooms):
                 for room in taken:
                     room.release()
-        return Place(self, tool, tuple(taken))
+        return CallContext(self, tool, tuple(taken))
 
     def _room_of(self, tool: Runnable) -> asyncio.Semaphore:
         room = self._rooms.get(tool.id)
@@ -94,14 +96,14 @@ class InlineRunner:
         self._threads.start(job)
 
 
-class Place:
+class CallContext:
     """Room for one run. It is given back when the body has really ended, which for a thread may be
     long after its timeout."""
 
     __slots__ = ("_rooms", "_runner", "tool")
 
     def __init__(
-        self, runner: InlineRunner, tool: Runnable, rooms: tuple[asyncio.Semaphore, ...]
+        self, runner: LocalRunner, tool: Runnable, rooms: tuple[asyncio.Semaphore, ...]
     ) -> None:
         self._runner = runner
         self.tool = tool
@@ -113,7 +115,7 @@ class Place:
             room.release()
         self._rooms = ()
 
-    async def run(self, arguments: Mapping[str, object], context: Context) -> Outcome:
+    async def run(self, arguments: Mapping[str, object], context: ToolContext) -> Outcome:
         """What the body came to. Raises NoEffect, and CancelledError if the task around it is
         cancelled."""
         tool = self.tool
@@ -151,7 +153,7 @@ class Place:
         return Outcome(value, None, ms)
 
     async def ask(
-        self, question: Body, arguments: Mapping[str, object], context: Context
+        self, question: Body, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
         """What a tool's probe says. Raises what it raises, and TimeoutError."""
         return await self._timed(
@@ -159,7 +161,7 @@ class Place:
         )
 
     async def _timed(
-        self, body: Body, is_async: bool, arguments: Mapping[str, object], context: Context
+        self, body: Body, is_async: bool, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
         if not is_async:
             return await self._limited(self._threaded(body, arguments, context), self.tool.timeout)
@@ -191,13 +193,13 @@ class Place:
             raise
 
     async def _threaded(
-        self, body: Body, arguments: Mapping[str, object], context: Context
+        self, body: Body, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
         given = await self._in_thread(body, arguments, context)
         return await given if isinstance(given, Awaitable) else given
 
     async def _in_thread(
-        self, body: Body, arguments: Mapping[str, object], context: Context
+        self, body: Body, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
         """What a function gives, run in a thread with the context variables of here."""
         loop = asyncio.get_running_loop()

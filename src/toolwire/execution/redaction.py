@@ -32,7 +32,7 @@ LINE = 12
 """A line of a secret with several lines is looked for by itself if it has so many characters."""
 
 
-class Scrubber:
+class Redactor:
     """The secrets of one call. Their forms are worked out when there is the first text to
     look at.
     """
@@ -109,10 +109,10 @@ class Scrubber:
         )
 
 
-def scrubber(*given: Mapping[str, str]) -> Scrubber | None:
+def scrubber(*given: Mapping[str, str]) -> Redactor | None:
     """A scrubber for all these values; None if there is nothing to hide."""
     values = [value for some in given for value in some.values() if value]
-    return Scrubber(values) if values else None
+    return Redactor(values) if values else None
 
 
 def _cut(text: str, spans: list[tuple[int, int]]) -> str:
@@ -170,15 +170,15 @@ def _base64(raw: bytes) -> Iterator[str]:
 
 # --- logs -----------------------------------------------------------------------------------------
 
-_here: ContextVar[Scrubber | None] = ContextVar("toolwire_secrets", default=None)
-_active: dict[int, Scrubber] = {}
+_here: ContextVar[Redactor | None] = ContextVar("toolwire_secrets", default=None)
+_active: dict[int, Redactor] = {}
 """Of all calls under way: for what is logged by threads and tasks that a tool has started on its
 own."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 @contextmanager
-def hiding(secrets: Scrubber | None) -> Iterator[None]:
+def hiding(secrets: Redactor | None) -> Iterator[None]:
     """While this lasts, no log record of this process shows these secrets (see `guard_logs`)."""
     if secrets is None:
         yield
@@ -230,7 +230,7 @@ def cleaned(record: logging.LogRecord) -> logging.LogRecord:
     return record
 
 
-class ScrubFilter(logging.Filter):
+class RedactionFilter(logging.Filter):
     """For a handler or a logger: what passes shows no secret of a call under way. It also sees what
     `extra` brought."""
 
@@ -239,7 +239,7 @@ class ScrubFilter(logging.Filter):
         return True
 
 
-class _Guard:
+class _RecordFactory:
     """A factory of log records around another one."""
 
     def __init__(self, inner: Callable[..., logging.LogRecord]) -> None:
@@ -257,5 +257,5 @@ def guard_logs() -> None:
     cleans that too.
     """
     factory = logging.getLogRecordFactory()
-    if not isinstance(factory, _Guard):
-        logging.setLogRecordFactory(_Guard(factory))
+    if not isinstance(factory, _RecordFactory):
+        logging.setLogRecordFactory(_RecordFactory(factory))

@@ -16,11 +16,11 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvider
 
 from toolwire.conversation.json import text_of
-from toolwire.execution.redaction import Scrubber, ScrubFilter
-from toolwire.execution.tool_call import Answer, Ask
+from toolwire.execution.redaction import RedactionFilter, Redactor
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 
 logger = logging.getLogger("toolwire.calls")
-logger.addFilter(ScrubFilter())
+logger.addFilter(RedactionFilter())
 _SCOPE = "toolwire"
 _OFTEN = 100
 """So many calls look for an SDK each by itself: programs that set one up do it at their beginning.
@@ -65,7 +65,7 @@ class Telemetry:
 
     @contextmanager
     def call(
-        self, tracer: Tracer, ask: Ask, call_id: str, secrets: Scrubber | None
+        self, tracer: Tracer, ask: ToolCall, call_id: str, secrets: Redactor | None
     ) -> Iterator[Span]:
         """A span that is the current one, for what tools and their libraries trace themselves."""
         name = ask.tool.name
@@ -89,7 +89,7 @@ class Telemetry:
             yield span
 
 
-def answered(span: Span, answer: Answer) -> None:
+def answered(span: Span, answer: ToolCallResult) -> None:
     """Write into a span what became of its call. Failures are scrubbed by now."""
     span.set_attribute("toolwire.state", answer.state)
     span.set_attribute("toolwire.attempt", answer.attempt)
@@ -100,7 +100,7 @@ def answered(span: Span, answer: Answer) -> None:
         span.set_status(StatusCode.ERROR, None if failure is None else failure.message)
 
 
-def log(ask: Ask, answer: Answer, ms: float, secrets: Scrubber | None) -> None:
+def log(ask: ToolCall, answer: ToolCallResult, ms: float, secrets: Redactor | None) -> None:
     """One line about a call that was answered, with the same things as fields of the record."""
     if not logger.isEnabledFor(logging.INFO):
         return

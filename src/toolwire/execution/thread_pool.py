@@ -15,7 +15,7 @@ IDLE = 30.0
 """Seconds that a thread waits for more to do."""
 
 
-class Threads:
+class ThreadPool:
     """A pool of daemon threads. A job must not raise."""
 
     def __init__(self, name: str = "toolwire-tool") -> None:

@@ -15,7 +15,7 @@ from toolwire.execution.ledger.base import Outcome
 from toolwire.tools.runnable import Authorization, Runnable
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class ToolCall(Struct, frozen=True, kw_only=True):
     """One call of one tool."""
 
     tool: Runnable
@@ -38,7 +38,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     __str__ = __repr__
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ToolCallResult(Struct, frozen=True, kw_only=True):
     """What became of a call.
 
     `done` and `failed` have an outcome. `running`: the first one is still at it. `lost`: it ran and
@@ -60,7 +60,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     retry_after_ms: int | None = None
 
 
-class Missing(Struct, frozen=True):
+class MissingRequirement(Struct, frozen=True):
     """What a tool needs and was not given."""
 
     authorization: tuple[Authorization, ...] = ()
@@ -71,10 +71,10 @@ class Missing(Struct, frozen=True):
         return bool(self.authorization or self.secrets or self.user_id)
 
 
-def missing(ask: Ask) -> Missing:
+def missing(ask: ToolCall) -> MissingRequirement:
     """What a call lacks of what its tool declares. An empty text is none."""
     needs = ask.tool.needs
-    return Missing(
+    return MissingRequirement(
         tuple(one for one in needs.authorization if not ask.tokens.get(one.id)),
         tuple(one for one in needs.secrets if not ask.secrets.get(one)),
         needs.user_id and not ask.user_id,
@@ -84,7 +84,7 @@ def missing(ask: Ask) -> Missing:
 class MissingRequirements(Exception):
     """A call that was not even looked up: its tool needs what was not given."""
 
-    def __init__(self, missing: Missing) -> None:
+    def __init__(self, missing: MissingRequirement) -> None:
         lacks = [
             *(one.id for one in missing.authorization),
             *missing.secrets,

@@ -15,23 +15,23 @@ from typing import Protocol
 
 from toolwire.conversation.json import Object, dump
 from toolwire.errors import RemoteError
-from toolwire.gateway.cancel_on_disconnect import Leaving, Moments
-from toolwire.gateway.client_apis import Routed, Routes
-from toolwire.gateway.config import Config, ModelRow, Models, Target
-from toolwire.gateway.errors import Failed, Refused, pairs
-from toolwire.gateway.forward import Asked, Relays, exchanged
-from toolwire.gateway.keys import Holder, Keys
+from toolwire.gateway.cancel_on_disconnect import DisconnectTimes, DisconnectWatch
+from toolwire.gateway.client_apis import RouteMatch, RouteTable
+from toolwire.gateway.config import Config, ModelRow, ModelTable, ModelTarget
+from toolwire.gateway.errors import RequestRejected, UpstreamFailed, pairs
+from toolwire.gateway.forward import GatewayRequest, Translators, exchanged
+from toolwire.gateway.keys import KeyHolder, Keys
 from toolwire.gateway.model_list import listed, one_model, shown
-from toolwire.gateway.observer import Exchange, Watch
-from toolwire.gateway.tools import Own
+from toolwire.gateway.observer import Observer, RequestRecord
+from toolwire.gateway.tools import GatewayTools
 from toolwire.gateway.translator import parsed
-from toolwire.providers.api_errors import Refusal, shaped
+from toolwire.providers.api_errors import ApiError, shaped
 from toolwire.providers.upstream import Upstream
 from toolwire.server.asgi import (
     MIB,
-    Intake,
-    Limits,
-    Names,
+    AllowedHosts,
+    BodyLimits,
+    BodyReader,
     Pairs,
     Receive,
     Request,
@@ -55,7 +55,7 @@ _TROUBLE: dict[Trouble, tuple[str, int]] = {
 }
 
 
-class Beside(Protocol):
+class Services(Protocol):
     """What is opened and closed with a gateway."""
 
     async def open(self) -> None: ...
@@ -67,31 +67,31 @@ class Gateway:
 
     def __init__(
         self,
-        models: Models,
+        models: ModelTable,
         *,
         auth: Auth = NOBODY,
         strict: bool | None = None,
-        watch: Watch | None = None,
-        own: Own | None = None,
-        beside: Sequence[Beside] = (),
+        watch: Observer | None = None,
+        own: GatewayTools | None = None,
+        beside: Sequence[Services] = (),
     ) -> None:
         """`own` are tools that are run here; `beside` is opened and closed with it."""
         self.auth = auth
         self.own = own
         self._beside = tuple(beside)
         self.failure: Exception | None = None
-        self.watch = watch or Watch()
+        self.watch = watch or Observer()
         self._models = models
         self._strict = strict
-        self._routes = Routes()
-        self._relays = Relays()
+        self._routes = RouteTable()
+        self._relays = Translators()
         self._upstream = Upstream()
-        self._names = Names(models.config.server.names)
-        self._intake = Intake(
-            Limits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB)
+        self._names = AllowedHosts(models.config.server.names)
+        self._intake = BodyReader(
+            BodyLimits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB)
         )
         self._busy: dict[int, tuple[ModelRow, asyncio.Semaphore]] = {}
-        self._moments = Moments()
+        self._moments = DisconnectTimes()
         """Of the event loop that opened it."""
         self._draining = False
 
@@ -100,14 +100,14 @@ class Gateway:
         """The configuration that counts now."""
         return self._models.config
 
-    def use(self, models: Models) -> None:
+    def use(self, models: ModelTable) -> None:
         """Go on with another configuration; what is under way keeps the one it began with."""
         self._models = models
         self._busy = {}
 
     async def _open(self) -> None:
         self._opened = AsyncExitStack()
-        self._moments = Moments()
+        self._moments = DisconnectTimes()
         try:
             for one in (self._upstream, *self._beside):
                 await one.open()
@@ -149,7 +149,7 @@ class Gateway:
                 raise
             seen.status = 500
             body, media = shaped(
-                routed.front.wire, Refusal("The gateway made a mistake; its log says which.", 500)
+                routed.front.wire, ApiError("The gateway made a mistake; its log says which.", 500)
             )
             await answer(send, 500, body, pairs({"content-type": media}))
         finally:
@@ -177,8 +177,10 @@ class Gateway:
             headers,
         )
 
-    async def _routed(self, request: Request, routed: Routed, send: Send, seen: Exchange) -> None:
-        holder: Holder | None = None
+    async def _routed(
+        self, request: Request, routed: RouteMatch, send: Send, seen: RequestRecord
+    ) -> None:
+        holder: KeyHolder | None = None
         try:
             holder = self._allowed(request, seen)
             if routed.does in ("models", "model"):
@@ -187,47 +189,49 @@ class Gateway:
             raw = await self._intake.read(request)
             if isinstance(raw, bytes):
                 seen.took(raw)
-                with Leaving(request.receive, self._moments) as leaving:
+                with DisconnectWatch(request.receive, self._moments) as leaving:
                     await self._asked(request, routed, raw, send, seen, holder)
                 seen.gone = leaving.gone
             elif raw == "gone":
                 seen.gone = True
             else:
-                raise Refused(*_TROUBLE[raw])
-        except Refused as no:
+                raise RequestRejected(*_TROUBLE[raw])
+        except RequestRejected as no:
             seen.status, seen.error = no.status, no.message
-            body, media = shaped(routed.front.wire, Refusal(no.message, no.status, no.code))
+            body, media = shaped(routed.front.wire, ApiError(no.message, no.status, no.code))
             seen.said(body)
             await answer(send, no.status, body, pairs({"content-type": media, **no.headers}))
         finally:
             if holder is not None:
                 holder.give()
 
-    def _allowed(self, request: Request, seen: Exchange) -> Holder | None:
+    def _allowed(self, request: Request, seen: RequestRecord) -> KeyHolder | None:
         """The key that is used, if keys are kept here. Raises Refused."""
         if not self._names.take(request):
-            raise Refused("This server does not answer to that name.", 421)
+            raise RequestRejected("This server does not answer to that name.", 421)
         # A page of another site can send anything but JSON without asking first
         if not is_json(request.headers) and (
             b"origin" in request.headers or b"sec-fetch-site" in request.headers
         ):
-            raise Refused("A request is sent as application/json.", 415)
+            raise RequestRejected("A request is sent as application/json.", 415)
         if not self.auth.on:
             return None
         headers = _keyed(request)
         held = self.auth.holder(headers) if isinstance(self.auth, Keys) else None
         name = self.auth.principal(headers) if held is None else held.name
         if name is None:
-            raise Refused(
+            raise RequestRejected(
                 "The key is missing or not known here.", 401, headers={"www-authenticate": "Bearer"}
             )
         seen.key = name
         if held is not None and (wait := held.take()) is not None:
             told = "This key has reached its limit of requests. Please try again later."
-            raise Refused(told, 429, headers={"retry-after": str(ceil(wait))})
+            raise RequestRejected(told, 429, headers={"retry-after": str(ceil(wait))})
         return held
 
-    async def _list(self, request: Request, routed: Routed, send: Send, seen: Exchange) -> None:
+    async def _list(
+        self, request: Request, routed: RouteMatch, send: Send, seen: RequestRecord
+    ) -> None:
         wire = "anthropic" if b"anthropic-version" in request.headers else routed.front.wire
         if routed.does == "models":
             body = listed(wire, self._models.names())
@@ -242,16 +246,16 @@ class Gateway:
     async def _asked(
         self,
         request: Request,
-        routed: Routed,
+        routed: RouteMatch,
         raw: bytes,
         send: Send,
-        seen: Exchange,
-        holder: Holder | None,
+        seen: RequestRecord,
+        holder: KeyHolder | None,
     ) -> None:
         try:
             value = parsed(raw, routed.front.wire)
         except RemoteError as error:
-            raise Refused(error.why) from None
+            raise RequestRejected(error.why) from None
         targets = self._targets(routed, value, seen, holder)
         if routed.does == "show":
             seen.status = 200
@@ -261,10 +265,10 @@ class Gateway:
             routed.does == "answer" and routed.front.streams(value)
         )
         strict = self.config.server.strict if self._strict is None else self._strict
-        asked = Asked(
+        asked = GatewayRequest(
             request, routed, raw, send, seen, strict=strict, own=self.own, relays=self._relays
         )
-        failed: Failed | None = None
+        failed: UpstreamFailed | None = None
         for target in targets:
             seen.tries += 1
             seen.upstream = target.address.row.name
@@ -274,13 +278,13 @@ class Gateway:
                 else:
                     await self._in_turn(asked, target, target.row.concurrency)
                 return
-            except Failed as error:
+            except UpstreamFailed as error:
                 failed = error
                 if not error.again:
                     break
         assert failed is not None
         if failed.raw is None:
-            raise Refused(failed.message, failed.status, headers=failed.headers)
+            raise RequestRejected(failed.message, failed.status, headers=failed.headers)
         seen.status, seen.error = failed.status, failed.message
         seen.said(failed.raw)
         await answer(
@@ -291,30 +295,34 @@ class Gateway:
         )
 
     def _targets(
-        self, routed: Routed, value: Object, seen: Exchange, holder: Holder | None
-    ) -> list[Target]:
+        self, routed: RouteMatch, value: Object, seen: RequestRecord, holder: KeyHolder | None
+    ) -> list[ModelTarget]:
         """The models that may answer, the first one first. Raises Refused."""
         given = routed.model or value.get("model")
         name = given.removeprefix("models/") if isinstance(given, str) else None
         if not name and self.config.server.default is None:
-            raise Refused("The request does not say which model it is for.", code="missing_model")
+            raise RequestRejected(
+                "The request does not say which model it is for.", code="missing_model"
+            )
         targets = self._models.find(name)
         if not targets:
             raise _unknown(name or "")
         seen.model = name or targets[0].name
         if holder is not None and not holder.may(seen.model):
-            raise Refused(f"This key may not use the model `{seen.model[:200]}`.", 403)
+            raise RequestRejected(f"This key may not use the model `{seen.model[:200]}`.", 403)
         return targets
 
-    async def _in_turn(self, asked: Asked, target: Target, most: int) -> None:
+    async def _in_turn(self, asked: GatewayRequest, target: ModelTarget, most: int) -> None:
         # by the row, for a client may name any number of models that fit it
         _, limit = self._busy.setdefault(id(target.row), (target.row, asyncio.Semaphore(most)))
         async with limit:
             await exchanged(asked, target, self._upstream)
 
 
-def _unknown(name: str) -> Refused:
-    return Refused(f"The model `{name[:200]}` does not exist here.", 404, code="model_not_found")
+def _unknown(name: str) -> RequestRejected:
+    return RequestRejected(
+        f"The model `{name[:200]}` does not exist here.", 404, code="model_not_found"
+    )
 
 
 def _keyed(request: Request) -> Mapping[bytes, bytes]:

@@ -18,7 +18,7 @@ SOON = 0.05
 """Seconds in which nobody is watched."""
 
 
-class Moments:
+class DisconnectTimes:
     """Looks after the first moment of many blocks with one timer: one of its own for each would
     cost more than all the rest.
 
@@ -26,10 +26,10 @@ class Moments:
     """
 
     def __init__(self) -> None:
-        self._young: deque[tuple[float, Leaving]] = deque()
+        self._young: deque[tuple[float, DisconnectWatch]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, one: Leaving, loop: asyncio.AbstractEventLoop) -> None:
+    def add(self, one: DisconnectWatch, loop: asyncio.AbstractEventLoop) -> None:
         """One more block; it is watched when its first moment is over, if it is not."""
         self._young.append((loop.time() + SOON, one))
         if self._timer is None:
@@ -44,13 +44,13 @@ class Moments:
         )
 
 
-class Leaving:
+class DisconnectWatch:
     """A block that is left when the client has gone; `gone` says so then. Its body must have been
     read."""
 
     __slots__ = ("_before", "_moments", "_receive", "_task", "_watcher", "gone", "over")
 
-    def __init__(self, receive: Receive, moments: Moments) -> None:
+    def __init__(self, receive: Receive, moments: DisconnectTimes) -> None:
         self._receive = receive
         self._moments = moments
         self._watcher: asyncio.Task[None] | None = None

@@ -34,7 +34,7 @@ _WRITTEN = re.compile(rf"\s*({re.escape(PREFIX)}[\w=-]+)\s*\Z", re.ASCII)
 _UNSIGNED = re.compile(rb'"signature"\s*:\s*""')
 
 
-class Path(Struct, frozen=True):
+class ApiPath(Struct, frozen=True):
     """A method and a path, and what is done there. `model` in the path is a group."""
 
     method: str
@@ -42,11 +42,11 @@ class Path(Struct, frozen=True):
     does: Does
 
 
-class Front(Struct, frozen=True, kw_only=True):
+class ClientApi(Struct, frozen=True, kw_only=True):
     """One wire that clients speak."""
 
     wire: str
-    paths: tuple[Path, ...]
+    paths: tuple[ApiPath, ...]
     streams: Callable[[Object], bool] = lambda body: body.get("stream") is True
     """Whether a body asks for a stream, where the path does not say."""
     put: Callable[[Object, str], None]
@@ -393,31 +393,31 @@ def may_be_foreign(raw: bytes) -> bool:
 # --- the rows -------------------------------------------------------------------------------------
 
 _GEMINI = r"(?:/gemini)?/v1(?:beta|alpha)?\d?/(?:models|tunedModels)/(?P<model>.+)"
-FRONTS: tuple[Front, ...] = (
-    Front(
+FRONTS: tuple[ClientApi, ...] = (
+    ClientApi(
         wire="openai-chat",
         put=_put_chat,
         chunks=_chat_chunks,
         closing=_chat_closing,
         paths=(
-            Path("POST", r"(?:/v1|/openai/v1)?/chat/completions", "answer"),
-            Path("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
-            Path("GET", r"(?:/openai)?/v1/models", "models"),
-            Path("GET", r"(?:/openai)?/v1/models/(?P<model>.+)", "model"),
+            ApiPath("POST", r"(?:/v1|/openai/v1)?/chat/completions", "answer"),
+            ApiPath("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
+            ApiPath("GET", r"(?:/openai)?/v1/models", "models"),
+            ApiPath("GET", r"(?:/openai)?/v1/models/(?P<model>.+)", "model"),
         ),
     ),
-    Front(
+    ClientApi(
         wire="openai-responses",
         put=_put_responses,
         chunks=_responses_chunks,
         needs=_stored,
         counted=lambda many: {"object": "response.input_tokens", "input_tokens": many},
         paths=(
-            Path("POST", r"(?:/v1|/openai/v1)?/responses", "answer"),
-            Path("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count"),
+            ApiPath("POST", r"(?:/v1|/openai/v1)?/responses", "answer"),
+            ApiPath("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count"),
         ),
     ),
-    Front(
+    ClientApi(
         wire="anthropic",
         put=_put_anthropic,
         chunks=_anthropic_chunks,
@@ -427,68 +427,68 @@ FRONTS: tuple[Front, ...] = (
         passes=("anthropic-beta",),
         opens="content_block_start",
         paths=(
-            Path("POST", r"(?:/anthropic)?/v1/messages", "answer"),
-            Path("POST", r"(?:/anthropic)?/v1/messages/count_tokens", "count"),
-            Path("GET", r"/anthropic/v1/models", "models"),
-            Path("GET", r"/anthropic/v1/models/(?P<model>.+)", "model"),
+            ApiPath("POST", r"(?:/anthropic)?/v1/messages", "answer"),
+            ApiPath("POST", r"(?:/anthropic)?/v1/messages/count_tokens", "count"),
+            ApiPath("GET", r"/anthropic/v1/models", "models"),
+            ApiPath("GET", r"/anthropic/v1/models/(?P<model>.+)", "model"),
         ),
     ),
-    Front(
+    ClientApi(
         wire="gemini",
         put=_put_gemini,
         chunks=_gemini_chunks,
         streams=lambda body: False,
         counted=lambda many: {"totalTokens": many},
         paths=(
-            Path("POST", rf"{_GEMINI}:generateContent", "answer"),
-            Path("POST", rf"{_GEMINI}:streamGenerateContent", "stream"),
-            Path("POST", rf"{_GEMINI}:countTokens", "count"),
-            Path("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models", "models"),
-            Path("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models/(?P<model>.+)", "model"),
+            ApiPath("POST", rf"{_GEMINI}:generateContent", "answer"),
+            ApiPath("POST", rf"{_GEMINI}:streamGenerateContent", "stream"),
+            ApiPath("POST", rf"{_GEMINI}:countTokens", "count"),
+            ApiPath("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models", "models"),
+            ApiPath("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models/(?P<model>.+)", "model"),
         ),
     ),
-    Front(
+    ClientApi(
         wire="ollama",
         put=_put_ollama,
         chunks=_ollama_chunks,
         streams=lambda body: body.get("stream") is not False,
         paths=(
-            Path("POST", r"/api/chat", "answer"),
-            Path("GET", r"/api/tags", "models"),
-            Path("POST", r"/api/show", "show"),
+            ApiPath("POST", r"/api/chat", "answer"),
+            ApiPath("GET", r"/api/tags", "models"),
+            ApiPath("POST", r"/api/show", "show"),
         ),
     ),
-    Front(
+    ClientApi(
         wire="ai-sdk",
         put=_put_ai_sdk,
         chunks=_ai_sdk_chunks,
         streams=lambda body: True,
         opens="start",
         opening=_ai_sdk_opening,
-        paths=(Path("POST", r"/ai-sdk/chat", "answer"),),
+        paths=(ApiPath("POST", r"/ai-sdk/chat", "answer"),),
     ),
 )
 BY_WIRE = {front.wire: front for front in FRONTS}
 
 
-class Routed(Struct, frozen=True):
+class RouteMatch(Struct, frozen=True):
     """Whose path it is, and what it names."""
 
-    front: Front
+    front: ClientApi
     does: Does
     model: str | None = None
 
 
-class Routes:
+class RouteTable:
     """Finds the row of a path. The paths without a model in them are looked up at once."""
 
-    def __init__(self, fronts: Sequence[Front] = FRONTS) -> None:
+    def __init__(self, fronts: Sequence[ClientApi] = FRONTS) -> None:
         self._rows = [
             (re.compile(path.pattern), path, front) for front in fronts for path in front.paths
         ]
-        self._known: dict[tuple[str, str], Routed] = {}
+        self._known: dict[tuple[str, str], RouteMatch] = {}
 
-    def find(self, method: str, path: str) -> Routed | None:
+    def find(self, method: str, path: str) -> RouteMatch | None:
         """The row of a path; None if there is none."""
         known = self._known.get((method, path))
         if known is not None:
@@ -499,7 +499,7 @@ class Routes:
             if match is None:
                 continue
             model = match.groupdict().get("model")
-            routed = Routed(front, row.does, model)
+            routed = RouteMatch(front, row.does, model)
             if model is None and plain == path:
                 self._known[method, path] = routed
             return routed

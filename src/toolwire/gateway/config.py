@@ -24,8 +24,8 @@ from msgspec.structs import FieldInfo, fields
 from toolwire.conversation.model import Setting
 from toolwire.errors import LocalError
 from toolwire.profiles.table import PROFILES
-from toolwire.providers.table import BY_NAME, ROWS, Address, address
-from toolwire.providers.upstream import WAITS, Waits
+from toolwire.providers.table import BY_NAME, ROWS, ModelEndpoint, address
+from toolwire.providers.upstream import WAITS, Timeouts
 
 DEMO = "demo"
 _FOLDERS = "/*"
@@ -139,13 +139,13 @@ TABLES: dict[str, type[ServerRow] | type[ToolsRow] | type[KeysRow]] = {
 MODELS = "models"
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class ModelTarget(Struct, frozen=True, kw_only=True):
     """A model that a request can go to."""
 
     name: str
     row: ModelRow
-    address: Address
-    waits: Waits
+    address: ModelEndpoint
+    waits: Timeouts
     settings: dict[str, Setting] = {}
 
 
@@ -161,14 +161,14 @@ def read(text: str, where: str = "the configuration") -> Config:
         raise ConfigMistake(
             [f"{where}: not TOML: {str(error)[:1].lower()}{str(error)[1:]}"]
         ) from None
-    reading = _Reading(where, text)
+    reading = _ConfigReader(where, text)
     config = reading.config(given)
     if reading.mistakes:
         raise ConfigMistake(reading.mistakes)
     return config
 
 
-class _Reading:
+class _ConfigReader:
     """One file being read, with all that is wrong with it."""
 
     def __init__(self, where: str, text: str) -> None:
@@ -281,7 +281,7 @@ def _written(name: str) -> str:
 # --- models ---------------------------------------------------------------------------------------
 
 
-class Models:
+class ModelTable:
     """The models of a configuration, by what clients call them."""
 
     def __init__(
@@ -300,7 +300,7 @@ class Models:
         self._env = env
         self._demo = demo
         self._folder = folder or Path()
-        self._known: dict[str, list[Target]] = {}
+        self._known: dict[str, list[ModelTarget]] = {}
         mistakes: list[str] = []
         for name, row in config.models.items():
             mistakes += self._wrong(name, row)
@@ -326,7 +326,7 @@ class Models:
             for one in self._target(name.replace("*", "x"), name, row).address.secrets()
         ]
 
-    def find(self, name: str | None) -> list[Target]:
+    def find(self, name: str | None) -> list[ModelTarget]:
         """Where a request for a model goes, the first one first; none if there is no such model."""
         wanted = name or self.config.server.default
         if not wanted:
@@ -352,7 +352,7 @@ class Models:
         best = max(fits, key=len, default=None)
         return None if best is None else (best, self.config.models[best])
 
-    def _targets(self, name: str, seen: set[str]) -> list[Target]:
+    def _targets(self, name: str, seen: set[str]) -> list[ModelTarget]:
         found = self._rows(name)
         if found is None or found[0] in seen:
             return []
@@ -362,20 +362,20 @@ class Models:
             out += self._targets(fallback, seen)
         return out
 
-    def _target(self, name: str, pattern: str, row: ModelRow) -> Target:
+    def _target(self, name: str, pattern: str, row: ModelRow) -> ModelTarget:
         settings: dict[str, Setting] = {}
         for key, value in row.settings.items():
             settings[key] = [*value] if isinstance(value, list) else value
         where = self._address(row.model or _own_name(name, pattern), row)
-        return Target(
+        return ModelTarget(
             name=name,
             row=row,
             address=where,
-            waits=Waits(row.connect, row.timeout),
+            waits=Timeouts(row.connect, row.timeout),
             settings=settings,
         )
 
-    def _address(self, model: str, row: ModelRow) -> Address:
+    def _address(self, model: str, row: ModelRow) -> ModelEndpoint:
         if row.upstream == DEMO or row.upstream.startswith(f"{DEMO}:"):
             spoken = row.upstream.partition(":")[2] or "openai"
             if spoken not in BY_NAME:

@@ -35,7 +35,7 @@ _UNFOLDS = 1032
 """How many bytes one byte can be packed for at most: https://zlib.net/zlib_tech.html"""
 
 
-class Parcel(Struct, frozen=True, eq=False):
+class ContinuationToken(Struct, frozen=True, eq=False):
     """Messages of a turn in the wire of their model, and how the client saw them."""
 
     wire: str
@@ -70,13 +70,13 @@ def packed(wire: str, messages: Sequence[Message], shown: str, *, head: bool = F
     return PREFIX + urlsafe_b64encode(zlib.compress(held, 6)).decode().rstrip("=")
 
 
-def unpacked(text: str, *, largest: int = LARGEST) -> Parcel | None:
+def unpacked(text: str, *, largest: int = LARGEST) -> ContinuationToken | None:
     """The parcel in a text; None if there is none, or none that can be read, or one that is too
     large."""
     return _opened(text, largest)[0]
 
 
-def _opened(text: str, largest: int) -> tuple[Parcel | None, int]:
+def _opened(text: str, largest: int) -> tuple[ContinuationToken | None, int]:
     """The parcel in a text, and how many bytes it was, or may have been if it broke off."""
     if not text.startswith(PREFIX) or largest <= 0:
         return None, 0
@@ -91,7 +91,9 @@ def _opened(text: str, largest: int) -> tuple[Parcel | None, int]:
             return None, size
         read = decode(value.get("body"), wire).messages
         return (
-            Parcel(wire, read, str(value.get("shown")), value.get("head") is True) if read else None
+            ContinuationToken(wire, read, str(value.get("shown")), value.get("head") is True)
+            if read
+            else None
         ), size
     except (zlib.error, binascii.Error, ValueError, WireError):
         return None, size
@@ -122,7 +124,7 @@ def _asks(call: Call) -> bool:
     return call.executor == "client"
 
 
-class _Turns:
+class _TurnIndex:
     """A history that is being put together again."""
 
     def __init__(self) -> None:
@@ -184,13 +186,13 @@ class _Turns:
         self.out.append(message)
 
 
-class _Piece(Struct, frozen=True, eq=False):
+class _TokenPiece(Struct, frozen=True, eq=False):
     """What of a message one parcel may cover: all of it, or what stands between two parcels."""
 
     of: int
     """The place of the message."""
     message: Message
-    held: Parcel | None = None
+    held: ContinuationToken | None = None
     ends: bool = False
     """Whether a parcel came with it, be it of use or not."""
 
@@ -208,7 +210,7 @@ def restored(
     """
     pieces = _cut(messages, parcels, wire)
     fits = _fitting(pieces)
-    turns = _Turns()
+    turns = _TurnIndex()
     n = 0
     while n < len(pieces):
         found = fits.get(n)
@@ -234,10 +236,10 @@ def restored(
 
 def _cut(
     messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, str]]], wire: str
-) -> list[_Piece]:
+) -> list[_TokenPiece]:
     """The messages, cut behind each parcel but those that cover the rest of their message. The
     newest are opened first."""
-    opened: dict[int, list[tuple[int, Parcel | None]]] = {}
+    opened: dict[int, list[tuple[int, ContinuationToken | None]]] = {}
     room = LARGEST
     for n in sorted(parcels, reverse=True):
         for at, text in reversed(parcels[n]):
@@ -246,27 +248,29 @@ def _cut(
             opened.setdefault(n, []).append(
                 (at, held if held is not None and held.wire == wire else None)
             )
-    out: list[_Piece] = []
+    out: list[_TokenPiece] = []
     for n, message in enumerate(messages):
         start, cut, last = 0, False, None
         for at, held in reversed(opened.get(n, ())):
             if held is not None and not held.head:
                 last = held
                 continue
-            out.append(_Piece(n, replace(message, parts=message.parts[start:at]), held, ends=True))
+            out.append(
+                _TokenPiece(n, replace(message, parts=message.parts[start:at]), held, ends=True)
+            )
             start, cut = at, True
         if not cut:
-            out.append(_Piece(n, message, last, ends=last is not None))
+            out.append(_TokenPiece(n, message, last, ends=last is not None))
         elif last is not None or start < len(message.parts):
             out.append(
-                _Piece(
+                _TokenPiece(
                     n, replace(message, parts=message.parts[start:]), last, ends=last is not None
                 )
             )
     return out
 
 
-def _fitting(pieces: Sequence[_Piece]) -> dict[int, tuple[int, tuple[Message, ...]]]:
+def _fitting(pieces: Sequence[_TokenPiece]) -> dict[int, tuple[int, tuple[Message, ...]]]:
     """Where a parcel says what the client's messages say: the first, the end and the turn."""
     fits: dict[int, tuple[int, tuple[Message, ...]]] = {}
     for n, piece in enumerate(pieces):

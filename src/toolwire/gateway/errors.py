@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.model import Loss
-from toolwire.gateway.translator import Sent
+from toolwire.gateway.translator import UpstreamRequest
 
 LONGEST = 900
 """Characters of a header field that tells what was done."""
 
 
-class Refused(Exception):
+class RequestRejected(Exception):
     """A request that gets no answer, and why."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.code = code
 
 
-class Failed(Exception):
+class UpstreamFailed(Exception):
     """An upstream that gave no answer; another one may be tried if `again`."""
 
     def __init__(
@@ -65,7 +65,7 @@ def header(text: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 3]}..."
 
 
-def done(sent: Sent, losses: Sequence[Loss] = ()) -> dict[str, str]:
+def done(sent: UpstreamRequest, losses: Sequence[Loss] = ()) -> dict[str, str]:
     """What was done to a request, and lost of its answer, as header fields."""
     out: dict[str, str] = {}
     if sent.changes:

@@ -16,17 +16,17 @@ from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import dump, load
 from toolwire.errors import WireError
 from toolwire.execution.eager_await import resumed
-from toolwire.execution.redaction import Scrubber
-from toolwire.gateway.client_apis import Front, Routed
-from toolwire.gateway.config import Target
-from toolwire.gateway.errors import Failed, Refused, done, header, pairs
-from toolwire.gateway.observer import Exchange
+from toolwire.execution.redaction import Redactor
+from toolwire.gateway.client_apis import ClientApi, RouteMatch
+from toolwire.gateway.config import ModelTarget
+from toolwire.gateway.errors import RequestRejected, UpstreamFailed, done, header, pairs
+from toolwire.gateway.observer import RequestRecord
 from toolwire.gateway.token_count import COUNTS
-from toolwire.gateway.tools import Own, Work
-from toolwire.gateway.translator import Relay, RelayPipe, Sent
+from toolwire.gateway.tools import GatewayTools, ToolLoop
+from toolwire.gateway.translator import RelayStream, Translator, UpstreamRequest
 from toolwire.lint.explain import explain
 from toolwire.providers.api_errors import said
-from toolwire.providers.upstream import LARGEST, LOST, Reply, Upstream, whole
+from toolwire.providers.upstream import LARGEST, LOST, Upstream, UpstreamResponse, whole
 from toolwire.server.asgi import Request, Send, answer
 from toolwire.streaming.events import StreamError
 from toolwire.streaming.stream_translator import StreamTranslator
@@ -56,7 +56,7 @@ _FAULTS = (
 """What a server says in a stream that it ends before it began, and the status for that."""
 
 
-class Asked:
+class GatewayRequest:
     """A request of a client, and the way to whoever sent it."""
 
     __slots__ = ("array", "own", "raw", "relays", "request", "routed", "seen", "send", "strict")
@@ -64,14 +64,14 @@ class Asked:
     def __init__(
         self,
         request: Request,
-        routed: Routed,
+        routed: RouteMatch,
         raw: bytes,
         send: Send,
-        seen: Exchange,
+        seen: RequestRecord,
         *,
         strict: bool,
-        own: Own | None = None,
-        relays: Relays | None = None,
+        own: GatewayTools | None = None,
+        relays: Translators | None = None,
     ) -> None:
         self.relays = relays
         """The ways that were used before, with what is known of them."""
@@ -90,15 +90,15 @@ class Asked:
         """Whether a stream is read as one JSON array."""
 
 
-class Relays:
+class Translators:
     """The ways from fronts to models that were used last. Clients choose the names of models, so
     there are only so many."""
 
     def __init__(self, most: int = 64) -> None:
         self._most = most
-        self._known: dict[tuple[str, str, str, str], Relay] = {}
+        self._known: dict[tuple[str, str, str, str], Translator] = {}
 
-    def find(self, front: Front, target: Target) -> Relay:
+    def find(self, front: ClientApi, target: ModelTarget) -> Translator:
         """The way from a front to a model."""
         key = (
             front.wire,
@@ -110,7 +110,7 @@ class Relays:
         if found is None:
             if len(self._known) >= self._most:
                 self._known.clear()
-            made = Relay(
+            made = Translator(
                 front,
                 target.address.row.profile,
                 model=target.address.model,
@@ -120,9 +120,9 @@ class Relays:
         return found
 
 
-async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
+async def exchanged(asked: GatewayRequest, target: ModelTarget, upstream: Upstream) -> None:
     """Ask one model and answer. Raises Failed if it gave no answer, Refused if none would."""
-    relay = (asked.relays or Relays()).find(asked.routed.front, target)
+    relay = (asked.relays or Translators()).find(asked.routed.front, target)
     seen = asked.seen
     seen.wire, seen.asked = relay.wire, target.address.model
     if asked.routed.does == "count":
@@ -150,17 +150,19 @@ async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
         response.close()
 
 
-def relayed(asked: Asked, relay: Relay) -> Sent:
+def relayed(asked: GatewayRequest, relay: Translator) -> UpstreamRequest:
     """The request as the model gets it. Raises Refused."""
     try:
         sent = relay.request(asked.raw)
     except WireError as error:
-        raise Refused(f"{error.pointer}: {error.why}" if error.pointer else error.why) from None
+        raise RequestRejected(
+            f"{error.pointer}: {error.why}" if error.pointer else error.why
+        ) from None
     _noted(asked, sent)
     return sent
 
 
-def _noted(asked: Asked, sent: Sent) -> None:
+def _noted(asked: GatewayRequest, sent: UpstreamRequest) -> None:
     """What was done to a request, told. Raises Refused if nothing may be."""
     seen = asked.seen
     seen.changes = (
@@ -169,12 +171,16 @@ def _noted(asked: Asked, sent: Sent) -> None:
     seen.losses = tuple(map(str, sent.losses)) if sent.losses else ()
     if asked.strict and sent.changes:
         told = "; ".join(map(str, sent.changes[:5]))
-        raise Refused(f"This history would have to be repaired: {told}", headers=done(sent))
+        raise RequestRejected(f"This history would have to be repaired: {told}", headers=done(sent))
 
 
 async def _posted(
-    asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None
-) -> Reply:
+    asked: GatewayRequest,
+    target: ModelTarget,
+    upstream: Upstream,
+    data: bytes,
+    url: str | None = None,
+) -> UpstreamResponse:
     seen, headers = asked.seen, asked.request.headers
     more = dict(seen.carrier)
     front = asked.routed.front
@@ -190,34 +196,36 @@ async def _posted(
     except LOST as error:
         raise lost(error, f"{target.address.row.name} could not be reached") from None
     except ValueError as error:  # its address or its key is none: the words hold neither
-        raise Failed(
+        raise UpstreamFailed(
             f"{target.address.row.name} cannot be asked: {error}", 502, again=True
         ) from None
 
 
-def lost(error: BaseException, what: str) -> Failed:
+def lost(error: BaseException, what: str) -> UpstreamFailed:
     """What a lost connection is for the client: by its kind only, for its words may hold
     secrets.
     """
-    return Failed(
+    return UpstreamFailed(
         f"{what}: {type(error).__name__}",
         504 if isinstance(error, TimeoutError) else 502,
         again=True,
     )
 
 
-def _unread(error: Exception) -> Failed:
+def _unread(error: Exception) -> UpstreamFailed:
     """What an answer that cannot be had or read is for the client."""
     if isinstance(error, LOST):
         return lost(error, "the answer broke off")
-    return Failed(
+    return UpstreamFailed(
         f"the answer cannot be read: {error}" if isinstance(error, WireError) else str(error),
         502,
         again=True,
     )
 
 
-async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
+async def _whole(
+    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: UpstreamResponse
+) -> None:
     try:
         data = await whole(response)
         asked.seen.heard(data)
@@ -236,7 +244,7 @@ async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> Non
     await answer(asked.send, 200, body, pairs({**_JSON, **more}) if more else _PLAIN)
 
 
-def _kept(response: Reply) -> dict[str, str]:
+def _kept(response: UpstreamResponse) -> dict[str, str]:
     headers = response.headers
     return (
         {}
@@ -245,12 +253,12 @@ def _kept(response: Reply) -> dict[str, str]:
     )
 
 
-class _Out:
+class ResponseWriter:
     """An answer that is sent in pieces; nothing is sent before the first."""
 
     __slots__ = ("_asked", "_head", "begun")
 
-    def __init__(self, asked: Asked, head: Mapping[str, str]) -> None:
+    def __init__(self, asked: GatewayRequest, head: Mapping[str, str]) -> None:
         self._asked = asked
         self._head = head
         self.begun = False
@@ -279,10 +287,12 @@ class _Out:
         return resumed(steps, waits_for)
 
 
-async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
+async def _streamed(
+    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: UpstreamResponse
+) -> None:
     pipe = relay.stream(sent, array=asked.array)
     media = "application/json" if asked.array else pipe.target_spec.media
-    out = _Out(
+    out = ResponseWriter(
         asked,
         {
             "content-type": media,
@@ -293,7 +303,7 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
         },
     )
     rest: list[bytes] = []
-    broken: Failed | None = None
+    broken: UpstreamFailed | None = None
     at_once = _at_once(relay, response)
     try:
         rest = (
@@ -321,7 +331,9 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
         response.leave(_LAST)
 
 
-async def _fed(asked: Asked, pipe: RelayPipe, response: Reply, out: _Out) -> list[bytes]:
+async def _fed(
+    asked: GatewayRequest, pipe: RelayStream, response: UpstreamResponse, out: ResponseWriter
+) -> list[bytes]:
     """Pass on what comes, and give what is still to be sent. Raises ValueError if something never
     ends."""
     held = 0
@@ -353,19 +365,29 @@ async def _fed(asked: Asked, pipe: RelayPipe, response: Reply, out: _Out) -> lis
         waits = None
 
 
-async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream: Upstream) -> None:
+async def _tooled(
+    asked: GatewayRequest,
+    own: GatewayTools,
+    relay: Translator,
+    target: ModelTarget,
+    upstream: Upstream,
+) -> None:
     """Ask a model that may call tools of this gateway, as often as it does, and answer."""
     seen = asked.seen
     mark = asked.request.headers.get(b"idempotency-key", b"").decode("latin-1")
     try:
-        work = Work(own, relay, asked.raw, seen, stream=seen.stream, array=asked.array, mark=mark)
+        work = ToolLoop(
+            own, relay, asked.raw, seen, stream=seen.stream, array=asked.array, mark=mark
+        )
     except WireError as error:
-        raise Refused(f"{error.pointer}: {error.why}" if error.pointer else error.why) from None
+        raise RequestRejected(
+            f"{error.pointer}: {error.why}" if error.pointer else error.why
+        ) from None
     _noted(asked, work.first)
     head = {"content-type": work.media, **work.headers, **done(work.first)}
 
     @asynccontextmanager
-    async def ask(sent: Sent) -> AsyncIterator[Reply]:
+    async def ask(sent: UpstreamRequest) -> AsyncIterator[UpstreamResponse]:
         data = dump(target.address.body(sent.whole(), stream=seen.stream))
         response = await _posted(asked, target, upstream, data)
         try:
@@ -375,7 +397,7 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
         finally:
             response.close()
 
-    out = _Out(asked, {**head, "cache-control": "no-cache"})
+    out = ResponseWriter(asked, {**head, "cache-control": "no-cache"})
     try:
         async with aclosing(work.run(ask)) as pieces:
             async for piece in pieces:
@@ -385,24 +407,26 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
                     seen.status, seen.first = 200, perf_counter()
                     seen.said(piece)
                     await answer(asked.send, 200, piece, pairs(head))
-    except (Failed, *_UNREAD) as error:
+    except (UpstreamFailed, *_UNREAD) as error:
         # nobody else can be asked any more, and no error be told: all that is left is to break it
         # off
         if out.begun:
             raise RuntimeError("an answer that had begun cannot go on") from error
-        raise error if isinstance(error, Failed) else _unread(error) from None
+        raise error if isinstance(error, UpstreamFailed) else _unread(error) from None
     if seen.stream:
         await out.piece(b"", last=True)
 
 
-async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
+async def _untouched(
+    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: UpstreamResponse
+) -> None:
     """Pass on what comes line by line, to the byte: what breaks off in a line is not passed on, so
     that an error can follow."""
     head = {
         "content-type": response.headers.get("content-type", "text/event-stream"),
         "cache-control": "no-cache",
     }
-    out = _Out(asked, {**head, **_kept(response), **done(sent)})
+    out = ResponseWriter(asked, {**head, **_kept(response), **done(sent)})
     held = b""
     named = False
     heard = asked.seen.heard
@@ -431,17 +455,17 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
     await out.piece(held if named else relay.renamed(held, sent)[0], last=True)
 
 
-def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) -> None:
+def _looked_at(relay: Translator, data: bytes, *, at_once: bool, over: bool = False) -> None:
     """The beginning of a stream before it is passed on. Raises Failed if it is an error, or nothing
     that could be one."""
     if at_once:
         if data.lstrip()[:1] != b"{":
-            raise Failed("the answer cannot be read: it is no JSON object", 502, again=True)
+            raise UpstreamFailed("the answer cannot be read: it is no JSON object", 502, again=True)
         return
     if (
         data.lstrip()[:1] == b"<"
     ):  # no framing begins so, and one that skips what it does not know would pass it on
-        raise Failed("the answer cannot be read: it is a page", 502, again=True)
+        raise UpstreamFailed("the answer cannot be read: it is a page", 502, again=True)
     pipe: StreamTranslator[bytes] = StreamTranslator(relay.wire, relay.wire, ids=NO_MAP)
     pipe.feed(data)
     if over:
@@ -450,11 +474,11 @@ def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) 
         raise _faulted(pipe.fault)
 
 
-def _faulted(fault: StreamError) -> Failed:
-    return Failed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
+def _faulted(fault: StreamError) -> UpstreamFailed:
+    return UpstreamFailed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
 
 
-def _at_once(relay: Relay, response: Reply) -> bool:
+def _at_once(relay: Translator, response: UpstreamResponse) -> bool:
     """Whether a server gave the whole answer although it was asked for a stream."""
     return (
         response.headers.get("content-type", "").startswith("application/json")
@@ -467,12 +491,14 @@ def _status(text: str) -> int:
     return next((status for word, status in _FAULTS if word in low), 502)
 
 
-async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstream) -> None:
+async def _counted(
+    asked: GatewayRequest, relay: Translator, target: ModelTarget, upstream: Upstream
+) -> None:
     """How many tokens a request has, where the model's server can tell."""
     address = target.address
     count = COUNTS.get(relay.wire)
     if count is None:
-        raise Refused(f"{address.row.name} does not count tokens.", 404)
+        raise RequestRejected(f"{address.row.name} does not count tokens.", 404)
     url = address.base.rstrip("/") + count.path(address.row.path).replace(
         "{model}", quote(address.model, safe="")
     )
@@ -490,13 +516,15 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
         response.close()
     many = told.get(count.field) if isinstance(told, dict) else None
     if not isinstance(many, int):
-        raise Failed("the answer has no number of tokens", 502, again=True)
+        raise UpstreamFailed("the answer has no number of tokens", 502, again=True)
     asked.seen.status = 200
     head = {"content-type": "application/json", **done(sent)}
     await answer(asked.send, 200, dump(asked.routed.front.counted(many)), pairs(head))
 
 
-async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) -> Failed:
+async def _refusal(
+    response: UpstreamResponse, relay: Translator, sent: UpstreamRequest, target: ModelTarget
+) -> UpstreamFailed:
     """What an upstream's refusal is for the client."""
     name = target.address.row.name
     status = (
@@ -506,18 +534,18 @@ async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) ->
         data = await whole(response)
     except (*LOST, ValueError):
         data = b""
-    hide = Scrubber(target.address.secrets())
+    hide = Redactor(target.address.secrets())
     text = hide(said(data)) or f"{name} said {response.status}"
     kept = _kept(response) | done(sent)
     if status < 400:
-        return Failed(
+        return UpstreamFailed(
             f"{name} said {status}: it is elsewhere, and nobody is followed there",
             502,
             again=False,
             headers=kept,
         )
     if status in (401, 403):
-        return Failed(
+        return UpstreamFailed(
             f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept
         )
     meaning = explain(text, sent.whole(), relay.target) if status in _WRONG else []
@@ -531,4 +559,6 @@ async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) ->
         and hide(data.decode("utf-8", "replace")) == data.decode("utf-8", "replace")
         else None
     )
-    return Failed(text, status, again=status in BUSY or status >= 500, headers=kept, raw=raw)
+    return UpstreamFailed(
+        text, status, again=status in BUSY or status >= 500, headers=kept, raw=raw
+    )

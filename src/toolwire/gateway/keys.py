@@ -65,7 +65,7 @@ class KeyRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When it ends: a date, a time, or seconds since 1970."""
 
 
-class Holder:
+class KeyHolder:
     """A key that is in use, and what is left of its limits."""
 
     def __init__(self, row: KeyRow, now: Callable[[], float]) -> None:
@@ -106,9 +106,9 @@ class Holder:
         """End a request."""
         self.running -= 1
 
-    def like(self, row: KeyRow) -> Holder:
+    def like(self, row: KeyRow) -> KeyHolder:
         """The same key under another row: what is used up stays used up."""
-        new = Holder(row, self._now)
+        new = KeyHolder(row, self._now)
         if row.rpm is not None and self.row.rpm is not None:
             new._left, new._at = min(self._left, max(1.0, row.rpm)), self._at
         new.running = self.running
@@ -128,7 +128,7 @@ class Keys(Auth):
         super().__init__()
         self._clock = clock
         self._ticks = ticks
-        self._holders: dict[bytes, Holder] = {}
+        self._holders: dict[bytes, KeyHolder] = {}
         self.use(rows)
 
     def use(self, rows: Sequence[KeyRow]) -> None:
@@ -142,7 +142,7 @@ class Keys(Auth):
                 self._holders[known] = before
             else:
                 self._holders[known] = (
-                    before.like(row) if before is not None else Holder(row, self._ticks)
+                    before.like(row) if before is not None else KeyHolder(row, self._ticks)
                 )
 
     @property
@@ -155,7 +155,7 @@ class Keys(Auth):
         held = self.holder(headers)
         return None if held is None else f"key:{held.name}"
 
-    def holder(self, headers: Mapping[bytes, bytes]) -> Holder | None:
+    def holder(self, headers: Mapping[bytes, bytes]) -> KeyHolder | None:
         """The key that a request shows as its bearer; None if there is none that counts."""
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         token = token.strip()

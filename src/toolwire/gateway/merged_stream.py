@@ -16,19 +16,19 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Message
 from toolwire.gateway.client_apis import taken
 from toolwire.gateway.continuation_tokens import packed, seen, wanted
-from toolwire.gateway.translator import Relay, RelayPipe, Sent
+from toolwire.gateway.translator import RelayStream, Translator, UpstreamRequest
 from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 
-class Told(RelayPipe):
+class MergedStream(RelayStream):
     """Several answers of a model, and what the gateway did between them, as one answer for the
     client."""
 
     def __init__(
         self,
-        relay: Relay,
-        sent: Sent,
+        relay: Translator,
+        sent: UpstreamRequest,
         turns: Sequence[Message],
         *,
         stream: bool,

@@ -41,7 +41,7 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], str]] = {
 """All numbers: their kind, their labels, and what they say."""
 
 
-class Counts:
+class GatewayMetrics:
     """Numbers by name and labels, in Prometheus' text format. Several processes can be counted
     together."""
 

@@ -13,21 +13,21 @@ import socket
 
 import uvicorn
 
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 from toolwire.providers.table import BY_NAME
 from toolwire.server.asgi import Receive, Scope, Send, answer, lifespan
-from toolwire.server.run import Bounds, config
+from toolwire.server.run import ConnectionLimits, config
 
 
-class Offline:
+class MockUpstream:
     """The offline models of one process."""
 
     def __init__(self) -> None:
         self._listener: socket.socket | None = None
-        self._server: _Aside | None = None
+        self._server: _BackgroundServer | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._mocks: dict[str, Mock] = {}
+        self._mocks: dict[str, MockProvider] = {}
 
     def url(self) -> str:
         """Where it is served; from now on it is."""
@@ -45,7 +45,7 @@ class Offline:
 
     def _start(self) -> None:
         assert self._loop is not None and self._listener is not None
-        self._server = _Aside(config(self._app, Bounds(grace=1)))
+        self._server = _BackgroundServer(config(self._app, ConnectionLimits(grace=1)))
         self._task = self._loop.create_task(self._server.serve(sockets=[self._listener]))
 
     async def close(self) -> None:
@@ -66,11 +66,11 @@ class Offline:
         if row is None:
             await answer(send, 404, b"{}", ((b"content-type", b"application/json"),))
             return
-        mock = self._mocks.setdefault(name, Mock(row.profile))
+        mock = self._mocks.setdefault(name, MockProvider(row.profile))
         await mock({**scope, "path": f"/{rest}"}, receive, send)
 
 
-class _Aside(uvicorn.Server):
+class _BackgroundServer(uvicorn.Server):
     """A server beside another one, which handles the signals."""
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:

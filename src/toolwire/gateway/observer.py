@@ -21,9 +21,9 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
 from toolwire.conversation.json import JSON, Object, dump, parse
 from toolwire.conversation.model import Usage
-from toolwire.execution.redaction import Scrubber
+from toolwire.execution.redaction import Redactor
 from toolwire.execution.telemetry import Telemetry
-from toolwire.gateway.metrics import Counts, timed
+from toolwire.gateway.metrics import GatewayMetrics, timed
 
 KEPT = 200
 """So many exchanges are remembered for those who look on."""
@@ -55,7 +55,7 @@ _log = logging.getLogger("toolwire.gateway")
 _NOTHING = (b"", b"")
 
 
-class Tape(Struct):
+class BodyCapture(Struct):
     """What was said in one exchange, to the byte."""
 
     request: bytes = b""
@@ -68,7 +68,7 @@ class Tape(Struct):
     """What the client got."""
 
 
-class Exchange(Struct):
+class RequestRecord(Struct):
     """What is known of one request."""
 
     front: str
@@ -97,7 +97,7 @@ class Exchange(Struct):
     """Calls that the gateway ran: the tool, how it ended, and whether it had run before."""
     carrier: dict[str, str] = field(default_factory=dict)
     """Header fields by which the model's server joins the trace."""
-    tape: Tape | None = None
+    tape: BodyCapture | None = None
     start: float = 0.0
     id: str = ""
     span: Span | None = None
@@ -191,15 +191,15 @@ def _last(pattern: re.Pattern[bytes], text: bytes) -> bytes | None:
 # --- those who look on ----------------------------------------------------------------------------
 
 
-class Feed:
+class RecentRequests:
     """The last exchanges, the newest at the end: for a page that shows them. Each has a number that
     only grows."""
 
     def __init__(self, most: int = KEPT) -> None:
-        self._ring: deque[tuple[int, float, Exchange]] = deque(maxlen=most)
+        self._ring: deque[tuple[int, float, RequestRecord]] = deque(maxlen=most)
         self._numbers = count(1)
 
-    def put(self, seen: Exchange) -> None:
+    def put(self, seen: RequestRecord) -> None:
         """One more exchange."""
         self._ring.append((next(self._numbers), time(), seen))
 
@@ -210,7 +210,7 @@ class Feed:
         ]
 
 
-class Watch:
+class Observer:
     """Sees every exchange when it begins and when it is over.
 
     `keeps` is given each exchange with its tape; without it, and without `bodies`, nothing that was
@@ -222,16 +222,16 @@ class Watch:
         *,
         json: bool = False,
         bodies: bool = False,
-        keeps: Callable[[Exchange], None] | None = None,
+        keeps: Callable[[RequestRecord], None] | None = None,
         folder: Path | None = None,
         process: str = "",
         alive: Callable[[str], bool] = lambda process: True,
         provider: TracerProvider | None = None,
     ) -> None:
-        self.counts = Counts()
+        self.counts = GatewayMetrics()
         self._kinds: dict[tuple[str, str, int], tuple[list[float], ...]] = {}
-        self.feed = Feed()
-        self.secrets = Scrubber(())
+        self.feed = RecentRequests()
+        self.secrets = Redactor(())
         self._json = json
         self._bodies = bodies
         self._keeps = keeps
@@ -245,15 +245,15 @@ class Watch:
 
     def hide(self, values: list[str]) -> None:
         """These are told nowhere."""
-        self.secrets = Scrubber(values)
+        self.secrets = Redactor(values)
 
-    def begin(self, front: str, headers: Mapping[bytes, bytes]) -> Exchange:
+    def begin(self, front: str, headers: Mapping[bytes, bytes]) -> RequestRecord:
         """An exchange begins. It joins the trace that the client names, and names it to the model's
         server."""
         number = next(self._numbers)
-        seen = Exchange(front, start=perf_counter(), id=f"{self._prefix}{number}")
+        seen = RequestRecord(front, start=perf_counter(), id=f"{self._prefix}{number}")
         if self._bodies or self._keeps is not None:
-            seen.tape = Tape()
+            seen.tape = BodyCapture()
         self.counts.running += 1
         carrier = {name: headers[key].decode("latin-1") for key, name in _TRACE if key in headers}
         if (
@@ -279,7 +279,7 @@ class Watch:
             seen.carrier = carrier
         return seen
 
-    def over(self, seen: Exchange) -> None:
+    def over(self, seen: RequestRecord) -> None:
         """An exchange is over: count it, tell it, keep it."""
         seen.seconds = perf_counter() - seen.start
         seen.counted()
@@ -301,7 +301,7 @@ class Watch:
             seen.losses = seen.losses[:_TOLD]
         self.feed.put(seen)
 
-    def _count(self, seen: Exchange) -> None:
+    def _count(self, seen: RequestRecord) -> None:
         add, upstream, front = self.counts.add, seen.upstream or "none", seen.front
         self.counts.running -= 1
         kind = front, upstream, seen.status
@@ -337,7 +337,7 @@ class Watch:
         )
         return found
 
-    def _traced(self, seen: Exchange, span: Span) -> None:
+    def _traced(self, seen: RequestRecord, span: Span) -> None:
         span.update_name(f"chat {seen.model}" if seen.model else "chat")
         used = seen.usage or Usage()
         given: dict[str, str | int | float | bool | None] = {
@@ -372,7 +372,7 @@ class Watch:
             span.set_status(StatusCode.ERROR, seen.error)
         span.end()
 
-    def _tell(self, seen: Exchange) -> None:
+    def _tell(self, seen: RequestRecord) -> None:
         if not _log.isEnabledFor(logging.INFO):
             return
         if self._json:
@@ -415,7 +415,7 @@ def _reason(loss: str) -> str:
     return _VARIES.sub("…", loss.partition(": ")[2] or loss)[:120]
 
 
-def _line(seen: Exchange) -> str:
+def _line(seen: RequestRecord) -> str:
     """One exchange in words."""
     used = seen.usage
     more = [

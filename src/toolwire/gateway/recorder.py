@@ -16,8 +16,8 @@ from pathlib import Path
 from time import time
 
 from toolwire.conversation.json import JSON, Object, dump
-from toolwire.execution.redaction import Scrubber
-from toolwire.gateway.observer import Exchange, Tape, json_of
+from toolwire.execution.redaction import Redactor
+from toolwire.gateway.observer import BodyCapture, RequestRecord, json_of
 
 _log = logging.getLogger("toolwire.gateway")
 
@@ -28,14 +28,14 @@ class Recorder:
     def __init__(self, folder: Path) -> None:
         """Raises OSError if the folder cannot be made."""
         self._folder = folder
-        self.secrets = Scrubber(())
+        self.secrets = Redactor(())
         (folder / "streams").mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def hide(self, values: list[str]) -> None:
         """These are written nowhere."""
-        self.secrets = Scrubber(values)
+        self.secrets = Redactor(values)
 
-    def __call__(self, seen: Exchange) -> None:
+    def __call__(self, seen: RequestRecord) -> None:
         """Write an exchange down. A disk that is full does not stop the gateway."""
         if seen.tape is None or not seen.tape.request:
             return
@@ -44,7 +44,7 @@ class Recorder:
         except OSError as error:
             _log.error("an exchange could not be recorded: %s", error.strerror)
 
-    def _write(self, seen: Exchange, tape: Tape) -> None:
+    def _write(self, seen: RequestRecord, tape: BodyCapture) -> None:
         pid = os.getpid()
         name = f"{pid}-{seen.id.rpartition('-')[2]}"
         told: Object = {"at": round(time(), 3), **seen.summary()}

@@ -18,26 +18,34 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import DEMO, Config, ConfigMistake, Models, ToolsRow, found_in, read
+from toolwire.gateway.config import (
+    DEMO,
+    Config,
+    ConfigMistake,
+    ModelTable,
+    ToolsRow,
+    found_in,
+    read,
+)
 from toolwire.gateway.keys import KeyRow, Keys, KeysMistake, read_keys
-from toolwire.gateway.tools import Own
+from toolwire.gateway.tools import GatewayTools
 
 EVERY = 1.0
 """Seconds between two looks at the files."""
 _log = logging.getLogger("toolwire.gateway")
 
 
-class Loaded(Struct, frozen=True):
+class LoadedConfig(Struct, frozen=True):
     """A configuration that can be used."""
 
-    models: Models
+    models: ModelTable
     keys: list[KeyRow] | None = None
     """None if nobody is asked for one."""
     files: tuple[Path, ...] = ()
     """What it was read from."""
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ConfigSource(Struct, frozen=True, kw_only=True):
     """Where a configuration comes from: a file, or the environment; and what the command line says
     on top of it."""
 
@@ -48,7 +56,7 @@ class Source(Struct, frozen=True, kw_only=True):
     keys: Path | None = None
     tools: tuple[str, ...] = ()
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedConfig:
         """The configuration as it is now. Raises ConfigMistake that lists everything that
         is wrong.
         """
@@ -59,14 +67,14 @@ class Source(Struct, frozen=True, kw_only=True):
             )
         folder = self.file.parent if self.file is not None else Path()
         mistakes: list[str] = []
-        models: Models | None = None
+        models: ModelTable | None = None
         try:
             demo = (
                 self.demo()
                 if any(row.upstream.partition(":")[0] == DEMO for row in config.models.values())
                 else None
             )
-            models = Models(config, self.env, demo=demo, folder=folder)
+            models = ModelTable(config, self.env, demo=demo, folder=folder)
         except ConfigMistake as error:
             mistakes += [
                 f"{self.file}: {one}" if self.file is not None else one for one in error.mistakes
@@ -85,7 +93,7 @@ class Source(Struct, frozen=True, kw_only=True):
         if mistakes or models is None:
             raise ConfigMistake(mistakes)
         held = [folder / row.key_file for row in config.models.values() if row.key_file is not None]
-        return Loaded(
+        return LoadedConfig(
             models, rows, tuple(one for one in (self.file, kept, *held) if one is not None)
         )
 
@@ -109,10 +117,10 @@ class Reloader:
 
     def __init__(
         self,
-        source: Source,
-        first: Loaded,
+        source: ConfigSource,
+        first: LoadedConfig,
         *,
-        tools: Callable[[ToolsRow], Own | None] = lambda row: None,
+        tools: Callable[[ToolsRow], GatewayTools | None] = lambda row: None,
         hide: Callable[[list[str]], None] = lambda values: None,
         every: float = EVERY,
     ) -> None:
@@ -172,7 +180,7 @@ class Reloader:
         _log.info("the configuration was read again: %d models", len(new.models.config.models))
         return True
 
-    async def _use(self, gateway: Gateway, new: Loaded) -> None:
+    async def _use(self, gateway: Gateway, new: LoadedConfig) -> None:
         if self._loaded.keys is not None and new.keys is None:
             raise ConfigMistake(["keys cannot be done without while it runs; start it anew"])
         before, after = self._loaded.models.config, new.models.config

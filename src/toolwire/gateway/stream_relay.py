@@ -16,9 +16,9 @@ from toolwire.conversation.json import dump
 from toolwire.conversation.model import Loss
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.errors import LocalError, RemoteError
-from toolwire.gateway.client_apis import Front
+from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.continuation_tokens import LARGEST
-from toolwire.gateway.upstream_request import Sent, called, customised, unsealed
+from toolwire.gateway.upstream_request import UpstreamRequest, called, customised, unsealed
 from toolwire.streaming.accumulate import Accumulator, conversation_events
 from toolwire.streaming.events import (
     Chunk,
@@ -46,24 +46,24 @@ def _seals(event: Event) -> bool:
     return False
 
 
-class Way(Protocol):
+class StreamRoute(Protocol):
     """The way from one front to one model, as far as a stream has to know it."""
 
-    front: Front
+    front: ClientApi
     wire: str
     same: bool
 
     def keeps(self, turn: Sequence[Message]) -> bool: ...
-    def parcel(self, turn: Sequence[Message], sent: Sent) -> str: ...
+    def parcel(self, turn: Sequence[Message], sent: UpstreamRequest) -> str: ...
 
 
-class RelayPipe(StreamTranslator[bytes]):
+class RelayStream(StreamTranslator[bytes]):
     """A stream through the gateway, with the parcel of its turn at its end."""
 
     def __init__(
         self,
-        relay: Way,
-        sent: Sent,
+        relay: StreamRoute,
+        sent: UpstreamRequest,
         *,
         array: bool = False,
         server_tools: ServerToolPolicy = "text",

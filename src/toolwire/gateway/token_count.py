@@ -10,7 +10,7 @@ from msgspec import Struct
 from toolwire.conversation.json import Object
 
 
-class Count(Struct, frozen=True):
+class TokenCountEndpoint(Struct, frozen=True):
     """How tokens are counted on one wire."""
 
     path: Callable[[str], str]
@@ -37,15 +37,15 @@ def _gemini(body: Object, model: str) -> Object:
 
 
 COUNTS = {
-    "anthropic": Count(
+    "anthropic": TokenCountEndpoint(
         lambda path: f"{path}/count_tokens",
         "input_tokens",
         _only("model", "messages", "system", "tools", "tool_choice", "thinking"),
     ),
-    "gemini": Count(
+    "gemini": TokenCountEndpoint(
         lambda path: path.replace(":generateContent", ":countTokens"), "totalTokens", _gemini
     ),
-    "openai-responses": Count(
+    "openai-responses": TokenCountEndpoint(
         lambda path: f"{path}/input_tokens",
         "input_tokens",
         _only(

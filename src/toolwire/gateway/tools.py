@@ -21,23 +21,23 @@ from time import monotonic, time
 
 from msgspec.structs import replace
 
-from toolwire.agent.http_model import Heard
+from toolwire.agent.http_model import ReplyReader
 from toolwire.agent.thread import calls_of, total
 from toolwire.agent.tool_results import arguments_of, cut, failed, outcome_of
-from toolwire.agent.toolset import Offering
+from toolwire.agent.toolset import Toolset
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Choice, Conversation, Format, Tool, Usage
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import RemoteError, WireError
-from toolwire.execution.executor import Calls
-from toolwire.execution.tool_call import Answer, Ask, MissingRequirements
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.tool_call import MissingRequirements, ToolCall, ToolCallResult
 from toolwire.gateway.config import ToolsRow
-from toolwire.gateway.errors import Failed
-from toolwire.gateway.merged_stream import Told
-from toolwire.gateway.observer import Exchange
-from toolwire.gateway.translator import Relay, Sent
-from toolwire.providers.upstream import LOST, Reply, whole
+from toolwire.gateway.errors import UpstreamFailed
+from toolwire.gateway.merged_stream import MergedStream
+from toolwire.gateway.observer import RequestRecord
+from toolwire.gateway.translator import Translator, UpstreamRequest
+from toolwire.providers.upstream import LOST, UpstreamResponse, whole
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import Event
@@ -66,23 +66,23 @@ _NO_MATTER = frozenset(
 """Fields of a request that may differ when it is sent again."""
 _log = logging.getLogger("toolwire.gateway")
 
-Asks = Callable[[Sent], AbstractAsyncContextManager[Reply]]
+Asks = Callable[[UpstreamRequest], AbstractAsyncContextManager[UpstreamResponse]]
 """Asks the model; whatever keeps it from answering is raised."""
 
 
-class Own:
+class GatewayTools:
     """The tools of a gateway, open for as long as it runs. `gather` opens what they need."""
 
     def __init__(
         self,
         gather: Callable[[AsyncExitStack], Awaitable[Collection[Given]]],
-        calls: Callable[[], Calls],
+        calls: Callable[[], ToolExecutor],
         row: ToolsRow,
         *,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
         self.row = row
-        self.offer = Offering(())
+        self.offer = Toolset(())
         self.secrets = dict(secrets or {})
         self._gather = gather
         self._make = calls
@@ -105,7 +105,7 @@ class Own:
     async def _lived(self, opened: asyncio.Future[None]) -> None:
         try:
             async with AsyncExitStack() as stack:
-                self.offer = Offering(await self._gather(stack))
+                self.offer = Toolset(await self._gather(stack))
                 self.calls.fits(self.offer.names.values())
                 await stack.enter_async_context(self.calls)
                 opened.set_result(None)
@@ -139,15 +139,15 @@ class Own:
         return out
 
 
-class Work:
+class ToolLoop:
     """One request whose model may call tools of the gateway."""
 
     def __init__(
         self,
-        own: Own,
-        relay: Relay,
+        own: GatewayTools,
+        relay: Translator,
         raw: bytes,
-        told: Exchange,
+        told: RequestRecord,
         *,
         stream: bool,
         array: bool = False,
@@ -183,7 +183,9 @@ class Work:
             if own.row.show == "none" or isinstance(self._read.settings.get("format"), Format)
             else "text"
         )
-        self._pipe = Told(relay, self.first, self._turns, stream=stream, array=array, hosted=hosted)
+        self._pipe = MergedStream(
+            relay, self.first, self._turns, stream=stream, array=array, hosted=hosted
+        )
         self._base_slot = self._next_slot = 0
         self._finish: events.Finish | None = None
         self.begun = False
@@ -203,7 +205,7 @@ class Work:
         """Further header fields of the answer."""
         return dict(self._pipe.target_spec.headers) if self._stream else {}
 
-    def _sent(self, last: bool) -> Sent:
+    def _sent(self, last: bool) -> UpstreamRequest:
         """What the model is asked now; the last time it may call nothing more."""
         read, settings = self._read, self._read.settings
         if last:
@@ -241,12 +243,12 @@ class Work:
                     async for out in said:
                         yield out
                 message, usage = self._message
-            except (Failed, WireError, ValueError, *LOST) as error:
+            except (UpstreamFailed, WireError, ValueError, *LOST) as error:
                 if not self.begun:
                     raise
                 why = (
                     error.message
-                    if isinstance(error, Failed)
+                    if isinstance(error, UpstreamFailed)
                     else f"the answer broke off: {type(error).__name__}"
                 )
                 self._told.error = why
@@ -275,14 +277,16 @@ class Work:
         self._told.usage = self._usage
         yield self._closed()
 
-    def _note(self, sent: Sent) -> None:
+    def _note(self, sent: UpstreamRequest) -> None:
         """What was done to the history on the way, for whoever looks on."""
         more = [change.name for change in sent.changes if change.name not in self._told.changes]
         self._told.changes += tuple(dict.fromkeys(more))
 
     # --- the model ---
 
-    async def _heard(self, response: Reply, sent: Sent) -> AsyncGenerator[bytes]:
+    async def _heard(
+        self, response: UpstreamResponse, sent: UpstreamRequest
+    ) -> AsyncGenerator[bytes]:
         """What an answer says, for the client; at its end it is known as a message."""
         self._base_slot = self._next_slot
         wire = self._relay.wire
@@ -300,7 +304,7 @@ class Work:
             if out:
                 yield out
             return
-        heard = Heard(wire)
+        heard = ReplyReader(wire)
         while data := await response.piece():
             self._told.heard(data)
             out = self._out([one for event in heard.take(data) for one in self._seen(event, sent)])
@@ -318,7 +322,7 @@ class Work:
         if out:
             yield out
 
-    def _seen(self, event: Event, sent: Sent) -> list[Event]:
+    def _seen(self, event: Event, sent: UpstreamRequest) -> list[Event]:
         """An event of one of several answers as one of the only answer that the client gets."""
         match event:
             case events.MessageStart(settings):
@@ -356,7 +360,7 @@ class Work:
         self._next_slot = max(self._next_slot, self._base_slot + slot + 1)
         return self._base_slot + slot
 
-    def _shown(self, call: Call, sent: Sent) -> Call:
+    def _shown(self, call: Call, sent: UpstreamRequest) -> Call:
         """A call as the client sees it: one of the gateway's own is one that somebody else runs."""
         if call.executor != "client" or self._tool(call, sent) is None:
             return call
@@ -395,10 +399,10 @@ class Work:
 
     # --- the tools ---
 
-    def _tool(self, call: Call, sent: Sent) -> Runnable | None:
+    def _tool(self, call: Call, sent: UpstreamRequest) -> Runnable | None:
         return self._names.get(_home(call, sent))
 
-    async def _ran(self, calls: list[Call], sent: Sent) -> list[Result]:
+    async def _ran(self, calls: list[Call], sent: UpstreamRequest) -> list[Result]:
         slots = asyncio.Semaphore(self._own.row.parallel)
         keys = [self._key(call, sent) for call in calls]
 
@@ -410,7 +414,7 @@ class Work:
             await asyncio.gather(*(one(call, key) for call, key in zip(calls, keys, strict=True)))
         )
 
-    def _key(self, call: Call, sent: Sent) -> str:
+    def _key(self, call: Call, sent: UpstreamRequest) -> str:
         """The id under which a call is recorded: the same whenever this request is sent again and
         the model asks for the same."""
         said = dump([_home(call, sent), _sorted(call.input)])
@@ -420,7 +424,7 @@ class Work:
         made.update(b"\x00%d\x00" % n + said)
         return f"gw-{made.hexdigest()[:40]}"
 
-    async def _run(self, call: Call, key: str, sent: Sent) -> Result:
+    async def _run(self, call: Call, key: str, sent: UpstreamRequest) -> Result:
         tool = self._tool(call, sent)
         assert tool is not None
         given = arguments_of(call)
@@ -429,7 +433,7 @@ class Work:
                 tool, failed(call, "the arguments are not a JSON object"), "bad-arguments"
             )
         who = f"gateway:{self._who}" if self._who else "gateway"
-        ask = Ask(
+        ask = ToolCall(
             tool=tool,
             input=given,
             call_id=key,
@@ -453,7 +457,7 @@ class Work:
             tool, cut(call, outcome_of(call, answer), LONGEST), answer.state, answer.replayed
         )
 
-    async def _answered(self, ask: Ask) -> Answer:
+    async def _answered(self, ask: ToolCall) -> ToolCallResult:
         """What became of a call; one that ran so long ago that nobody can be sending it again is
         another one."""
         for n in count(1):
@@ -468,7 +472,7 @@ class Work:
         self._told.tools.append((str(tool.id), state, replayed))
         return result
 
-    def _result(self, call: Call, result: Result, sent: Sent) -> Event:
+    def _result(self, call: Call, result: Result, sent: UpstreamRequest) -> Event:
         return events.PartComplete(
             self._shown(call, sent).result(result.output, error=result.error)
         )
@@ -484,7 +488,7 @@ def _offered(name: str, tool: Runnable) -> Tool:
     return replace(tool.offered(), name=name)
 
 
-def _home(call: Call, sent: Sent) -> str:
+def _home(call: Call, sent: UpstreamRequest) -> str:
     """What a tool was called before its name was made to fit."""
     return sent.ids.names.get(call.name, call.name)
 

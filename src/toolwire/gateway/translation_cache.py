@@ -47,7 +47,7 @@ _top = Decoder(dict[str, Raw]).decode
 _list = Decoder(list[Raw]).decode
 
 
-class Made(Struct, frozen=True, eq=False):
+class CachedTranslation(Struct, frozen=True, eq=False):
     """A request that went the long way."""
 
     body: Object
@@ -59,7 +59,7 @@ class Made(Struct, frozen=True, eq=False):
     customs: frozenset[str]
 
 
-class Woven(Struct, frozen=True, eq=False):
+class MergedBody(Struct, frozen=True, eq=False):
     """A request put together from what is known."""
 
     shell: Object
@@ -82,7 +82,7 @@ class Woven(Struct, frozen=True, eq=False):
         return b"%b%b%b" % (ends[0], b",".join(self.units), ends[1])
 
 
-class _Card(Struct, frozen=True):
+class _CacheEntry(Struct, frozen=True):
     """What has to be known of one item of a history to see where a unit ends."""
 
     role: str
@@ -90,10 +90,10 @@ class _Card(Struct, frozen=True):
     results: tuple[str, ...] = ()
 
 
-class _Shell(Struct, eq=False):
+class _BodyShell(Struct, eq=False):
     """All of a request but its history."""
 
-    made: Made
+    made: CachedTranslation
     body: Object
     key: str
     """The field of the model's request that holds the history."""
@@ -104,24 +104,24 @@ class _Shell(Struct, eq=False):
     ends: dict[object, tuple[bytes, bytes]]
 
 
-class Recall:
+class TranslationCache:
     """What is known of the way from one front to one model. `make` goes the long way with a body of
     the front."""
 
-    def __init__(self, wire: str, make: Callable[[bytes], Made]) -> None:
+    def __init__(self, wire: str, make: Callable[[bytes], CachedTranslation]) -> None:
         self._wire = wire
         self._make = make
         self._key: str | None = None
         self._word = b""
         """One word of the user, in the wire of the front."""
-        self._cards: dict[bytes, _Card | None] = {}
+        self._cards: dict[bytes, _CacheEntry | None] = {}
         self._carded = 0
         """Bytes of the items whose cards are kept."""
-        self._shells: dict[tuple[str | bytes, ...], _Shell | None] = {}
+        self._shells: dict[tuple[str | bytes, ...], _BodyShell | None] = {}
         self.held = 0
         """Bytes of units, as they came and as they went."""
 
-    def woven(self, raw: bytes) -> Woven | None:
+    def woven(self, raw: bytes) -> MergedBody | None:
         """A request put together; None if it has to go the long way."""
         try:
             top = _top(raw)
@@ -132,7 +132,7 @@ class Recall:
         except (ValueError, KeyError, RecursionError, WireError):
             return None
 
-    def _woven(self, top: dict[str, Raw], items: list[bytes]) -> Woven | None:
+    def _woven(self, top: dict[str, Raw], items: list[bytes]) -> MergedBody | None:
         known_cards = self._cards
         cards = [known_cards[one] if one in known_cards else self._card(one) for one in items]
         if None in cards:
@@ -177,7 +177,9 @@ class Recall:
             cards[-1] is not None and cards[-1].role == "assistant"
         ):  # how an answer opens may depend on what it goes on with
             asked = {**asked, str(self._key): [parse(items[-1])]}
-        return Woven(shell.body, tuple(units), ids, made.losses, asked, made.customs, shell.ends)
+        return MergedBody(
+            shell.body, tuple(units), ids, made.losses, asked, made.customs, shell.ends
+        )
 
     # --- learning ---
 
@@ -194,7 +196,7 @@ class Recall:
         self._word = dump(items[0])
         return str(key)
 
-    def _card(self, item: bytes) -> _Card | None:
+    def _card(self, item: bytes) -> _CacheEntry | None:
         """What an item is; None if it is something that units cannot be made of."""
         known = self._cards.get(item, False)
         if known is not False:
@@ -212,7 +214,7 @@ class Recall:
             self._cards[item] = card
         return card
 
-    def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
+    def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _BodyShell | None:
         mark: tuple[str | bytes, ...] = (*top, *map(bytes, top.values()), *system)
         if mark not in self._shells:
             made = self._made_shell(top, system)
@@ -224,7 +226,7 @@ class Recall:
             self._shells[mark] = made
         return self._shells[mark]
 
-    def _made_shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
+    def _made_shell(self, top: dict[str, Raw], system: list[bytes]) -> _BodyShell | None:
         made = self._make(self._body(top, [*system, self._word]))
         if not made.tidy or made.ids.ids or made.ids.names:
             return None
@@ -237,9 +239,13 @@ class Recall:
             return None
         value = made.body[lists[0]]
         assert isinstance(value, list)
-        return _Shell(made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {}, {})
+        return _BodyShell(
+            made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {}, {}
+        )
 
-    def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes:
+    def _unit(
+        self, shell: _BodyShell, top: dict[str, Raw], system: list[bytes], unit: bytes
+    ) -> bytes:
         """A unit in the model's wire; nothing if it cannot be told by itself, which is remembered
         too."""
         made = self._make(self._body(top, [*system, self._word, unit]))
@@ -265,7 +271,7 @@ class Recall:
         return b"{%b}" % b",".join((*fields, b"%b:[%b]" % (dump(str(self._key)), b",".join(items))))
 
 
-def _alone(made: Made, shell: _Shell) -> bytes:
+def _alone(made: CachedTranslation, shell: _BodyShell) -> bytes:
     """What a unit became in a request of its own; nothing if something else became of the rest of
     that request too."""
     told = made.body.get(shell.key)
@@ -288,7 +294,7 @@ def _says(value: JSON) -> bool:
     return isinstance(value, dict) and value.get("role") == "user"
 
 
-def _read(message: Message) -> _Card | None:
+def _read(message: Message) -> _CacheEntry | None:
     calls: list[str] = []
     results: list[str] = []
     for part in message.parts:
@@ -314,10 +320,10 @@ def _read(message: Message) -> _Card | None:
             return None
     if calls and message.role != "assistant":
         return None
-    return _Card("tool" if results else message.role, tuple(calls), tuple(results))
+    return _CacheEntry("tool" if results else message.role, tuple(calls), tuple(results))
 
 
-def _cut(cards: list[_Card | None], first: int) -> list[tuple[int, int]] | None:
+def _cut(cards: list[_CacheEntry | None], first: int) -> list[tuple[int, int]] | None:
     """Where units begin and end; None if a turn is not whole, or an id comes twice."""
     out: list[tuple[int, int]] = []
     called: set[str] = set()

@@ -22,16 +22,16 @@ from toolwire.conversation.json import JSON, Object, dump, load, parse, put
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage
 from toolwire.conversation.parts import Message
 from toolwire.errors import LocalError, RemoteError
-from toolwire.gateway.client_apis import Front, foreign, may_be_foreign, may_hold, taken
+from toolwire.gateway.client_apis import ClientApi, foreign, may_be_foreign, may_hold, taken
 from toolwire.gateway.continuation_tokens import packed, restored, seen, wanted
-from toolwire.gateway.stream_relay import RelayPipe
-from toolwire.gateway.translation_cache import Made, Recall
-from toolwire.gateway.upstream_request import Sent, called, customised, unsealed
+from toolwire.gateway.stream_relay import RelayStream
+from toolwire.gateway.translation_cache import CachedTranslation, TranslationCache
+from toolwire.gateway.upstream_request import UpstreamRequest, called, customised, unsealed
 from toolwire.lint import repair
 from toolwire.profiles.table import Profile
 from toolwire.translate import translate_conversation
 
-__all__ = ["Relay", "RelayPipe", "Sent", "parsed"]
+__all__ = ["RelayStream", "Translator", "UpstreamRequest", "parsed"]
 _MODEL = re.compile(rb'("model"\s*:\s*)"((?:[^"\\]|\\.)*)"')
 _GIVES: dict[str, Object] = {
     "reasoning": {"include": ["reasoning.encrypted_content"], "store": False}
@@ -42,12 +42,12 @@ _THINKS = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
 """Names of models that think without being asked to. Others refuse to be asked for it."""
 
 
-class _Head(Struct):
+class _RequestHead(Struct):
     model: Raw = Raw(b"null")
     stream: Raw = Raw(b"null")
 
 
-_head = Decoder(_Head).decode
+_head = Decoder(_RequestHead).decode
 
 
 def parsed(raw: bytes, wire: str) -> Object:
@@ -65,7 +65,7 @@ def parsed(raw: bytes, wire: str) -> Object:
     return value
 
 
-class Relay:
+class Translator:
     """The way from one front to one model and back. Has no state of its own: any number of
     exchanges may use it."""
 
@@ -82,7 +82,12 @@ class Relay:
     )
 
     def __init__(
-        self, front: Front, target: str, *, model: str, settings: dict[str, Setting] | None = None
+        self,
+        front: ClientApi,
+        target: str,
+        *,
+        model: str,
+        settings: dict[str, Setting] | None = None,
     ) -> None:
         spoken, rules = resolve(target)
         self.front = front
@@ -96,7 +101,7 @@ class Relay:
             bool(rules.reasoning_models) and re.search(rules.reasoning_models, model) is not None
         )
         """Whether it is one of those that must get back what they thought."""
-        self.recall: Recall | None = None
+        self.recall: TranslationCache | None = None
         """What is known from earlier requests; None where each goes the long way."""
 
     # --- there ---
@@ -106,14 +111,16 @@ class Relay:
         same bytes.
         """
         if not self.same:
-            self.recall = Recall(self.front.wire, self._long)
+            self.recall = TranslationCache(self.front.wire, self._long)
         return self
 
-    def _long(self, raw: bytes) -> Made:
+    def _long(self, raw: bytes) -> CachedTranslation:
         sent = self._translated(raw)
-        return Made(sent.body, sent.ids, sent.losses, sent.tidy, sent.asked, sent.customs)
+        return CachedTranslation(
+            sent.body, sent.ids, sent.losses, sent.tidy, sent.asked, sent.customs
+        )
 
-    def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> Sent:
+    def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> UpstreamRequest:
         """What the model is asked. `tools` are offered beside those of the client.
 
         Raises RemoteError if the body is not one of the client's wire, LocalError if only its
@@ -130,7 +137,7 @@ class Relay:
         if self.recall is not None and not tools and not may_hold(raw):
             woven = self.recall.woven(raw)
             if woven is not None:
-                return Sent(
+                return UpstreamRequest(
                     {},
                     None,
                     woven.ids,
@@ -141,7 +148,7 @@ class Relay:
                 )
         return self._translated(raw, tools)
 
-    def _translated(self, raw: bytes, tools: Sequence[Tool] = ()) -> Sent:
+    def _translated(self, raw: bytes, tools: Sequence[Tool] = ()) -> UpstreamRequest:
         read, used = self.opened(raw)
         return self.sent(
             replace(read, tools=(*read.tools, *tools)) if tools else read,
@@ -172,7 +179,7 @@ class Relay:
 
     def sent(
         self, asks: Conversation, read: Conversation, used: int = 0, *, plain: bool = False
-    ) -> Sent:
+    ) -> UpstreamRequest:
         """What the model is asked with a conversation that goes on from one that was opened.
         `plain`: it is just that one."""
         made = translate_conversation(asks, self.target)
@@ -190,7 +197,7 @@ class Relay:
             else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
         )
         same = self.same and plain and not made.ids.names
-        return Sent(
+        return UpstreamRequest(
             body,
             None,
             made.ids,
@@ -222,7 +229,7 @@ class Relay:
             else {}
         )
 
-    def _untouched(self, raw: bytes) -> Sent:
+    def _untouched(self, raw: bytes) -> UpstreamRequest:
         mended = repair(raw, self.wire, target=self.target)
         body = asked = mended.body
         assert isinstance(body, dict) and isinstance(asked, dict)
@@ -237,25 +244,25 @@ class Relay:
             asked = came
         if mended.changes:
             named = {**body, "model": self.model} if "model" in body else body
-            return Sent(
+            return UpstreamRequest(
                 named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=asked
             )
         if "model" not in body:
-            return Sent(body, raw, same=True, asked=body)
+            return UpstreamRequest(body, raw, same=True, asked=body)
         named = body if body["model"] == self.model else {**body, "model": self.model}
         spelled = _MODEL.findall(raw)
         if (
             len(spelled) != 1
         ):  # it may be said twice, and servers differ in which of the two they take
-            return Sent(named, None, same=True, asked=body)
+            return UpstreamRequest(named, None, same=True, asked=body)
         if named is body:
-            return Sent(body, raw, same=True, asked=body)
+            return UpstreamRequest(body, raw, same=True, asked=body)
         changed = _MODEL.sub(lambda found: found[1] + dump(self.model), raw)
         if (
             parsed(changed, self.wire).get("model") != self.model
         ):  # that was another field of this name, further in
-            return Sent(named, None, same=True, asked=body)
-        return Sent(named, changed, same=True, asked=body)
+            return UpstreamRequest(named, None, same=True, asked=body)
+        return UpstreamRequest(named, changed, same=True, asked=body)
 
     def _restored(self, read: Conversation) -> tuple[tuple[Message, ...], int]:
         """The messages without parcels, and with what was in them where this model wants it."""
@@ -272,7 +279,9 @@ class Relay:
 
     # --- and back ---
 
-    def answer(self, data: bytes, sent: Sent) -> tuple[bytes, tuple[Loss, ...], Usage | None]:
+    def answer(
+        self, data: bytes, sent: UpstreamRequest
+    ) -> tuple[bytes, tuple[Loss, ...], Usage | None]:
         """The model's answer for the client, what was lost, and what it used up.
 
         Raises RemoteError if it is none of the model's wire.
@@ -293,7 +302,7 @@ class Relay:
             body, losses = copied, unsealed(losses)
         return dump(body), losses, usage if isinstance(usage, Usage) else None
 
-    def renamed(self, data: bytes, sent: Sent) -> tuple[bytes, bool]:
+    def renamed(self, data: bytes, sent: UpstreamRequest) -> tuple[bytes, bool]:
         """Bytes that pass untouched but for the name of the model, where clients look for theirs;
         and whether that is done."""
         name = sent.asked.get("model")
@@ -302,7 +311,7 @@ class Relay:
         changed, many = _MODEL.subn(lambda found: found[1] + dump(name), data, count=1)
         return changed, many > 0
 
-    def shown(self, read: Conversation, sent: Sent) -> Conversation:
+    def shown(self, read: Conversation, sent: UpstreamRequest) -> Conversation:
         """An answer as the client's own tools have it: a call of one that takes a text is one with
         a text."""
         messages = read.messages
@@ -322,7 +331,7 @@ class Relay:
         """Whether a turn has to come back as it was, and the client's wire could not."""
         return not self.same and wanted(turn, thoughts=bool(self.rules.reasoning_to_return))
 
-    def parcel(self, turn: Sequence[Message], sent: Sent) -> str:
+    def parcel(self, turn: Sequence[Message], sent: UpstreamRequest) -> str:
         """The parcel of a turn that was streamed: what the client has put together is what it would
         have got as a whole."""
         read = self.shown(Conversation(tuple(turn), (), {}, self.wire, "response"), sent)
@@ -347,8 +356,8 @@ class Relay:
         spoken = resolve(self.target)[0].stream
         return spoken.media if spoken is not None else ""
 
-    def stream(self, sent: Sent, *, array: bool = False) -> RelayPipe:
+    def stream(self, sent: UpstreamRequest, *, array: bool = False) -> RelayStream:
         """The model's stream on its way to the client; as one JSON array if that is how
         it is read.
         """
-        return RelayPipe(self, sent, array=array)
+        return RelayStream(self, sent, array=array)

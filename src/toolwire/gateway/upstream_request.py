@@ -17,7 +17,7 @@ from toolwire.conversation.json import Object, dump, parse
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Change, Loss, Setting
 from toolwire.conversation.parts import Call, Part
-from toolwire.gateway.translation_cache import Woven
+from toolwire.gateway.translation_cache import MergedBody
 
 _CARRIED = "that only its own provider can read"
 """How a loss is told that a parcel makes good."""
@@ -25,7 +25,7 @@ _ASKS = ("stream", "stream_options")
 """Fields of a body that say how it is to be answered."""
 
 
-class Sent(Struct, frozen=True, eq=False):
+class UpstreamRequest(Struct, frozen=True, eq=False):
     """A request as the model gets it, and what was done to it."""
 
     body: Object
@@ -42,7 +42,7 @@ class Sent(Struct, frozen=True, eq=False):
     """The request as it came."""
     customs: frozenset[str] = frozenset()
     """The client's tools that take a free text."""
-    woven: Woven | None = None
+    woven: MergedBody | None = None
     """The request put together from what is known, instead of a body."""
     tidy: bool = False
 
@@ -71,7 +71,7 @@ class Sent(Struct, frozen=True, eq=False):
         return dump(dress(self.body))
 
 
-def called(settings: dict[str, Setting], sent: Sent) -> dict[str, Setting]:
+def called(settings: dict[str, Setting], sent: UpstreamRequest) -> dict[str, Setting]:
     """What an answer says of itself, with the model under the name that the client knows, and an id
     if its server gave none.
 
@@ -87,7 +87,7 @@ def called(settings: dict[str, Setting], sent: Sent) -> dict[str, Setting]:
     )
 
 
-def customised(part: Part, sent: Sent) -> Part:
+def customised(part: Part, sent: UpstreamRequest) -> Part:
     """A call as its tool takes it: with the text alone, if it is offered as a function with one."""
     if (
         not isinstance(part, Call)

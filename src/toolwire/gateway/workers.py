@@ -20,9 +20,16 @@ from pathlib import Path
 from time import monotonic
 from types import FrameType
 
-from toolwire.gateway.observer import Watch
+from toolwire.gateway.observer import Observer
 from toolwire.server.asgi import App
-from toolwire.server.run import Bounds, Fails, Server, config, raise_file_limit, url_of
+from toolwire.server.run import (
+    ConnectionLimits,
+    Server,
+    StartupFailure,
+    config,
+    raise_file_limit,
+    url_of,
+)
 
 SHORT = 5.0
 """Seconds that a child must live to be one that was started well."""
@@ -40,12 +47,12 @@ class Workers:
         listener: socket.socket,
         many: int,
         *,
-        bounds: Bounds | None = None,
+        bounds: ConnectionLimits | None = None,
     ) -> None:
         self._make = make
         self._listener = listener
         self._many = many
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or ConnectionLimits()
         self._born: dict[int, float] = {}
         self._stopping = False
         self._early = 0
@@ -124,7 +131,7 @@ class Workers:
         try:
             server.run(sockets=[self._listener])
         except SystemExit:
-            why = app.failure if isinstance(app, Fails) else None
+            why = app.failure if isinstance(app, StartupFailure) else None
             print(f"toolwire: {why or 'the gateway could not be opened'}", file=sys.stderr)
             return 1
         return 0
@@ -175,10 +182,10 @@ def lives(process: str) -> bool:
     return True
 
 
-class Numbers:
+class WorkerMetrics:
     """Puts the numbers of a process where its siblings find them."""
 
-    def __init__(self, watch: Watch, folder: Path, *, every: float = 1.0) -> None:
+    def __init__(self, watch: Observer, folder: Path, *, every: float = 1.0) -> None:
         self._watch = watch
         self._folder = folder
         self._every = every

@@ -36,11 +36,11 @@ from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import LocalError, RemoteError
 from toolwire.mcp import protocol as mcp
-from toolwire.mcp.protocol import Given
+from toolwire.mcp.protocol import McpArguments
 from toolwire.oxp.dialects import LEGAL
-from toolwire.oxp.transport import Auth
+from toolwire.oxp.transport import Credentials
 from toolwire.tools.errors import NoEffect, ToolError
-from toolwire.tools.runnable import Context, Runnable, ToolId, Version
+from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
 TIMEOUT = 60.0
 RETRIES = 2
@@ -64,7 +64,7 @@ class McpClient:
         server: str | Sequence[str],
         *,
         name: str | None = None,
-        auth: Auth | None = None,
+        auth: Credentials | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         timeout: float = TIMEOUT,
@@ -77,8 +77,8 @@ class McpClient:
         self._server, self._name, self._auth = server, name, auth
         self._env, self._cwd = dict(env or {}), cwd
         self._timeout, self._retries = timeout, retries
-        self._link: _Link | None = None
-        self._links: set[_Link] = set()
+        self._link: _McpConnection | None = None
+        self._links: set[_McpConnection] = set()
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -105,7 +105,7 @@ class McpClient:
             async with Client(program, read_timeout_seconds=self._timeout) as client:
                 yield client
             return
-        signed = None if self._auth is None else _Signed(self._auth)
+        signed = None if self._auth is None else _AuthorizedTransport(self._auth)
         limits = httpx2.Timeout(
             self._timeout, read=None
         )  # an answer may stream as long as it takes; the request has its own limit
@@ -118,10 +118,10 @@ class McpClient:
         ):
             yield client
 
-    async def _connected(self) -> _Link:
+    async def _connected(self) -> _McpConnection:
         async with self._lock:
             if self._link is None or self._link.stale:
-                link = _Link(self._opened())
+                link = _McpConnection(self._opened())
                 await link.open()
                 self._link = link
                 self._links = {one for one in self._links if not one.ended} | {link}
@@ -157,7 +157,7 @@ class McpClient:
         idempotent = hints is not None and hints.idempotent_hint is True
         deprecated = meta.get(mcp.DEPRECATED)
 
-        async def body(arguments: Mapping[str, object], context: Context) -> JSON:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> JSON:
             return await self._forward(
                 tool.name, arguments, context, safe=kept or read_only or idempotent
             )
@@ -182,10 +182,10 @@ class McpClient:
     # --- calls ------------------------------------------------------------------------------------
 
     async def _forward(
-        self, name: str, arguments: Mapping[str, object], context: Context, *, safe: bool
+        self, name: str, arguments: Mapping[str, object], context: ToolContext, *, safe: bool
     ) -> JSON:
         """What a tool gives. `safe`: asking twice does not run it twice, or does no harm."""
-        given = Given(
+        given = McpArguments(
             context.call_id, context.user_id, context.tokens, context.secrets, context.trace_id
         )
         input, meta = require_json(arguments, "mcp"), mcp.meta_of(given)
@@ -241,7 +241,7 @@ class McpClient:
         return result
 
 
-class _Link:
+class _McpConnection:
     """A connection that lives in a task of its own: the SDK's scopes must be left by the task that
     entered them."""
 
@@ -297,13 +297,13 @@ class _Link:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    def used(self) -> _Use:
+    def used(self) -> _SessionUse:
         """The client, for as long as a call takes."""
-        return _Use(self)
+        return _SessionUse(self)
 
 
-class _Use:
-    def __init__(self, link: _Link) -> None:
+class _SessionUse:
+    def __init__(self, link: _McpConnection) -> None:
         self._link = link
 
     def __enter__(self) -> Client:
@@ -318,8 +318,8 @@ class _Use:
             self._link.retire()
 
 
-class _Signed(httpx2.Auth):
-    def __init__(self, auth: Auth) -> None:
+class _AuthorizedTransport(httpx2.Auth):
+    def __init__(self, auth: Credentials) -> None:
         self._auth = auth
 
     def auth_flow(

@@ -18,9 +18,9 @@ from toolwire.conversation.fitting import fit
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.execution.ledger.base import Failure
-from toolwire.execution.tool_call import Answer, Ask, Missing
+from toolwire.execution.tool_call import MissingRequirement, ToolCall, ToolCallResult
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Authorization, Needs, Runnable
+from toolwire.tools.runnable import Authorization, Requirements, Runnable
 
 INVALID_PARAMS = -32602
 ID = "toolwire/id"
@@ -42,7 +42,7 @@ NAMES = IdRule("A-Za-z0-9_-", longest=64)
 LONGEST_CALL_ID = 256
 
 
-class Refused(Exception):
+class McpRejection(Exception):
     """A request that gets a JSON-RPC error instead of a result."""
 
     def __init__(self, message: str, *, kind: str, code: int = INVALID_PARAMS) -> None:
@@ -98,7 +98,7 @@ def entry(name: str, tool: Runnable) -> Object:
     return made
 
 
-def _requirements(needs: Needs | Missing) -> Object:
+def _requirements(needs: Requirements | MissingRequirement) -> Object:
     """What a tool needs, in the shape that OXP has for it."""
     made: Object = {}
     if needs.authorization:
@@ -112,11 +112,11 @@ def _requirements(needs: Needs | Missing) -> Object:
     return made
 
 
-def needs_of(meta: Object) -> Needs:
+def needs_of(meta: Object) -> Requirements:
     """What a listed tool says it needs; nothing if its server does not say."""
     said = meta.get(REQUIREMENTS)
     if not isinstance(said, dict):
-        return Needs()
+        return Requirements()
     tokens = tuple(
         Authorization(
             str(one["id"]), tuple(str(scope) for scope in _items(one.get("oauth2"), "scopes"))
@@ -127,7 +127,7 @@ def needs_of(meta: Object) -> Needs:
     secrets = tuple(
         str(one["id"]) for one in _items(said, "secrets") if isinstance(one, dict) and "id" in one
     )
-    return Needs(tokens, secrets, said.get("user_id") is True)
+    return Requirements(tokens, secrets, said.get("user_id") is True)
 
 
 def _items(value: JSON, key: str) -> list[JSON]:
@@ -138,7 +138,7 @@ def _items(value: JSON, key: str) -> list[JSON]:
 # --- a call, as it is asked for -------------------------------------------------------------------
 
 
-class Given(Struct, frozen=True):
+class McpArguments(Struct, frozen=True):
     """What a request says beside the arguments."""
 
     call_id: str | None = None
@@ -153,9 +153,9 @@ class Given(Struct, frozen=True):
 
     __str__ = __repr__
 
-    def ask(self, tool: Runnable, arguments: Object, principal: str) -> Ask:
+    def ask(self, tool: Runnable, arguments: Object, principal: str) -> ToolCall:
         """The call that is asked for."""
-        return Ask(
+        return ToolCall(
             tool=tool,
             input=arguments,
             call_id=self.call_id,
@@ -167,7 +167,7 @@ class Given(Struct, frozen=True):
         )
 
 
-def given(meta: Mapping[str, JSON], idempotency_key: str | None = None) -> Given:
+def given(meta: Mapping[str, JSON], idempotency_key: str | None = None) -> McpArguments:
     """What the `_meta` of a request says, and its `Idempotency-Key` header where there is one.
 
     Raises Refused for anything that would have to be guessed: two different call ids, an id that is
@@ -181,7 +181,7 @@ def given(meta: Mapping[str, JSON], idempotency_key: str | None = None) -> Given
     user, trace = context.get("user_id"), meta.get(TRACE)
     if user is not None and not isinstance(user, str):
         raise _bad(f"_meta[{CONTEXT!r}].user_id must be a string")
-    return Given(
+    return McpArguments(
         _call_id(meta.get(CALL_ID), _unquoted(idempotency_key)),
         user or None,
         _pairs(context, "authorization", "token"),
@@ -229,11 +229,11 @@ def _pairs(context: Object, key: str, value: str) -> dict[str, str]:
     return found
 
 
-def _bad(message: str) -> Refused:
-    return Refused(message, kind="bad_request")
+def _bad(message: str) -> McpRejection:
+    return McpRejection(message, kind="bad_request")
 
 
-def meta_of(given: Given) -> Object:
+def meta_of(given: McpArguments) -> Object:
     """The `_meta` of a request: what `given` reads."""
     made: Object = {}
     if given.call_id:
@@ -257,7 +257,7 @@ def meta_of(given: Given) -> Object:
 # --- the answer -----------------------------------------------------------------------------------
 
 
-class _Unanswered(Struct, frozen=True):
+class _NoResult(Struct, frozen=True):
     """A state of a call that has no outcome: what a program is told, and what a model reads."""
 
     kind: str
@@ -265,24 +265,24 @@ class _Unanswered(Struct, frozen=True):
     message: str
 
 
-UNANSWERED: dict[Literal["running", "lost", "gone", "unavailable", "too-old"], _Unanswered] = {
-    "running": _Unanswered(
+UNANSWERED: dict[Literal["running", "lost", "gone", "unavailable", "too-old"], _NoResult] = {
+    "running": _NoResult(
         "still_running", True, "This call is still running; ask again with the same call id."
     ),
-    "lost": _Unanswered(
+    "lost": _NoResult(
         "outcome_unknown",
         False,
         "The tool ran and nobody knows how it ended. It was not run again.",
     ),
-    "gone": _Unanswered(
+    "gone": _NoResult(
         "result_expired",
         False,
         "This call ran before and its result is no longer kept. It was not run again.",
     ),
-    "unavailable": _Unanswered(
+    "unavailable": _NoResult(
         "unavailable", True, "Calls cannot be recorded at the moment, so the tool was not run."
     ),
-    "too-old": _Unanswered(
+    "too-old": _NoResult(
         "call_id_too_old",
         False,
         "This call id is older than the record of calls. The tool was not run.",
@@ -293,14 +293,14 @@ SAME_ID = frozenset({"still_running", "unavailable", "invalid_input", "missing_r
 there is no need for it."""
 
 
-def result(answer: Answer, *, any_value: bool = False) -> Object:
+def result(answer: ToolCallResult, *, any_value: bool = False) -> Object:
     """The result of `tools/call` for an answer. `any_value`: structured content need not be an
     object (since 2026-07-28).
 
     Raises Refused if the call id belongs to another call: nothing about that one is told.
     """
     if answer.state == "mismatch":
-        raise Refused("this call id was used for another call", kind="call_id_reused")
+        raise McpRejection("this call id was used for another call", kind="call_id_reused")
     if answer.state in UNANSWERED:
         row = UNANSWERED[answer.state]
         failure = Failure(
@@ -320,7 +320,7 @@ def result(answer: Answer, *, any_value: bool = False) -> Object:
     )
 
 
-def _meta(answer: Answer) -> Object:
+def _meta(answer: ToolCallResult) -> Object:
     meta: Object = {CALL_ID: answer.call_id}
     if answer.replayed:
         meta[REPLAYED] = True
@@ -329,7 +329,7 @@ def _meta(answer: Answer) -> Object:
     return meta
 
 
-def _valued(value: JSON, answer: Answer, any_value: bool) -> Object:
+def _valued(value: JSON, answer: ToolCallResult, any_value: bool) -> Object:
     meta = _meta(answer)
     made: Object = {
         "content": [_text(value if isinstance(value, str) else text_of(value))],
@@ -342,7 +342,7 @@ def _valued(value: JSON, answer: Answer, any_value: bool) -> Object:
     return {**made, "isError": False, "resultType": "complete"}
 
 
-def _failed(failure: Failure, answer: Answer) -> Object:
+def _failed(failure: Failure, answer: ToolCallResult) -> Object:
     about: Object = {"call_id": answer.call_id, "attempt": answer.attempt}
     if answer.started_at is not None:
         about["started_at"] = answer.started_at
@@ -394,7 +394,7 @@ def invalid(error: InvalidInput) -> Object:
     return _erroneous(failure, {ERROR: _told(failure)})
 
 
-def lacking(missing: Missing) -> Object:
+def lacking(missing: MissingRequirement) -> Object:
     """The result of a call that lacks what its tool needs. Nothing was recorded."""
     wants = [f"authorization for {one.id}" for one in missing.authorization]
     wants += [f"the secret {one}" for one in missing.secrets]

@@ -37,13 +37,13 @@ from starlette.requests import Request
 
 from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import RemoteError
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.telemetry import joined
 from toolwire.execution.tool_call import MissingRequirements
 from toolwire.mcp import protocol as mcp
-from toolwire.mcp.protocol import Given, Refused
+from toolwire.mcp.protocol import McpArguments, McpRejection
 from toolwire.oxp.server import ToolServer
-from toolwire.server.asgi import Limits, Receive, Scope, Send, answer, lifespan
+from toolwire.server.asgi import BodyLimits, Receive, Scope, Send, answer, lifespan
 from toolwire.tools.errors import InvalidInput, UnknownTool
 from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Runnable
@@ -61,7 +61,7 @@ def environment(id: str) -> str | None:
     return os.environ.get(id)
 
 
-class _Tools:
+class _ToolHandlers:
     """The tools under their names, and their list; made anew when tools were added."""
 
     def __init__(self, tools: Tools) -> None:
@@ -91,14 +91,14 @@ class _Tools:
 
 def sdk_server(
     tools: Tools,
-    calls: Calls,
+    calls: ToolExecutor,
     *,
     name: str = "toolwire",
     tokens: Provider | None = None,
     secrets: Provider | None = None,
 ) -> Server[dict[str, object]]:
     """A server of the SDK that lists the tools and hands their calls to `calls`."""
-    offered = _Tools(tools)
+    offered = _ToolHandlers(tools)
 
     async def listed(
         ctx: ServerRequestContext[dict[str, object]], params: PaginatedRequestParams
@@ -129,7 +129,7 @@ def sdk_server(
             with joined(_trace(request, meta)):
                 answered = await calls.call(ask)
             return mcp.result(answered, any_value=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        except Refused as refused:
+        except McpRejection as refused:
             raise MCPError(refused.code, refused.message, {"kind": refused.kind}) from None
         except RemoteError as error:
             raise MCPError(mcp.INVALID_PARAMS, error.why, {"kind": "bad_request"}) from None
@@ -167,8 +167,8 @@ def _trace(request: Request | None, meta: Object) -> dict[str, str]:
 
 
 def _filled(
-    given: Given, tool: Runnable, tokens: Provider | None, secrets: Provider | None
-) -> Given:
+    given: McpArguments, tool: Runnable, tokens: Provider | None, secrets: Provider | None
+) -> McpArguments:
     """What came with a request, and of what the tool declares and did not come, what this server
     has."""
     if not tool.needs or (tokens is None and secrets is None):
@@ -196,7 +196,7 @@ def _more(
 
 async def stdio(
     tools: Tools,
-    calls: Calls,
+    calls: ToolExecutor,
     *,
     name: str = "toolwire",
     tokens: Provider | None = None,
@@ -225,17 +225,17 @@ class McpApp:
     def __init__(
         self,
         tools: Tools,
-        calls: Calls,
+        calls: ToolExecutor,
         *,
         name: str = "toolwire",
         tokens: Provider | None = None,
         secrets: Provider | None = None,
-        limits: Limits | None = None,
+        limits: BodyLimits | None = None,
         origins: Collection[str] = (),
     ) -> None:
         self._server = sdk_server(tools, calls, name=name, tokens=tokens, secrets=secrets)
         self._calls = calls
-        self._limits = limits or Limits()
+        self._limits = limits or BodyLimits()
         self._origins = frozenset(origins)
         self._manager: StreamableHTTPSessionManager | None = None
 

@@ -82,7 +82,7 @@ def thinking(message: Message) -> Message:
     return replace(message, parts=(Reasoning(words), *message.parts))
 
 
-class Answer:
+class MockAnswer:
     """What is sent back: a body, or a stream of events."""
 
     def __init__(
@@ -163,7 +163,7 @@ class Answer:
             ),
             default=-1,
         )
-        sealing = _Sealing(self)
+        sealing = _SignatureRule(self)
         for event in conversation_events(self.conversation):
             if not isinstance(event, PartDelta):
                 for chunk in moves[type(event)](event):
@@ -182,7 +182,7 @@ class Answer:
     # --- what only the provider can make ---
 
     def _sealed(self, body: Object) -> Object:
-        return next(iter(_Sealing(self).chunk(body)))
+        return next(iter(_SignatureRule(self).chunk(body)))
 
     @property
     def signature(self) -> str:
@@ -201,10 +201,10 @@ class Answer:
         return isinstance(include, list) and "reasoning.encrypted_content" in include
 
 
-class _Sealing:
+class _SignatureRule:
     """Puts signatures on what goes by."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: MockAnswer) -> None:
         self._answer = answer
         self._wire = answer.profile.wire
         self._signed = not answer.signs

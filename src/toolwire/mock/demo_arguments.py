@@ -66,7 +66,7 @@ def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...
     )
     wanted = shape.get("required")
     required = [key for key in wanted if isinstance(key, str)] if isinstance(wanted, list) else []
-    found = _Found(clause, fields, required)
+    found = _FoundValue(clause, fields, required)
     several = found.several()
     return [(one, tuple(key for key in required if key not in one)) for one in several]
 
@@ -83,7 +83,7 @@ def kind_of(field: Object) -> str:
     return known[0] if known else ("object" if "properties" in field else "string")
 
 
-class _Found:
+class _FoundValue:
     """What a clause gives for the fields of a schema. What was taken for one is not taken for
     another."""
 

@@ -20,12 +20,12 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
 from toolwire.mock.demo_ids import call_id, token
-from toolwire.mock.demo_questions import Asked, asked, steps
-from toolwire.mock.demo_script import DIRECTIVES, Directive, Told, directives
+from toolwire.mock.demo_questions import QuestionStep, asked, steps
+from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, directives
 from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
 from toolwire.wires.text.tags import find_tools
 
-__all__ = ["DIRECTIVES", "Directive", "Said", "answer", "said"]
+__all__ = ["DIRECTIVES", "DemoAnswer", "Directive", "answer", "said"]
 
 LONGEST = 4000
 """More of a result is not quoted: how much there was is said instead."""
@@ -34,7 +34,7 @@ READ = 10_000
 _HALF = '{"unfinished": "in the mid'
 
 
-class Said(Struct, frozen=True):
+class DemoAnswer(Struct, frozen=True):
     """An answer, and how it is given."""
 
     message: Message
@@ -54,13 +54,13 @@ def answer(conversation: Conversation, *, house: str = "") -> Message:
     return said(conversation, house=house).message
 
 
-def said(conversation: Conversation, *, house: str = "") -> Said:
+def said(conversation: Conversation, *, house: str = "") -> DemoAnswer:
     """What the model says next, and how."""
-    turn = _Turn(conversation, house)
+    turn = _DemoTurn(conversation, house)
     manner = {told.word: told for told in turn.told}
     numbers = manner["error"].numbers if "error" in manner else []
     parts = turn.parts()
-    return Said(
+    return DemoAnswer(
         Message(
             "assistant", parts, "tool" if any(isinstance(part, Call) for part in parts) else "stop"
         ),
@@ -71,14 +71,14 @@ def said(conversation: Conversation, *, house: str = "") -> Said:
     )
 
 
-class _Wanted(Struct, frozen=True):
+class _WantedCall(Struct, frozen=True):
     """A call before it has an id."""
 
     name: str
     given: JSON
 
 
-class _Turn:
+class _DemoTurn:
     """The last question of a conversation, what was called since, and what came of it."""
 
     def __init__(self, conversation: Conversation, house: str) -> None:
@@ -125,9 +125,9 @@ class _Turn:
         said = tuple(self._filled(part) for part in said)
         return (*said, *self._written(calls)) if self.in_text else (*said, *calls)
 
-    def _scripted(self) -> tuple[tuple[Part, ...], list[_Wanted]]:
+    def _scripted(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
         """What the script says next: its answers are what stands between `then` and `then`."""
-        answers: list[list[Told]] = [[]]
+        answers: list[list[Script]] = [[]]
         for told in self.told:
             if told.word == "then":
                 answers.append([])
@@ -146,7 +146,7 @@ class _Turn:
             return tuple(said), [_scripted_call(told, self.results) for told in calls[done:]]
         return (), []
 
-    def _read(self) -> tuple[tuple[Part, ...], list[_Wanted]]:
+    def _read(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
         """What the question asks for in plain words, step by step."""
         if not self.tools:
             return (), []
@@ -160,7 +160,7 @@ class _Turn:
                 words = f"To call {lacking.tool.name} I need: {', '.join(lacking.lacks)}."
                 return (Text(words if not self.pairs else f"{self._closing()}\n{words}"),), []
             if calls and done < len(calls):
-                return (), [_Wanted(one.tool.name, _filled(one)) for one in calls[done:]]
+                return (), [_WantedCall(one.tool.name, _filled(one)) for one in calls[done:]]
             done -= len(calls)
             if calls:
                 before = self.results[at : at + len(calls)]
@@ -168,19 +168,19 @@ class _Turn:
         if self._forced() and not self.pairs:
             tool = self.tools[0]
             given = asked(f"{tool.name} {self.question[:READ]}", [tool], [])
-            return (), [_Wanted(tool.name, _filled(given[0]) if given else {})]
+            return (), [_WantedCall(tool.name, _filled(given[0]) if given else {})]
         return (), []
 
     def _forced(self) -> bool:
         choice = self.settings.get("choice")
         return isinstance(choice, Choice) and choice.mode == "required"
 
-    def _again(self) -> list[_Wanted]:
+    def _again(self) -> list[_WantedCall]:
         """The last calls once more, or the first tool there is."""
         if self.pairs:
             call = self.pairs[-1][0]
-            return [_Wanted(call.name, call.input)]
-        return [_Wanted(self.tools[0].name if self.tools else "no_such_tool", {})]
+            return [_WantedCall(call.name, call.input)]
+        return [_WantedCall(self.tools[0].name if self.tools else "no_such_tool", {})]
 
     def _closing(self) -> str:
         """Every result under its call; without any, that nothing fits."""
@@ -195,7 +195,7 @@ class _Turn:
 
     # --- how to say it ---
 
-    def _called(self, wanted: list[_Wanted]) -> list[Call]:
+    def _called(self, wanted: list[_WantedCall]) -> list[Call]:
         seed = token(12, self.question, len(self.messages))
         taken = {call.id for call in self.all_calls}
         count = len(self.all_calls)
@@ -334,16 +334,16 @@ def _value(result: Result) -> JSON:
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _part(told: Told) -> Part | None:
+def _part(told: Script) -> Part | None:
     if told.word == "text":
         return Text(told.rest)
     return Reasoning(told.rest) if told.word == "think" else None
 
 
-def _scripted_call(told: Told, results: list[JSON]) -> _Wanted:
+def _scripted_call(told: Script, results: list[JSON]) -> _WantedCall:
     if told.word == "unknown-tool":
-        return _Wanted("no_such_tool", {})
-    return _Wanted(told.rest, _resolved(told.value if told.value is not None else {}, results))
+        return _WantedCall("no_such_tool", {})
+    return _WantedCall(told.rest, _resolved(told.value if told.value is not None else {}, results))
 
 
 def _resolved(value: JSON, results: list[JSON]) -> JSON:
@@ -364,7 +364,7 @@ def _resolved(value: JSON, results: list[JSON]) -> JSON:
     )
 
 
-def _filled(one: Asked) -> Object:
+def _filled(one: QuestionStep) -> Object:
     return {**one.given, **dict.fromkeys(one.lacks, "")} if one.lacks else one.given
 
 

@@ -53,7 +53,7 @@ _ALIKE = {
 """Words of questions, and the word of a tool's name that they mean."""
 
 
-class Asked(Struct, frozen=True):
+class QuestionStep(Struct, frozen=True):
     """One call that a question asks for; `lacks` are arguments that it must have and that the
     question does not give."""
 
@@ -73,19 +73,19 @@ def steps(text: str) -> list[str]:
     return [step.strip() for step in (*found, text[start:]) if step.strip()]
 
 
-def asked(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> list[Asked]:
+def asked(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> list[QuestionStep]:
     """The calls that one step asks for, given the results of the step before."""
-    known = _Known(tools)
-    found: list[Asked] = []
+    known = _KnownTool(tools)
+    found: list[QuestionStep] = []
     for words, tool in _clauses(text, known):
         for given, lacks in arguments(
             Clause(words, known.words(tool), tuple(results)), tool.schema
         ):
-            found.append(Asked(tool, given, lacks))
+            found.append(QuestionStep(tool, given, lacks))
     return found
 
 
-class _Known:
+class _KnownTool:
     """The tools on offer, and the words by which each is known."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
@@ -159,7 +159,7 @@ def stem(word: str) -> str:
     return word
 
 
-def _clauses(text: str, known: _Known) -> list[tuple[str, Tool]]:
+def _clauses(text: str, known: _KnownTool) -> list[tuple[str, Tool]]:
     """The pieces of a step that each name a tool, with what belongs to them."""
     hidden = _QUOTES.sub(lambda quoted: "\0" * len(quoted[0]), text)
     cuts = [0, *(end for match in _BREAK.finditer(hidden) for end in match.span()), len(text)]

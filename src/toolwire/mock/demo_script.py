@@ -83,7 +83,7 @@ MOST = 1000
 """So many directives are read of one question."""
 
 
-class Told(Struct, frozen=True):
+class Script(Struct, frozen=True):
     """One directive of a question: its word, the words after it, and the JSON after those."""
 
     word: str
@@ -96,9 +96,9 @@ class Told(Struct, frozen=True):
         return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", self.rest)]
 
 
-def directives(text: str) -> list[Told]:
+def directives(text: str) -> list[Script]:
     """The directives of a question, in order."""
-    found: list[Told] = []
+    found: list[Script] = []
     at = 0
     for _ in range(MOST):
         opened = _OPENING.search(text, at)
@@ -111,7 +111,7 @@ def directives(text: str) -> list[Told]:
     return found
 
 
-def _told(text: str, word: str, at: int) -> tuple[Told | None, int]:
+def _told(text: str, word: str, at: int) -> tuple[Script | None, int]:
     """The directive whose word ends here, and where it ends; JSON in it may hold brackets."""
     value: JSON = None
     rest, close = "", text.find("]]", at)
@@ -124,4 +124,4 @@ def _told(text: str, word: str, at: int) -> tuple[Told | None, int]:
         rest, close = text[at:brace], text.find("]]", stop)
     elif close >= 0:
         rest = text[at:close]
-    return (None, at) if close < 0 else (Told(word, rest.strip(), value), close + 2)
+    return (None, at) if close < 0 else (Script(word, rest.strip(), value), close + 2)

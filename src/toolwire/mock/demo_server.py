@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 import uvicorn
 
 from toolwire.errors import LocalError
-from toolwire.mock.server import Mock
+from toolwire.mock.server import MockProvider
 from toolwire.providers.table import ROWS
-from toolwire.server.run import Bounds, config
+from toolwire.server.run import ConnectionLimits, config
 
 _BELOW_V1 = "/v1"
 
@@ -33,7 +33,7 @@ async def served(profile: str) -> AsyncIterator[tuple[str, str]]:
             (),
             f"there is no demo of this; there are {', '.join(one.name for one in ROWS)}",
         )
-    server = _Quiet(config(Mock(row.profile), Bounds(grace=1)))
+    server = _QuietServer(config(MockProvider(row.profile), ConnectionLimits(grace=1)))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -50,7 +50,7 @@ async def served(profile: str) -> AsyncIterator[tuple[str, str]]:
             await task
 
 
-class _Quiet(uvicorn.Server):
+class _QuietServer(uvicorn.Server):
     """A server beside a program that handles its own signals."""
 
     def install_signal_handlers(self) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON
 
 
-class Refusal(Struct, frozen=True):
+class ErrorResponse(Struct, frozen=True):
     """Why a request is not answered, in the words of its provider."""
 
     message: str
@@ -77,7 +77,7 @@ _MISTRAL = {
 AWS_NAMES = frozenset(_AWS.values())
 
 
-def _chat(no: Refusal) -> JSON:
+def _chat(no: ErrorResponse) -> JSON:
     code: JSON = no.code or (
         "rate_limit_exceeded" if no.status == 429 else "server_error" if no.status >= 500 else None
     )
@@ -91,7 +91,7 @@ def _chat(no: Refusal) -> JSON:
     }
 
 
-def _azure(no: Refusal) -> JSON:
+def _azure(no: ErrorResponse) -> JSON:
     code = no.code or str(no.status)
     return {
         "error": {
@@ -103,7 +103,7 @@ def _azure(no: Refusal) -> JSON:
     }
 
 
-def _anthropic(no: Refusal) -> JSON:
+def _anthropic(no: ErrorResponse) -> JSON:
     return {
         "type": "error",
         "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message},
@@ -111,11 +111,11 @@ def _anthropic(no: Refusal) -> JSON:
     }
 
 
-def _gemini(no: Refusal) -> JSON:
+def _gemini(no: ErrorResponse) -> JSON:
     return {"error": {"code": no.status, "message": no.message, "status": _by(_GOOGLE, no.status)}}
 
 
-def _mistral(no: Refusal) -> JSON:
+def _mistral(no: ErrorResponse) -> JSON:
     if no.status == 422:
         return {
             "detail": [
@@ -131,19 +131,19 @@ def _mistral(no: Refusal) -> JSON:
     }
 
 
-def _cerebras(no: Refusal) -> JSON:
+def _cerebras(no: ErrorResponse) -> JSON:
     kind = "wrong_api_format" if no.status == 400 else _by(_OPENAI, no.status)
     return {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": kind}
 
 
-def _minimax(no: Refusal) -> JSON:
+def _minimax(no: ErrorResponse) -> JSON:
     return {
         "type": "error",
         "error": {"type": "bad_request_error", "message": no.message, "http_code": str(no.status)},
     }
 
 
-SHAPES: dict[str, Callable[[Refusal], JSON]] = {
+SHAPES: dict[str, Callable[[ErrorResponse], JSON]] = {
     "openai-chat": _chat,
     "openai-responses": _chat,
     "text": _chat,
@@ -161,7 +161,7 @@ SHAPES: dict[str, Callable[[Refusal], JSON]] = {
 """A profile, or the wire it speaks, and the body of its errors."""
 
 
-def wrapped(house: tuple[str, ...], no: Refusal) -> tuple[JSON, dict[str, str]]:
+def wrapped(house: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, str]]:
     """The body of a refusal in the shape of the first of these names that has one, and the header
     fields that go with it."""
     shape = next(SHAPES[one] for one in house if one in SHAPES)
@@ -208,12 +208,12 @@ _BROKEN = {
 }
 
 
-def asked_for(wire: str, status: int, model: str) -> Refusal:
+def asked_for(wire: str, status: int, model: str) -> ErrorResponse:
     """The refusal that a question asked for by its status."""
     if status == 529:
-        return Refusal("Overloaded", 529)
+        return ErrorResponse("Overloaded", 529)
     if status == 429 or (status == 503 and wire == "ollama"):
-        return Refusal(_BUSY.get(wire, _BUSY["openai-chat"]).format(model=model), status)
+        return ErrorResponse(_BUSY.get(wire, _BUSY["openai-chat"]).format(model=model), status)
     if status >= 500:
-        return Refusal(_BROKEN.get(wire, _BROKEN["openai-chat"]), status)
-    return Refusal(f"The request was refused, as it asked to be ({status}).", status)
+        return ErrorResponse(_BROKEN.get(wire, _BROKEN["openai-chat"]), status)
+    return ErrorResponse(f"The request was refused, as it asked to be ({status}).", status)

@@ -15,7 +15,7 @@ from toolwire.conversation.model import Conversation, Finding, Tool
 from toolwire.conversation.parts import Call, Result, Traceable
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
-from toolwire.mock.error_bodies import Refusal
+from toolwire.mock.error_bodies import ErrorResponse
 from toolwire.mock.error_texts import CODE, CODES, NOTICED, QUIET, STATUS, SYMPTOMS, words
 
 _FIRST = frozenset(
@@ -52,13 +52,13 @@ _IDS = ("id", "tool_call_id", "call_id", "tool_use_id")
 _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 
 
-def judged(view: Facts) -> tuple[Refusal | None, list[Finding]]:
+def judged(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
     """The refusal of a history that its provider would not take; and what it would take although it
     is wrong."""
     findings = [
         one for one in find_all(view) if one.severity == "error" or one.name == "pending-tail"
     ]
-    refused: list[tuple[bool, int, Refusal]] = []
+    refused: list[tuple[bool, int, ErrorResponse]] = []
     quiet: list[Finding] = []
     for n, one in enumerate(findings):
         if one.name == "pending-tail" and not view.profile.rejects_missing_results:
@@ -72,8 +72,10 @@ def judged(view: Facts) -> tuple[Refusal | None, list[Finding]]:
     return min(refused, key=lambda one: one[:2])[2] if refused else None, quiet
 
 
-def _told(finding: Finding, findings: Sequence[Finding], view: Facts) -> tuple[str, Refusal] | None:
-    spot = _Spot(finding, view)
+def _told(
+    finding: Finding, findings: Sequence[Finding], view: Facts
+) -> tuple[str, ErrorResponse] | None:
+    spot = _ErrorPosition(finding, view)
     symptom = _symptom(finding, spot, view)
     profile = view.profile
     house = (profile.name, profile.wire)
@@ -89,10 +91,10 @@ def _told(finding: Finding, findings: Sequence[Finding], view: Facts) -> tuple[s
         )
     )
     code = CODES.get((profile.wire, symptom)) or CODE.get(profile.wire)
-    return symptom, Refusal(told, STATUS.get(symptom, 400), spot.param, code, finding.name)
+    return symptom, ErrorResponse(told, STATUS.get(symptom, 400), spot.param, code, finding.name)
 
 
-def _symptom(finding: Finding, spot: _Spot, view: Facts) -> str:
+def _symptom(finding: Finding, spot: _ErrorPosition, view: Facts) -> str:
     """What a server notices of a fault: of an id of a wrong shape, whichever comes first."""
     symptom = SYMPTOMS.get(finding.name, finding.name)
     rule = view.profile.accepted_ids or view.profile.id_rule
@@ -129,7 +131,7 @@ def _symptom(finding: Finding, spot: _Spot, view: Facts) -> str:
     return symptom
 
 
-class _Spot:
+class _ErrorPosition:
     """The place of a fault, in every way in which a text may speak of it."""
 
     def __init__(self, finding: Finding, view: Facts) -> None:
@@ -220,7 +222,7 @@ class _Spot:
         ids = dict.fromkeys(
             one.id
             for found_at in alike
-            if (one := _Spot(found_at, self.view)).id and one.role != "result"
+            if (one := _ErrorPosition(found_at, self.view)).id and one.role != "result"
         )
         held = block.get("id")
         first = get(block, ("content", 0, "type"))

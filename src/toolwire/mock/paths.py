@@ -13,7 +13,7 @@ from toolwire.conversation.json import JSON
 Does: TypeAlias = Literal["answer", "stream", "models", "model", "count", "stored"]
 
 
-class Route(Struct, frozen=True):
+class MockRoute(Struct, frozen=True):
     """A method and a path, and what is done there. `model` and `id` in the path are groups."""
 
     method: str
@@ -23,47 +23,47 @@ class Route(Struct, frozen=True):
 
 _BASE = r"(?:/[\w.~-]+)*?"
 _MODELS = (
-    Route("GET", rf"{_BASE}/models", "models"),
-    Route("GET", rf"{_BASE}/models/(?P<model>[^:]+)", "model"),
+    MockRoute("GET", rf"{_BASE}/models", "models"),
+    MockRoute("GET", rf"{_BASE}/models/(?P<model>[^:]+)", "model"),
 )
 _RESPONSES = (
-    Route("POST", rf"{_BASE}/responses", "answer"),
-    Route("GET", rf"{_BASE}/responses/(?P<id>[\w-]+)", "stored"),
+    MockRoute("POST", rf"{_BASE}/responses", "answer"),
+    MockRoute("GET", rf"{_BASE}/responses/(?P<id>[\w-]+)", "stored"),
     *_MODELS,
 )
 _CHAT = (
-    Route("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
-    Route("POST", rf"{_BASE}/chat/completions", "answer"),
+    MockRoute("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
+    MockRoute("POST", rf"{_BASE}/chat/completions", "answer"),
     *_MODELS,
 )
 _MODEL = (
     r"(?:/v1\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/\w+)?"
     r"/(?:models|tunedModels)/(?P<model>[^/:]+(?:/[^/:]+)?)"
 )
-ROUTES: dict[str, tuple[Route, ...]] = {
+ROUTES: dict[str, tuple[MockRoute, ...]] = {
     "openai-chat": _CHAT,
     "text": _CHAT,
     "openai-responses": _RESPONSES,
     "azure-foundry": _RESPONSES,
     "anthropic": (
-        Route("POST", rf"{_BASE}/messages", "answer"),
-        Route("POST", rf"{_BASE}/messages/count_tokens", "count"),
+        MockRoute("POST", rf"{_BASE}/messages", "answer"),
+        MockRoute("POST", rf"{_BASE}/messages/count_tokens", "count"),
         *_MODELS,
     ),
     "gemini": (
-        Route("POST", rf"{_MODEL}:generateContent", "answer"),
-        Route("POST", rf"{_MODEL}:streamGenerateContent", "stream"),
-        Route("POST", rf"{_MODEL}:countTokens", "count"),
+        MockRoute("POST", rf"{_MODEL}:generateContent", "answer"),
+        MockRoute("POST", rf"{_MODEL}:streamGenerateContent", "stream"),
+        MockRoute("POST", rf"{_MODEL}:countTokens", "count"),
         *_MODELS,
     ),
     "bedrock": (
-        Route("POST", r"/model/(?P<model>.+)/converse", "answer"),
-        Route("POST", r"/model/(?P<model>.+)/converse-stream", "stream"),
-        Route("GET", r"/foundation-models", "models"),
+        MockRoute("POST", r"/model/(?P<model>.+)/converse", "answer"),
+        MockRoute("POST", r"/model/(?P<model>.+)/converse-stream", "stream"),
+        MockRoute("GET", r"/foundation-models", "models"),
     ),
     "mistral": _CHAT,
-    "cohere": (Route("POST", rf"{_BASE}/v2/chat", "answer"), *_MODELS),
-    "ollama": (Route("POST", r"/api/chat", "answer"), Route("GET", r"/api/tags", "models")),
+    "cohere": (MockRoute("POST", rf"{_BASE}/v2/chat", "answer"), *_MODELS),
+    "ollama": (MockRoute("POST", r"/api/chat", "answer"), MockRoute("GET", r"/api/tags", "models")),
 }
 """A wire and its paths. What stands before the part that every server has is not looked at: base
 URLs differ."""
@@ -84,7 +84,7 @@ HOUSES = {
 MODEL = "toolwire-demo"
 
 
-def found(wire: str, method: str, path: str) -> tuple[Route, dict[str, str]] | bool:
+def found(wire: str, method: str, path: str) -> tuple[MockRoute, dict[str, str]] | bool:
     """The route of a request and what its path names; True if the path is known under another
     method, False if it is not."""
     known = False

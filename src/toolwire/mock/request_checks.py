@@ -13,47 +13,47 @@ from urllib.parse import parse_qs
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, get
-from toolwire.mock.error_bodies import Refusal
+from toolwire.mock.error_bodies import ErrorResponse
 from toolwire.profiles.table import Profile
 
 # --- keys -----------------------------------------------------------------------------------------
 
 
-class Key(Struct, frozen=True):
+class KeyCheck(Struct, frozen=True):
     """The header fields of which one must be there, the fields of the query that do as well, and
     what is said if none is."""
 
     headers: tuple[str, ...]
-    refusal: Refusal
+    refusal: ErrorResponse
     query: tuple[str, ...] = ()
 
 
-_BEARER = Refusal(
+_BEARER = ErrorResponse(
     "You didn't provide an API key. You need to provide your API key in an Authorization header"
     " using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
     401,
     code="invalid_api_key",
 )
-_CHAT = Key(("authorization",), _BEARER)
-_AZURE = Key(
+_CHAT = KeyCheck(("authorization",), _BEARER)
+_AZURE = KeyCheck(
     ("api-key", "authorization"),
-    Refusal(
+    ErrorResponse(
         "Access denied due to missing subscription key. Make sure to include subscription key when"
         " making requests to an API.",
         401,
         code="401",
     ),
 )
-_GOOGLE = Key(
+_GOOGLE = KeyCheck(
     ("x-goog-api-key", "authorization"),
-    Refusal(
+    ErrorResponse(
         "Method doesn't allow unregistered callers (callers without established identity). Please"
         " use API Key or other form of API consumer identity to call this API.",
         403,
     ),
     ("key", "access_token"),
 )
-KEYS: dict[str, Key | None] = {
+KEYS: dict[str, KeyCheck | None] = {
     "openai-chat": _CHAT,
     "openai-responses": _CHAT,
     "text": None,
@@ -63,14 +63,18 @@ KEYS: dict[str, Key | None] = {
     "sglang": None,
     "llama.cpp": None,
     "lm-studio": None,
-    "anthropic": Key(("x-api-key", "authorization"), Refusal("x-api-key header is required", 401)),
-    "gemini": _GOOGLE,
-    "bedrock": Key(
-        ("authorization",),
-        Refusal("Missing Authentication Token", 403, code="MissingAuthenticationTokenException"),
+    "anthropic": KeyCheck(
+        ("x-api-key", "authorization"), ErrorResponse("x-api-key header is required", 401)
     ),
-    "mistral": Key(("authorization",), Refusal("Unauthorized", 401)),
-    "cohere": Key(("authorization",), Refusal("no api key supplied", 401)),
+    "gemini": _GOOGLE,
+    "bedrock": KeyCheck(
+        ("authorization",),
+        ErrorResponse(
+            "Missing Authentication Token", 403, code="MissingAuthenticationTokenException"
+        ),
+    ),
+    "mistral": KeyCheck(("authorization",), ErrorResponse("Unauthorized", 401)),
+    "cohere": KeyCheck(("authorization",), ErrorResponse("no api key supplied", 401)),
     "ollama": None,
 }
 """A profile, or the wire it speaks, and the key that it asks for; None asks for none. Any value is
@@ -79,7 +83,7 @@ a good one."""
 
 def unknown_caller(
     house: tuple[str, ...], headers: Mapping[str, str], query: str
-) -> Refusal | None:
+) -> ErrorResponse | None:
     """The refusal of a request without a key."""
     key = next(KEYS[one] for one in house if one in KEYS)
     if key is None or any(
@@ -93,54 +97,59 @@ def unknown_caller(
 # --- fields ---------------------------------------------------------------------------------------
 
 
-class Need(Struct, frozen=True):
+class FieldCheck(Struct, frozen=True):
     """A field that must be there and be of a type, and what is said if it is not."""
 
     name: str
     type: type
-    missing: Refusal
+    missing: ErrorResponse
     filled: bool = False
     """Whether it may not be empty."""
 
 
-def _missing(name: str) -> Refusal:
-    return Refusal(
+def _missing(name: str) -> ErrorResponse:
+    return ErrorResponse(
         f"Missing required parameter: '{name}'.", param=name, code="missing_required_parameter"
     )
 
 
-def _required(name: str) -> Refusal:
-    return Refusal(f"{name}: Field required", param=name)
+def _required(name: str) -> ErrorResponse:
+    return ErrorResponse(f"{name}: Field required", param=name)
 
 
 _CHAT_NEEDS = (
-    Need("model", str, Refusal("you must provide a model parameter"), filled=True),
-    Need("messages", list, _missing("messages")),
+    FieldCheck("model", str, ErrorResponse("you must provide a model parameter"), filled=True),
+    FieldCheck("messages", list, _missing("messages")),
 )
-NEEDS: dict[str, tuple[Need, ...]] = {
+NEEDS: dict[str, tuple[FieldCheck, ...]] = {
     "openai-chat": _CHAT_NEEDS,
-    "text": (Need("messages", list, _missing("messages")),),
-    "openai-responses": (Need("model", str, _missing("model"), filled=True),),
-    "azure-foundry": (Need("model", str, _missing("model"), filled=True),),
+    "text": (FieldCheck("messages", list, _missing("messages")),),
+    "openai-responses": (FieldCheck("model", str, _missing("model"), filled=True),),
+    "azure-foundry": (FieldCheck("model", str, _missing("model"), filled=True),),
     "anthropic": (
-        Need("model", str, _required("model"), filled=True),
-        Need("max_tokens", int, _required("max_tokens"), filled=True),
-        Need("messages", list, _required("messages")),
-        Need("messages", list, Refusal("messages: at least one message is required"), filled=True),
+        FieldCheck("model", str, _required("model"), filled=True),
+        FieldCheck("max_tokens", int, _required("max_tokens"), filled=True),
+        FieldCheck("messages", list, _required("messages")),
+        FieldCheck(
+            "messages",
+            list,
+            ErrorResponse("messages: at least one message is required"),
+            filled=True,
+        ),
     ),
     "gemini": (
-        Need(
+        FieldCheck(
             "contents",
             list,
-            Refusal("* GenerateContentRequest.contents: contents is not specified\n"),
+            ErrorResponse("* GenerateContentRequest.contents: contents is not specified\n"),
             filled=True,
         ),
     ),
     "bedrock": (
-        Need(
+        FieldCheck(
             "messages",
             list,
-            Refusal(
+            ErrorResponse(
                 "1 validation error detected: Value null at 'messages' failed to satisfy"
                 " constraint: Member must not be null"
             ),
@@ -148,23 +157,25 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         ),
     ),
     "mistral": (
-        Need("model", str, Refusal("Field required", 422, param="model")),
-        Need("messages", list, Refusal("Field required", 422, param="messages"), filled=True),
+        FieldCheck("model", str, ErrorResponse("Field required", 422, param="model")),
+        FieldCheck(
+            "messages", list, ErrorResponse("Field required", 422, param="messages"), filled=True
+        ),
     ),
     "cohere": (
-        Need("model", str, Refusal("invalid request: model is required."), filled=True),
-        Need(
+        FieldCheck("model", str, ErrorResponse("invalid request: model is required."), filled=True),
+        FieldCheck(
             "messages",
             list,
-            Refusal("invalid request: messages must be present and not empty."),
+            ErrorResponse("invalid request: messages must be present and not empty."),
             filled=True,
         ),
     ),
-    "ollama": (Need("model", str, Refusal("model is required"), filled=True),),
+    "ollama": (FieldCheck("model", str, ErrorResponse("model is required"), filled=True),),
 }
 
 
-class Roles(Struct, frozen=True):
+class RoleCheck(Struct, frozen=True):
     """The roles that messages may have, where they stand, and what is said of another."""
 
     messages: str
@@ -174,36 +185,36 @@ class Roles(Struct, frozen=True):
 
 
 _ROLE = "Invalid value: '{role}'. Supported values are: {known}."
-ROLES: dict[str, Roles] = {
-    "openai-chat": Roles(
+ROLES: dict[str, RoleCheck] = {
+    "openai-chat": RoleCheck(
         "messages", ("system", "assistant", "user", "function", "tool", "developer"), _ROLE, True
     ),
-    "anthropic": Roles(
+    "anthropic": RoleCheck(
         "messages",
         ("user", "assistant"),
         "messages.{n}.role: Input should be 'user' or 'assistant'",
     ),
-    "gemini": Roles(
+    "gemini": RoleCheck(
         "contents", ("user", "model", "function"), "Please use a valid role: user, model.", True
     ),
-    "bedrock": Roles(
+    "bedrock": RoleCheck(
         "messages",
         ("user", "assistant"),
         "1 validation error detected: Value '{role}' at 'messages.{m}.member.role' failed to"
         " satisfy constraint: Member must satisfy enum value set: [user, assistant]",
     ),
-    "mistral": Roles(
+    "mistral": RoleCheck(
         "messages",
         ("system", "user", "assistant", "tool"),
         "Input tag '{role}' found using 'role' does not "
         "match any of the expected tags: 'system', 'user', 'assistant', 'tool'",
     ),
-    "cohere": Roles(
+    "cohere": RoleCheck(
         "messages",
         ("system", "user", "assistant", "tool", "developer"),
         "invalid request: invalid role '{role}'.",
     ),
-    "ollama": Roles(
+    "ollama": RoleCheck(
         "messages", ("system", "user", "assistant", "tool"), 'invalid role: "{role}"', True
     ),
 }
@@ -224,12 +235,12 @@ UNREADABLE = {
 }
 
 
-def unreadable(wire: str, why: str) -> Refusal:
+def unreadable(wire: str, why: str) -> ErrorResponse:
     """The refusal of a body that is no JSON object."""
-    return Refusal(UNREADABLE.get(wire, UNREADABLE["openai-chat"]).format(why=why))
+    return ErrorResponse(UNREADABLE.get(wire, UNREADABLE["openai-chat"]).format(why=why))
 
 
-def lacking(body: Object, profile: Profile) -> Refusal | None:
+def lacking(body: Object, profile: Profile) -> ErrorResponse | None:
     """The refusal of a request that lacks what every request has."""
     for need in NEEDS.get(profile.wire, ()):
         value = body.get(need.name)
@@ -239,7 +250,7 @@ def lacking(body: Object, profile: Profile) -> Refusal | None:
     return _role(body, profile.wire) or _more(body, profile)
 
 
-def _role(body: Object, wire: str) -> Refusal | None:
+def _role(body: Object, wire: str) -> ErrorResponse | None:
     roles = ROLES.get(wire)
     messages = body.get(roles.messages) if roles is not None else None
     if roles is None or not isinstance(messages, list):
@@ -250,20 +261,20 @@ def _role(body: Object, wire: str) -> Refusal | None:
             continue
         if role not in roles.known:
             if wire == "anthropic" and role == "system":
-                return Refusal(
+                return ErrorResponse(
                     'messages: Unexpected role "system". The Messages API accepts a top-level'
                     ' `system` parameter, not "system" as an input message role.'
                 )
             quoted = [f"'{one}'" for one in roles.known]
             known = f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
-            return Refusal(
+            return ErrorResponse(
                 roles.words.format(role=role, n=n, m=n + 1, known=known),
                 param=f"{roles.messages}[{n}].role",
             )
     return None
 
 
-def _more(body: Object, profile: Profile) -> Refusal | None:
+def _more(body: Object, profile: Profile) -> ErrorResponse | None:
     """What only one wire asks for."""
     if profile.wire in ("openai-responses", "azure-foundry"):
         if (
@@ -271,7 +282,7 @@ def _more(body: Object, profile: Profile) -> Refusal | None:
             and body.get("prompt") is None
             and body.get("previous_response_id") is None
         ):
-            return Refusal(
+            return ErrorResponse(
                 "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must"
                 " be provided.",
                 code="missing_required_parameter",
@@ -280,15 +291,15 @@ def _more(body: Object, profile: Profile) -> Refusal | None:
         budget, most = get(body, ("thinking", "budget_tokens")), body.get("max_tokens")
         if isinstance(budget, int) and isinstance(most, int):
             if budget < 1024:
-                return Refusal(
+                return ErrorResponse(
                     "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
                 )
             if most <= budget:
-                return Refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
+                return ErrorResponse("`max_tokens` must be greater than `thinking.budget_tokens`.")
     return None
 
 
-def disordered(body: Object, profile: Profile) -> Refusal | None:
+def disordered(body: Object, profile: Profile) -> ErrorResponse | None:
     """The refusal of messages that are none, or not in turns: looked for after the rules of the
     history, which say more."""
     if profile.wire == "gemini":
@@ -296,29 +307,29 @@ def disordered(body: Object, profile: Profile) -> Refusal | None:
     return _turns(body.get("messages"), profile)
 
 
-def _turns(messages: JSON, profile: Profile) -> Refusal | None:
+def _turns(messages: JSON, profile: Profile) -> ErrorResponse | None:
     roles = (
         [message.get("role") for message in messages if isinstance(message, dict)]
         if isinstance(messages, list)
         else []
     )
     if profile.must_start_with_user and roles[:1] == ["assistant"]:
-        return Refusal(
+        return ErrorResponse(
             "A conversation must start with a user message. Try again with a conversation that"
             " starts with a user message."
         )
     if profile.rejects_same_role_twice and any(one == other for one, other in pairwise(roles)):
-        return Refusal(
+        return ErrorResponse(
             "A conversation must alternate between user and assistant roles. Make sure the"
             " conversation alternates between user and assistant roles and try again."
         )
     return None
 
 
-def _parts(contents: JSON) -> Refusal | None:
+def _parts(contents: JSON) -> ErrorResponse | None:
     for n, content in enumerate(contents if isinstance(contents, list) else []):
         if isinstance(content, dict) and not content.get("parts"):
-            return Refusal(
+            return ErrorResponse(
                 f"* GenerateContentRequest.contents[{n}].parts: contents.parts must not be empty.\n"
             )
     return None

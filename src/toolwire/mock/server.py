@@ -24,18 +24,18 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load
 from toolwire.errors import LocalError, RemoteError
 from toolwire.lint.facts import Facts
-from toolwire.mock.answers import CREATED, Answer, thinking, thoughtful
-from toolwire.mock.demo_model import Said, said
-from toolwire.mock.error_bodies import Refusal, asked_for, wrapped
+from toolwire.mock.answers import CREATED, MockAnswer, thinking, thoughtful
+from toolwire.mock.demo_model import DemoAnswer, said
+from toolwire.mock.error_bodies import ErrorResponse, asked_for, wrapped
 from toolwire.mock.history_checks import judged, told_briefly
-from toolwire.mock.paths import HOUSES, ROUTES, Route, found, listed, model
+from toolwire.mock.paths import HOUSES, ROUTES, MockRoute, found, listed, model
 from toolwire.mock.request_checks import disordered, lacking, unknown_caller, unreadable
 from toolwire.profiles.table import Profile
 from toolwire.server.asgi import (
     MIB,
     App,
-    Intake,
-    Limits,
+    BodyLimits,
+    BodyReader,
     Receive,
     Request,
     Scope,
@@ -51,7 +51,7 @@ KEPT = 200
 """So many answers, and requests, are remembered."""
 
 
-class Seen(Struct, frozen=True):
+class MockRequest(Struct, frozen=True):
     """A request that came, and the status it got."""
 
     method: str
@@ -62,13 +62,13 @@ class Seen(Struct, frozen=True):
     """The rule by which it was refused."""
 
 
-class _Refused(Exception):
-    def __init__(self, refusal: Refusal) -> None:
+class _RejectedRequest(Exception):
+    def __init__(self, refusal: ErrorResponse) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
 
 
-class _Reply(Struct, frozen=True):
+class _MockReply(Struct, frozen=True):
     """What is sent: one body, or pieces."""
 
     status: int
@@ -79,7 +79,7 @@ class _Reply(Struct, frozen=True):
     cut: bool = False
 
 
-class Mock:
+class MockProvider:
     """An ASGI app that speaks one provider's wire, or all that its server speaks."""
 
     def __init__(self, wire: str, *, strict: bool = True, keys: bool = True) -> None:
@@ -96,9 +96,9 @@ class Mock:
         self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
         self.strict = strict
         self.keys = keys
-        self.seen: deque[Seen] = deque(maxlen=KEPT)
+        self.seen: deque[MockRequest] = deque(maxlen=KEPT)
         """The last requests, the newest at the end."""
-        self._intake = Intake(Limits(body=64 * MIB))
+        self._intake = BodyReader(BodyLimits(body=64 * MIB))
         self._stored: OrderedDict[str, tuple[list[JSON], Object]] = OrderedDict()
         """Answers that were to be kept, by their ids: the items up to and with each, and its body.
         """
@@ -119,7 +119,7 @@ class Mock:
 
     # --- one request ---
 
-    def _reply(self, request: Request, raw: bytes | None) -> _Reply:
+    def _reply(self, request: Request, raw: bytes | None) -> _MockReply:
         """The answer to a request, whatever it is."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
@@ -132,17 +132,19 @@ class Mock:
         body: JSON = None
         try:
             if self.keys and (stranger := unknown_caller(house, headers, asked)) is not None:
-                raise _Refused(stranger)
+                raise _RejectedRequest(stranger)
             if route is None:
-                raise _Refused(_nowhere(request, known=bool(named)))
+                raise _RejectedRequest(_nowhere(request, known=bool(named)))
             if raw is None:
-                raise _Refused(Refusal("The request is too large, or came too slowly.", 413))
+                raise _RejectedRequest(
+                    ErrorResponse("The request is too large, or came too slowly.", 413)
+                )
             if route.does in ("answer", "stream", "count"):
                 body = _parsed(raw, profile)
             reply = self._done(route, named, body, profile, headers, asked)
-        except _Refused as no:
+        except _RejectedRequest as no:
             told, more = wrapped(house, no.refusal)
-            reply = _Reply(
+            reply = _MockReply(
                 no.refusal.status, dump(told), {"content-type": "application/json", **more}
             )
             self._note(request, body, no.refusal.status, no.refusal.rule)
@@ -151,9 +153,9 @@ class Mock:
         return reply
 
     def _note(self, request: Request, body: JSON, status: int, rule: str = "") -> None:
-        self.seen.append(Seen(request.method, request.path, body, status, rule))
+        self.seen.append(MockRequest(request.method, request.path, body, status, rule))
 
-    def _routed(self, method: str, path: str) -> tuple[Profile, Route | None, dict[str, str]]:
+    def _routed(self, method: str, path: str) -> tuple[Profile, MockRoute | None, dict[str, str]]:
         """Whose path it is, and which; a path that is known under another method is named so."""
         at = ""
         for profile in self.profiles:
@@ -165,13 +167,13 @@ class Mock:
 
     def _done(
         self,
-        route: Route,
+        route: MockRoute,
         named: dict[str, str],
         body: JSON,
         profile: Profile,
         headers: Mapping[str, str],
         query: str,
-    ) -> _Reply:
+    ) -> _MockReply:
         if route.does == "models":
             return _whole(listed(profile.wire, CREATED))
         if route.does == "model":
@@ -179,17 +181,19 @@ class Mock:
         if route.does == "stored":
             kept = self._stored.get(named["id"])
             if kept is None:
-                raise _Refused(Refusal(f"Response with id '{named['id']}' not found.", 404))
+                raise _RejectedRequest(
+                    ErrorResponse(f"Response with id '{named['id']}' not found.", 404)
+                )
             return _whole(kept[1])
         assert isinstance(body, dict)
         if profile.wire == "anthropic" and "anthropic-version" not in headers:
-            raise _Refused(Refusal("anthropic-version: header is required"))
+            raise _RejectedRequest(ErrorResponse("anthropic-version: header is required"))
         if (
             profile.name == "azure-openai"
             and "model" in named
             and "api-version" not in parse_qs(query)
         ):
-            raise _Refused(Refusal("Resource not found", 404, code="404"))
+            raise _RejectedRequest(ErrorResponse("Resource not found", 404, code="404"))
         if "model" in named and profile.wire != "bedrock":
             body = {"model": named["model"], **body}
         if route.does == "count":
@@ -204,14 +208,14 @@ class Mock:
 
     def _answered(
         self, body: Object, profile: Profile, named: dict[str, str], streams: bool, framed: bool
-    ) -> _Reply:
+    ) -> _MockReply:
         view = self._read(body, profile)
         quiet: dict[str, str] = {}
         if self.strict:
             refusal, findings = judged(view)
             refusal = refusal or disordered(body, profile)
             if refusal is not None:
-                raise _Refused(refusal)
+                raise _RejectedRequest(refusal)
             if findings:
                 quiet["toolwire-findings"] = told_briefly(findings)
         spoken = said(view.conversation, house=profile.name)
@@ -225,7 +229,7 @@ class Mock:
             or (isinstance(options, dict) and options.get("include_usage") is True)
         )
         seed = blake2b(dump(body), digest_size=16).hexdigest()
-        answer = Answer(message, profile, body, seed=seed, model=name, usage=counted)
+        answer = MockAnswer(message, profile, body, seed=seed, model=name, usage=counted)
         if not spoken.cut:
             self._keep(view, answer, body)
         return (
@@ -238,13 +242,13 @@ class Mock:
         """The history of a request, with what was kept of it here."""
         lacks = lacking(body, profile)
         if lacks is not None:
-            raise _Refused(lacks)
+            raise _RejectedRequest(lacks)
         before = body.get("previous_response_id")
         if isinstance(before, str) and profile.wire in ("openai-responses", "azure-foundry"):
             kept = self._stored.get(before)
             if kept is None:
-                raise _Refused(
-                    Refusal(
+                raise _RejectedRequest(
+                    ErrorResponse(
                         f"Previous response with id '{before}' not found.",
                         400,
                         "previous_response_id",
@@ -256,9 +260,11 @@ class Mock:
         try:
             return Facts(decode(body, profile.wire), profile)
         except RemoteError as broken:
-            raise _Refused(Refusal(f"Invalid value at '{broken.pointer}': {broken.why}.")) from None
+            raise _RejectedRequest(
+                ErrorResponse(f"Invalid value at '{broken.pointer}': {broken.why}.")
+            ) from None
 
-    def _fail(self, spoken: Said, body: Object, profile: Profile, name: str) -> None:
+    def _fail(self, spoken: DemoAnswer, body: Object, profile: Profile, name: str) -> None:
         """Fail as the question asked for: the same request so many times."""
         if spoken.status == 200:
             return
@@ -267,9 +273,9 @@ class Mock:
             self._asked.clear()
         self._asked[key] += 1
         if not spoken.times or self._asked[key] <= spoken.times:
-            raise _Refused(asked_for(profile.wire, spoken.status, name))
+            raise _RejectedRequest(asked_for(profile.wire, spoken.status, name))
 
-    def _keep(self, view: Facts, answer: Answer, body: Object) -> None:
+    def _keep(self, view: Facts, answer: MockAnswer, body: Object) -> None:
         if (
             answer.profile.wire not in ("openai-responses", "azure-foundry")
             or body.get("store") is False
@@ -286,7 +292,7 @@ class Mock:
 
 def app(profile: str) -> App:
     """The server of a wire or profile, strict."""
-    return Mock(profile)
+    return MockProvider(profile)
 
 
 async def _nothing() -> None:
@@ -296,16 +302,18 @@ async def _nothing() -> None:
 # --- answers on their way -------------------------------------------------------------------------
 
 
-def _whole(body: JSON) -> _Reply:
-    return _Reply(200, dump(body), {"content-type": "application/json"})
+def _whole(body: JSON) -> _MockReply:
+    return _MockReply(200, dump(body), {"content-type": "application/json"})
 
 
-def _written(answer: Answer, spoken: Said, more: dict[str, str]) -> _Reply:
+def _written(answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str]) -> _MockReply:
     reply = _whole(answer.body())
     return replace(reply, headers={**reply.headers, **more}, pause=spoken.pause, cut=spoken.cut)
 
 
-def _streamed(answer: Answer, spoken: Said, more: dict[str, str], *, framed: bool) -> _Reply:
+def _streamed(
+    answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str], *, framed: bool
+) -> _MockReply:
     _, how = resolve_stream(answer.profile.wire)
     events = list(answer.events(cut=spoken.cut))
     headers = {"content-type": how.media, **how.headers, **more}
@@ -316,7 +324,7 @@ def _streamed(answer: Answer, spoken: Said, more: dict[str, str], *, framed: boo
     if spoken.cut and not events:  # a wire whose calls come at once: the event itself is torn
         first = how.frame(next(answer.events()))
         sent = [first[: len(first) // 2]]
-    return _Reply(200, b"", headers, tuple(sent), spoken.pause, spoken.cut)
+    return _MockReply(200, b"", headers, tuple(sent), spoken.pause, spoken.cut)
 
 
 def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
@@ -327,7 +335,7 @@ def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
         yield b"]"
 
 
-async def _sent(reply: _Reply, send: Send) -> None:
+async def _sent(reply: _MockReply, send: Send) -> None:
     """Send it; one that is cut is left in the middle, which the server ends by closing the
     connection."""
     headers = [
@@ -346,7 +354,7 @@ async def _sent(reply: _Reply, send: Send) -> None:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _paced(reply: _Reply) -> AsyncIterator[bytes]:
+async def _paced(reply: _MockReply) -> AsyncIterator[bytes]:
     for piece in (reply.body[: len(reply.body) // 2],) if reply.pieces is None else reply.pieces:
         yield piece
         await _wait(reply.pause)
@@ -364,16 +372,16 @@ def _parsed(raw: bytes, profile: Profile) -> Object:
     try:
         body, _ = load(raw, profile.wire)
     except RemoteError as broken:
-        raise _Refused(unreadable(profile.wire, broken.why)) from None
+        raise _RejectedRequest(unreadable(profile.wire, broken.why)) from None
     if not isinstance(body, dict):
-        raise _Refused(unreadable(profile.wire, "expected an object"))
+        raise _RejectedRequest(unreadable(profile.wire, "expected an object"))
     return body
 
 
-def _nowhere(request: Request, *, known: bool) -> Refusal:
+def _nowhere(request: Request, *, known: bool) -> ErrorResponse:
     if known:
-        return Refusal(f"Not allowed to {request.method} on {request.path}.", 405)
-    return Refusal(f"Invalid URL ({request.method} {request.path})", 404)
+        return ErrorResponse(f"Not allowed to {request.method} on {request.path}.", 405)
+    return ErrorResponse(f"Invalid URL ({request.method} {request.path})", 404)
 
 
 def _items(given: JSON) -> list[JSON]:

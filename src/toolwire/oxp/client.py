@@ -21,12 +21,20 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, dump, require_json
 from toolwire.execution.call_ids import uuid7
-from toolwire.execution.tool_call import Missing
-from toolwire.oxp.dialects import Definition, Raw, Reply, again, answered, definitions, refused
+from toolwire.execution.tool_call import MissingRequirement
+from toolwire.oxp.dialects import (
+    CallResponse,
+    RawResponse,
+    ToolDefinition,
+    again,
+    answered,
+    definitions,
+    refused,
+)
 from toolwire.oxp.errors import (
     BadRequest,
-    BrokenAnswer,
     InvalidInput,
+    InvalidResponse,
     MissingRequirements,
     OxpError,
     ServerUnavailable,
@@ -34,28 +42,35 @@ from toolwire.oxp.errors import (
     ToolNotFound,
     Unauthenticated,
 )
-from toolwire.oxp.protocol import HEADER, PATHS, SCHEMA, VERSION, Challenge
-from toolwire.oxp.transport import ApiKey, Auth, Bearer, Http, Jwt, Patience
+from toolwire.oxp.protocol import HEADER, PATHS, SCHEMA, VERSION, AuthChallenge
+from toolwire.oxp.transport import ApiKey, Bearer, Credentials, Jwt, OxpRetryPolicy, OxpTransport
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import Authorization, Context, Needs, Runnable, ToolId, Version
+from toolwire.tools.runnable import (
+    Authorization,
+    Requirements,
+    Runnable,
+    ToolContext,
+    ToolId,
+    Version,
+)
 
 __all__ = [
     "ApiKey",
-    "Auth",
+    "AuthChallenge",
     "BadRequest",
     "Bearer",
-    "BrokenAnswer",
-    "Challenge",
-    "Definition",
+    "CallResponse",
+    "Credentials",
     "InvalidInput",
+    "InvalidResponse",
     "Jwt",
     "MissingRequirements",
     "OxpClient",
     "OxpError",
-    "Patience",
-    "Reply",
+    "OxpRetryPolicy",
     "ServerUnavailable",
     "ToolCallFailed",
+    "ToolDefinition",
     "ToolNotFound",
     "Unauthenticated",
 ]
@@ -72,7 +87,7 @@ MIB = 1024 * 1024
 _LONGEST_ID = 500
 
 
-class _Call(Struct, frozen=True):
+class _RemoteCall(Struct, frozen=True):
     """One call, whatever id it is sent under."""
 
     tool: str
@@ -95,20 +110,20 @@ class OxpClient:
         self,
         base_url: str,
         *,
-        auth: Auth | str | None = None,
+        auth: Credentials | str | None = None,
         tokens: Tokens | None = None,
         secrets: Secrets | None = None,
         user_id: str | None = None,
-        patience: Patience | None = None,
+        patience: OxpRetryPolicy | None = None,
         repeats: int = 0,
         envelope: Literal["auto"] | Shape = "auto",
-        on_challenge: Callable[[Challenge], Awaitable[None] | None] | None = None,
+        on_challenge: Callable[[AuthChallenge], Awaitable[None] | None] | None = None,
         kit: str = "Remote",
         limit: int = 64 * MIB,
         session: aiohttp.ClientSession | None = None,
     ) -> None:
-        self._patience = patience or Patience()
-        self._http = Http(
+        self._patience = patience or OxpRetryPolicy()
+        self._http = OxpTransport(
             base_url,
             ApiKey(auth) if isinstance(auth, str) else auth,
             self._patience,
@@ -120,7 +135,7 @@ class OxpClient:
         self._shapes: tuple[Shape, ...] = (
             ("enveloped", "unnamed", "bare") if envelope == "auto" else (envelope,)
         )
-        self._listed: dict[str, Definition] | None = None
+        self._listed: dict[str, ToolDefinition] | None = None
 
     def __repr__(self) -> str:
         return f"OxpClient({str(self._http.base)!r})"
@@ -141,11 +156,11 @@ class OxpClient:
         """Whether the server takes calls. False as well if it does not answer."""
         try:
             raw = await self._http.peek(f"{str(self._http.base).rstrip('/')}{PATHS['health']}")
-        except (ServerUnavailable, BrokenAnswer):
+        except (ServerUnavailable, InvalidResponse):
             return False
         return 200 <= raw.status < 300
 
-    async def list(self) -> tuple[Definition, ...]:
+    async def list(self) -> tuple[ToolDefinition, ...]:
         """The server's tools, asked anew."""
         raw = await self._http.send("GET", PATHS["list"], headers=_HEADERS)
         if raw.status != 200:
@@ -154,7 +169,7 @@ class OxpClient:
         self._listed = {one.called: one for one in found}
         return found
 
-    def _definition(self, tool_id: str) -> Definition | None:
+    def _definition(self, tool_id: str) -> ToolDefinition | None:
         """The definition that a tool id means, if it has been listed: the newest one for an id
         without a version."""
         listed = self._listed or {}
@@ -208,7 +223,7 @@ class OxpClient:
         secrets: Mapping[str, str] | None = None,
         trace_id: str | None = None,
         repeats: int | None = None,
-    ) -> Reply:
+    ) -> CallResponse:
         """As `call`, with the call id it ran under and whether the answer is a recorded one."""
         call_id = call_id or uuid7()
         left = self._repeats if repeats is None else repeats
@@ -217,7 +232,7 @@ class OxpClient:
             context = await self._context(tool_id, user_id, tokens, secrets)
             try:
                 return await self._sent(
-                    _Call(tool_id, dict(input or {}), context, trace_id), call_id
+                    _RemoteCall(tool_id, dict(input or {}), context, trace_id), call_id
                 )
             except ToolCallFailed as failed:
                 wait = (failed.retry_after_ms or 0) / 1000
@@ -233,9 +248,9 @@ class OxpClient:
                 if not all([await self._granted(one) for one in lacking.challenges]):
                     raise
 
-    async def _sent(self, call: _Call, call_id: str) -> Reply:
+    async def _sent(self, call: _RemoteCall, call_id: str) -> CallResponse:
         """The answer to a call, in the first shape that the server understands."""
-        first: Raw | None = None
+        first: RawResponse | None = None
         for shape in self._shapes:
             raw = await self._http.send(
                 "POST", PATHS["call"], dump(_body(call, call_id, shape)), _HEADERS
@@ -292,7 +307,7 @@ class OxpClient:
             for one in needs.authorization
         }
         kept = {one: (secrets or {}).get(one) or await self._secret(one) for one in needs.secrets}
-        lacks = Missing(
+        lacks = MissingRequirement(
             (), tuple(id for id, value in kept.items() if not value), needs.user_id and not user_id
         )
         if lacks:  # a missing token is not among them: the server may know where to get it
@@ -313,13 +328,13 @@ class OxpClient:
             return (self._secrets or {}).get(id)
         return await _now(self._secrets(id))
 
-    async def _granted(self, challenge: Challenge) -> bool:
+    async def _granted(self, challenge: AuthChallenge) -> bool:
         shown = self._on_challenge(challenge) if self._on_challenge is not None else None
         if shown is not None:
             await shown
         return await self.settled(challenge)
 
-    async def settled(self, challenge: Challenge, *, timeout: float = 300.0) -> bool:
+    async def settled(self, challenge: AuthChallenge, *, timeout: float = 300.0) -> bool:
         """Whether a user granted what a challenge asks for, once that is known. False if they did
         not within `timeout`.
 
@@ -349,7 +364,7 @@ class OxpClient:
             return _GRANTED[status]
         if again(raw):
             return None
-        raise BrokenAnswer("the state of a challenge is unknown", status=raw.status)
+        raise InvalidResponse("the state of a challenge is unknown", status=raw.status)
 
     # --- its tools as local ones ------------------------------------------------------------------
 
@@ -358,8 +373,8 @@ class OxpClient:
         that it declares."""
         return [self._runnable(one) for one in await self.list()]
 
-    def _runnable(self, found: Definition) -> Runnable:
-        async def body(arguments: Mapping[str, object], context: Context) -> JSON:
+    def _runnable(self, found: ToolDefinition) -> Runnable:
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> JSON:
             return await self._forward(found, arguments, context)
 
         return Runnable(
@@ -381,10 +396,10 @@ class OxpClient:
             remote=True,
         )
 
-    def _still_needed(self, needs: Needs) -> Needs:
+    def _still_needed(self, needs: Requirements) -> Requirements:
         """What a caller has to bring: all but what this client has itself."""
         tokens, secrets = self._tokens, self._secrets
-        return Needs(
+        return Requirements(
             tuple(
                 one
                 for one in needs.authorization
@@ -397,7 +412,7 @@ class OxpClient:
         )
 
     async def _forward(
-        self, found: Definition, arguments: Mapping[str, object], context: Context
+        self, found: ToolDefinition, arguments: Mapping[str, object], context: ToolContext
     ) -> JSON:
         input = require_json(arguments, "oxp")
         assert isinstance(input, dict)
@@ -421,7 +436,7 @@ _GRANTED: dict[str, bool | None] = {"pending": None, "completed": True, "failed"
 _HEADERS = {HEADER: VERSION, "Accept": "application/json", "Content-Type": "application/json"}
 
 
-def _body(call: _Call, call_id: str, shape: Shape) -> Object:
+def _body(call: _RemoteCall, call_id: str, shape: Shape) -> Object:
     request: Object = {"tool_id": call.tool, "call_id": call_id, "input": call.input}
     if call.trace_id:
         request["trace_id"] = call.trace_id
@@ -432,7 +447,7 @@ def _body(call: _Call, call_id: str, shape: Shape) -> Object:
     return {"$schema": SCHEMA, "request": request} if shape == "enveloped" else {"request": request}
 
 
-def _misread(raw: Raw) -> bool:
+def _misread(raw: RawResponse) -> bool:
     """Whether another shape of the same request is worth a try: refused without a word on arguments
     or requirements."""
     if raw.status not in (400, 422) or again(raw):
@@ -454,7 +469,7 @@ def _context(tokens: Mapping[str, str], secrets: Mapping[str, str], user_id: str
     return made
 
 
-def _words(lacks: Missing) -> str:
+def _words(lacks: MissingRequirement) -> str:
     return ", ".join(
         [*(f"the secret {one}" for one in lacks.secrets), *(["a user id"] if lacks.user_id else [])]
     )
@@ -468,7 +483,7 @@ def _raised(error: OxpError) -> ToolError:
     """What a local tool raises for what the server said."""
     if not isinstance(error, ToolCallFailed):
         kind, extra = _KINDS.get(type(error), "server_unavailable"), _extra(error)
-        if isinstance(error, BrokenAnswer):
+        if isinstance(error, InvalidResponse):
             return ToolError(
                 error.message, developer_message=error.developer_message, kind=kind, extra=extra
             )
@@ -496,7 +511,7 @@ def _raised(error: OxpError) -> ToolError:
 
 _KINDS: dict[type[OxpError], str] = {
     BadRequest: "bad_request",
-    BrokenAnswer: "broken_answer",
+    InvalidResponse: "broken_answer",
     InvalidInput: "invalid_input",
     MissingRequirements: "missing_requirements",
     ToolNotFound: "tool_not_found",

@@ -16,11 +16,11 @@ from msgspec import Struct
 from toolwire.conversation.fitting import fit
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object, parse
-from toolwire.execution.tool_call import Missing
+from toolwire.execution.tool_call import MissingRequirement
 from toolwire.oxp.errors import (
     BadRequest,
-    BrokenAnswer,
     InvalidInput,
+    InvalidResponse,
     MissingRequirements,
     OxpError,
     ServerUnavailable,
@@ -28,8 +28,8 @@ from toolwire.oxp.errors import (
     ToolNotFound,
     Unauthenticated,
 )
-from toolwire.oxp.protocol import Challenge
-from toolwire.tools.runnable import Authorization, Needs, ToolId, Version
+from toolwire.oxp.protocol import AuthChallenge
+from toolwire.tools.runnable import Authorization, Requirements, ToolId, Version
 
 LEGAL = IdRule("A-Za-z0-9_", longest=64)
 """What either half of a tool id is made of."""
@@ -45,7 +45,7 @@ _ERROR_FIELDS = {
 _LONGEST_TEXT = 500
 
 
-class Raw(Struct, frozen=True):
+class RawResponse(Struct, frozen=True):
     """An HTTP answer, read whole."""
 
     status: int
@@ -60,7 +60,7 @@ class Raw(Struct, frozen=True):
             return None
 
 
-class Definition(Struct, frozen=True):
+class ToolDefinition(Struct, frozen=True):
     """A tool as a server lists it. `called` is its id as that server spells it."""
 
     called: str
@@ -68,13 +68,13 @@ class Definition(Struct, frozen=True):
     description: str
     input_schema: Object
     output_schema: JSON
-    needs: Needs = Needs()
+    needs: Requirements = Requirements()
     read_only: bool = False
     idempotent: bool = False
     deprecated: str | None = None
 
 
-class Reply(Struct, frozen=True):
+class CallResponse(Struct, frozen=True):
     """The answer to a call that succeeded."""
 
     call_id: str
@@ -86,7 +86,7 @@ class Reply(Struct, frozen=True):
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def definitions(raw: Raw, kit: str) -> tuple[Definition, ...]:
+def definitions(raw: RawResponse, kit: str) -> tuple[ToolDefinition, ...]:
     """The tools of a list. Ids without a toolkit belong to `kit`."""
     body = raw.json()
     found = body
@@ -95,7 +95,7 @@ def definitions(raw: Raw, kit: str) -> tuple[Definition, ...]:
             (body[key] for key in ("items", "tools") if isinstance(body.get(key), list)), None
         )
     if not isinstance(found, list):
-        raise BrokenAnswer("the list of tools is no list", status=raw.status)
+        raise InvalidResponse("the list of tools is no list", status=raw.status)
     taken: set[str] = set()
     return tuple(
         _definition(item, kit, taken) for item in found if isinstance(item, dict) and _called(item)
@@ -108,13 +108,13 @@ def _called(item: Object) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _definition(item: Object, kit: str, taken: set[str]) -> Definition:
+def _definition(item: Object, kit: str, taken: set[str]) -> ToolDefinition:
     called, description = _called(item), item.get("description")
     schema, output = _bare(item.get("input_schema")), item.get("output_schema", {})
     hint = schema.get("x-deprecated") if schema.get("deprecated") is True else None
     id = _id(called, item.get("version"), kit, taken)
     taken.add(str(id))
-    return Definition(
+    return ToolDefinition(
         called,
         id,
         description if isinstance(description, str) else "",
@@ -154,10 +154,10 @@ def _id(called: str, version: JSON, kit: str, taken: set[str]) -> ToolId:
     return ToolId(kit, fit(bare if bare not in used else f"{bare} ", LEGAL, used), made)
 
 
-def _needs(said: JSON) -> Needs:
+def _needs(said: JSON) -> Requirements:
     if not isinstance(said, dict):
-        return Needs()
-    return Needs(
+        return Requirements()
+    return Requirements(
         _authorizations(said.get("authorization")),
         _ids(said.get("secrets")),
         said.get("user_id") is True,
@@ -190,16 +190,16 @@ def _ids(items: JSON) -> tuple[str, ...]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def answered(raw: Raw, call_id: str) -> Reply:
+def answered(raw: RawResponse, call_id: str) -> CallResponse:
     """The answer to a call. Raises ToolCallFailed, MissingRequirements or BrokenAnswer."""
     body = raw.json()
     if isinstance(body, dict) and isinstance(inner := body.get("result"), dict):
         body = inner
     if not isinstance(body, dict) or not isinstance(success := body.get("success"), bool):
-        raise BrokenAnswer("the server's answer is no answer to a call", status=raw.status)
+        raise InvalidResponse("the server's answer is no answer to a call", status=raw.status)
     said = body.get("call_id")
     if isinstance(said, str) and said and said != call_id:
-        raise BrokenAnswer(
+        raise InvalidResponse(
             "the server answered another call",
             developer_message=f"asked {call_id}, got {said}",
             status=raw.status,
@@ -208,7 +208,7 @@ def answered(raw: Raw, call_id: str) -> Reply:
         raise _failure(body.get("error"), call_id)
     duration = body.get("duration")
     replayed = raw.headers.get("Idempotent-Replayed", "").lower() == "true"
-    return Reply(call_id, body.get("value"), _number(duration), replayed)
+    return CallResponse(call_id, body.get("value"), _number(duration), replayed)
 
 
 def _number(value: JSON) -> float | None:
@@ -242,7 +242,7 @@ def _str(value: JSON) -> str | None:
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def refused(raw: Raw) -> OxpError:
+def refused(raw: RawResponse) -> OxpError:
     """Why a server did not run a call."""
     body = raw.json()
     said = body if isinstance(body, dict) else {}
@@ -257,19 +257,19 @@ def refused(raw: Raw) -> OxpError:
         return ServerUnavailable(
             message, status=raw.status, retry_after_ms=after, developer_message=developer
         )
-    return _BY_STATUS.get(raw.status, BadRequest if raw.status < 500 else _Unavailable)(
+    return _BY_STATUS.get(raw.status, BadRequest if raw.status < 500 else _ToolUnavailable)(
         message, developer_message=developer, status=raw.status
     )
 
 
-class _Unavailable(ServerUnavailable):
+class _ToolUnavailable(ServerUnavailable):
     def __init__(
         self, message: str, *, developer_message: str | None = None, status: int | None = None
     ) -> None:
         super().__init__(message, status=status, developer_message=developer_message)
 
 
-_BY_STATUS: dict[int, type[BadRequest | Unauthenticated | _Unavailable]] = {
+_BY_STATUS: dict[int, type[BadRequest | Unauthenticated | _ToolUnavailable]] = {
     401: Unauthenticated,
     403: ToolNotFound,  # servers with auth on say so of a tool that the caller may not see
     404: ToolNotFound,
@@ -277,7 +277,7 @@ _BY_STATUS: dict[int, type[BadRequest | Unauthenticated | _Unavailable]] = {
 AGAIN = frozenset({408, 409, 429})
 
 
-def again(raw: Raw) -> bool:
+def again(raw: RawResponse) -> bool:
     """Whether the same bytes may be sent again: what the server says, or else what the status
     means."""
     said = raw.headers.get("x-should-retry", "").lower()
@@ -300,7 +300,7 @@ def wait_ms(headers: Mapping[str, str]) -> int | None:
         return None
 
 
-def _message(said: Object, raw: Raw) -> str:
+def _message(said: Object, raw: RawResponse) -> str:
     """What is fit to be shown. Web frameworks echo the arguments beside their sentence: only the
     sentence is taken."""
     if message := _str(said.get("message")):
@@ -338,7 +338,7 @@ def _missing(
     lacks: Object, message: str, developer: str | None, status: int
 ) -> MissingRequirements:
     tokens = _authorizations(lacks.get("required_authorization"))
-    missing = Missing(tokens, _ids(lacks.get("secrets")), lacks.get("user_id") is True)
+    missing = MissingRequirement(tokens, _ids(lacks.get("secrets")), lacks.get("user_id") is True)
     items = lacks.get("authorization")
     challenges = _challenges(items if isinstance(items, list) else [])
     return MissingRequirements(
@@ -346,9 +346,9 @@ def _missing(
     )
 
 
-def _challenges(items: Iterable[JSON]) -> list[Challenge]:
-    found: list[Challenge] = []
+def _challenges(items: Iterable[JSON]) -> list[AuthChallenge]:
+    found: list[AuthChallenge] = []
     for item in items:
         if isinstance(item, dict) and isinstance(url := item.get("url"), str):
-            found.append(Challenge(str(item.get("id", "")), url, _str(item.get("check_url"))))
+            found.append(AuthChallenge(str(item.get("id", "")), url, _str(item.get("check_url"))))
     return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.json import JSON
-from toolwire.execution.tool_call import Missing
-from toolwire.oxp.protocol import Challenge
+from toolwire.execution.tool_call import MissingRequirement
+from toolwire.oxp.protocol import AuthChallenge
 from toolwire.tools import errors
 
 
@@ -91,8 +91,8 @@ class MissingRequirements(BadRequest):
     def __init__(
         self,
         message: str,
-        missing: Missing,
-        challenges: Sequence[Challenge] = (),
+        missing: MissingRequirement,
+        challenges: Sequence[AuthChallenge] = (),
         *,
         developer_message: str | None = None,
         status: int | None = None,
@@ -126,5 +126,5 @@ class ServerUnavailable(OxpError):
         self.retry_after_ms = retry_after_ms
 
 
-class BrokenAnswer(OxpError):
+class InvalidResponse(OxpError):
     """The server answered with something that is no answer to this call. It may have run."""

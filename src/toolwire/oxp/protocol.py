@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.oxp.requests import Request, read_call, read_list
+from toolwire.oxp.requests import OxpRequest, read_call, read_list
 from toolwire.oxp.responses import (
     CAUSES,
     SCHEMA,
-    Challenge,
-    Refused,
-    Reply,
+    AuthChallenge,
+    OxpRejection,
+    OxpResponse,
     authorization,
     invalid,
     lacking,
     refused,
     reply,
 )
-from toolwire.tools.runnable import Needs, Runnable
+from toolwire.tools.runnable import Requirements, Runnable
 
 VERSION = "1.0"
 HEADER = "OXP-Version"
@@ -38,10 +38,10 @@ __all__ = [
     "PATHS",
     "SCHEMA",
     "VERSION",
-    "Challenge",
-    "Refused",
-    "Reply",
-    "Request",
+    "AuthChallenge",
+    "OxpRejection",
+    "OxpRequest",
+    "OxpResponse",
     "definition",
     "invalid",
     "lacking",
@@ -90,7 +90,7 @@ def _input_schema(tool: Runnable) -> JSON:
     return {**tool.input_schema, **hints} if hints else tool.input_schema
 
 
-def requirements(needs: Needs) -> Object:
+def requirements(needs: Requirements) -> Object:
     """What a tool needs, as a definition lists it."""
     found: Object = {}
     if needs.authorization:

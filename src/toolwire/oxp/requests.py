@@ -15,7 +15,7 @@ from json import JSONDecodeError, loads
 from msgspec import Struct
 
 from toolwire.conversation.json import DEEPEST, JSON, Object, dump, kind_of, parse
-from toolwire.oxp.responses import Refused, refused
+from toolwire.oxp.responses import OxpRejection, refused
 
 LONGEST_ID = 256
 """Of a call id, in characters. It is a key of the record."""
@@ -32,7 +32,7 @@ _VERSIONS = (
 _HEADER = re.compile(r"([0-9]{1,9})(?:\.[0-9]+){0,2}")
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class OxpRequest(Struct, frozen=True, kw_only=True):
     """A call as it was asked for."""
 
     tool_id: str
@@ -54,42 +54,44 @@ class Request(Struct, frozen=True, kw_only=True):
     __str__ = __repr__
 
 
-class _Bad(Exception):
+class _InvalidRequest(Exception):
     """Why a request is refused; becomes a value before anyone else sees it."""
 
 
 _KNOWN = frozenset({"tool_id", "call_id", "trace_id", "input", "inputs", "context", "$schema"})
 
 
-def read_call(body: bytes, version: str | None = None) -> Request | Refused:
+def read_call(body: bytes, version: str | None = None) -> OxpRequest | OxpRejection:
     """The request in a body; `version` is the header `OXP-Version`."""
     enveloped = False
     try:
         value = _parsed(body)
         if not isinstance(value, dict):
-            raise _Bad(f"the body must be an object, not {kind_of(value)}")
+            raise _InvalidRequest(f"the body must be an object, not {kind_of(value)}")
         inner = value.get("request")
         if "request" in value:
             if not isinstance(inner, dict):
-                raise _Bad(f"request must be an object, not {kind_of(inner)}")
+                raise _InvalidRequest(f"request must be an object, not {kind_of(inner)}")
             if "tool_id" in value:
-                raise _Bad("request and tool_id stand side by side: send the one or the other")
+                raise _InvalidRequest(
+                    "request and tool_id stand side by side: send the one or the other"
+                )
             enveloped = True
         elif "tool_id" in value:
             inner = value
         else:
-            raise _Bad("expected request or tool_id")
+            raise _InvalidRequest("expected request or tool_id")
         _schema(value)
         _version(version)
         assert isinstance(inner, dict)
         return _request(inner, enveloped)
-    except _Bad as bad:
+    except _InvalidRequest as bad:
         return refused("malformed", str(bad), enveloped=enveloped)
-    except _Unsupported as old:
+    except _UnsupportedVersion as old:
         return refused("version", str(old), enveloped=enveloped)
 
 
-def read_list(body: bytes, version: str | None = None) -> Refused | None:
+def read_list(body: bytes, version: str | None = None) -> OxpRejection | None:
     """Why a request for the list is refused, if it is. A body that is no JSON object says
     nothing.
     """
@@ -103,19 +105,19 @@ def read_list(body: bytes, version: str | None = None) -> Refused | None:
         if isinstance(value, dict):
             _schema(value)
         _version(version)
-    except _Bad as bad:
+    except _InvalidRequest as bad:
         return refused("malformed", str(bad))
-    except _Unsupported as old:
+    except _UnsupportedVersion as old:
         return refused("version", str(old))
     return None
 
 
-def _request(inner: Object, enveloped: bool) -> Request:
+def _request(inner: Object, enveloped: bool) -> OxpRequest:
     tool_id = inner.get("tool_id")
     if not isinstance(tool_id, str) or not tool_id:
-        raise _Bad("tool_id must be a text and not empty")
+        raise _InvalidRequest("tool_id must be a text and not empty")
     if len(tool_id) > LONGEST_WORD:
-        raise _Bad(f"tool_id is longer than {LONGEST_WORD} characters")
+        raise _InvalidRequest(f"tool_id is longer than {LONGEST_WORD} characters")
     context = inner.get("context")
     ignored: tuple[str, ...] = ()
     if not inner.keys() <= _KNOWN:
@@ -123,7 +125,7 @@ def _request(inner: Object, enveloped: bool) -> Request:
     call_id = (_word(inner, "call_id", LONGEST_ID) or None) if "call_id" in inner else None
     trace_id = (_word(inner, "trace_id", LONGEST_WORD) or None) if "trace_id" in inner else None
     if context is None:
-        return Request(
+        return OxpRequest(
             tool_id=tool_id,
             call_id=call_id,
             input=_input(inner),
@@ -132,8 +134,8 @@ def _request(inner: Object, enveloped: bool) -> Request:
             ignored=ignored,
         )
     if not isinstance(context, dict):
-        raise _Bad(f"context must be an object, not {kind_of(context)}")
-    return Request(
+        raise _InvalidRequest(f"context must be an object, not {kind_of(context)}")
+    return OxpRequest(
         tool_id=tool_id,
         call_id=call_id,
         input=_input(inner),
@@ -156,11 +158,11 @@ def _word(held: Object, key: str, longest: int, before: str = "") -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _Bad(f"{before}{key} must be a text, not {kind_of(value)}")
+        raise _InvalidRequest(f"{before}{key} must be a text, not {kind_of(value)}")
     if len(value) > longest:
-        raise _Bad(f"{before}{key} is longer than {longest} characters")
+        raise _InvalidRequest(f"{before}{key} is longer than {longest} characters")
     if "\0" in value:  # a key of the record, and not every database can hold it
-        raise _Bad(f"{before}{key} holds a NUL character")
+        raise _InvalidRequest(f"{before}{key} holds a NUL character")
     return value
 
 
@@ -175,12 +177,12 @@ def _input(inner: Object) -> Object:
             and dump(given) != dump(other)
             and dump(_sorted(given)) != dump(_sorted(other))
         ):
-            raise _Bad("input and inputs differ: send one of them")
+            raise _InvalidRequest("input and inputs differ: send one of them")
         given = other
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise _Bad(f"input must be an object, not {kind_of(given)}")
+        raise _InvalidRequest(f"input must be an object, not {kind_of(given)}")
     return given
 
 
@@ -198,19 +200,19 @@ def _credentials(context: Object, kind: str, key: str) -> dict[str, str]:
     if held is None:
         return {}
     if not isinstance(held, list):
-        raise _Bad(f"context.{kind} must be a list, not {kind_of(held)}")
+        raise _InvalidRequest(f"context.{kind} must be a list, not {kind_of(held)}")
     found: dict[str, str] = {}
     for n, item in enumerate(held):
         at = f"context.{kind}[{n}]"
         if not isinstance(item, dict):
-            raise _Bad(f"{at} must be an object, not {kind_of(item)}")
+            raise _InvalidRequest(f"{at} must be an object, not {kind_of(item)}")
         id, value = item.get("id"), item.get(key)
         if not isinstance(id, str) or not id:
-            raise _Bad(f"{at}.id must be a text and not empty")
+            raise _InvalidRequest(f"{at}.id must be a text and not empty")
         if not isinstance(value, str):
-            raise _Bad(f"{at}.{key} must be a text, not {kind_of(value)}")
+            raise _InvalidRequest(f"{at}.{key} must be a text, not {kind_of(value)}")
         if id in found:
-            raise _Bad(f"{at}.id stands there twice")
+            raise _InvalidRequest(f"{at}.id stands there twice")
         found[id] = value
     return found
 
@@ -218,7 +220,7 @@ def _credentials(context: Object, kind: str, key: str) -> dict[str, str]:
 # --- versions -------------------------------------------------------------------------------------
 
 
-class _Unsupported(Exception):
+class _UnsupportedVersion(Exception):
     """A version of the protocol that is not served."""
 
 
@@ -228,7 +230,7 @@ def _schema(value: Object) -> None:
         return
     schema = value["$schema"]
     if not isinstance(schema, str):
-        raise _Bad(f"$schema must be a text, not {kind_of(schema)}")
+        raise _InvalidRequest(f"$schema must be a text, not {kind_of(schema)}")
     for pattern in _VERSIONS:
         if found := pattern.fullmatch(schema):
             _major(found[1])
@@ -241,7 +243,7 @@ def _version(header: str | None) -> None:
 
 def _major(text: str) -> None:
     if int(text) != 1:
-        raise _Unsupported(f"asked for version {int(text)}; supported: 1.0")
+        raise _UnsupportedVersion(f"asked for version {int(text)}; supported: 1.0")
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -254,16 +256,16 @@ def _parsed(body: bytes) -> JSON:
     try:
         value = parse(body)
     except ValueError as error:
-        raise _Bad(_why(body, error)) from None
+        raise _InvalidRequest(_why(body, error)) from None
     if body.count(b"{") + body.count(b"[") > DEEPEST and _too_deep(value):
-        raise _Bad(f"nested deeper than {DEEPEST}")
+        raise _InvalidRequest(f"nested deeper than {DEEPEST}")
     # A key that stood there twice is gone from the value, and its colon with it. Written again the
     # value has as many colons as the body then, unless some were escaped. That takes a fraction of
     # the time of a parser that looks at every pair.
     if (b"\\u" in body or dump(value).count(b":") != body.count(b":")) and (
         key := _twice(body)
     ) is not None:
-        raise _Bad(f"the key {key[:64]!r} stands in one object twice")
+        raise _InvalidRequest(f"the key {key[:64]!r} stands in one object twice")
     return value
 
 

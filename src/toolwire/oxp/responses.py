@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.ledger.base import Failure, Outcome
-from toolwire.execution.tool_call import Answer, Missing
+from toolwire.execution.tool_call import MissingRequirement, ToolCallResult
 from toolwire.tools.runnable import Authorization, Runnable
 
 SCHEMA = "urn:oxp:1.0"
@@ -41,7 +41,7 @@ Cause: TypeAlias = Literal[
 ]
 
 
-class Row(Struct, frozen=True):
+class StatusRow(Struct, frozen=True):
     """How a cause is told: the status, the sentence for people, and whether the same bytes may be
     sent again."""
 
@@ -50,33 +50,37 @@ class Row(Struct, frozen=True):
     again: bool | None = None
 
 
-CAUSES: dict[Cause, Row] = {
-    "malformed": Row(400, "The request could not be understood."),
-    "version": Row(400, "This version of the protocol is not supported."),
-    "tool": Row(400, "There is no such tool."),
-    "missing": Row(400, "This tool needs more than it was given."),
-    "mismatch": Row(400, "This call_id already belongs to a different call."),
+CAUSES: dict[Cause, StatusRow] = {
+    "malformed": StatusRow(400, "The request could not be understood."),
+    "version": StatusRow(400, "This version of the protocol is not supported."),
+    "tool": StatusRow(400, "There is no such tool."),
+    "missing": StatusRow(400, "This tool needs more than it was given."),
+    "mismatch": StatusRow(400, "This call_id already belongs to a different call."),
     # The protocol wants 400 here, which clients do not repeat unless they are told to; then they
     # do, with the same call_id.
-    "unavailable": Row(400, "The server cannot take the call right now. It was not run.", True),
+    "unavailable": StatusRow(
+        400, "The server cannot take the call right now. It was not run.", True
+    ),
     # Not a failure of the tool that may be retried: that would be a new call_id, and the tool would
     # run twice.
-    "running": Row(400, "The call is still running. Ask again with the same call_id.", True),
-    "too-old": Row(400, "This call_id is older than the record of calls. The call was not run."),
-    "credentials": Row(401, "Authentication is required."),
-    "path": Row(404, "There is nothing here."),
-    "method": Row(405, "This method is not allowed here."),
-    "slow": Row(408, "The request took too long to arrive."),
-    "large": Row(413, "The request is too large."),
-    "media": Row(415, "The body must be sent as application/json."),
-    "host": Row(421, "This server does not answer under that name."),
-    "input": Row(422, "The input does not fit the tool."),
-    "bug": Row(500, "The server made a mistake.", False),
+    "running": StatusRow(400, "The call is still running. Ask again with the same call_id.", True),
+    "too-old": StatusRow(
+        400, "This call_id is older than the record of calls. The call was not run."
+    ),
+    "credentials": StatusRow(401, "Authentication is required."),
+    "path": StatusRow(404, "There is nothing here."),
+    "method": StatusRow(405, "This method is not allowed here."),
+    "slow": StatusRow(408, "The request took too long to arrive."),
+    "large": StatusRow(413, "The request is too large."),
+    "media": StatusRow(415, "The body must be sent as application/json."),
+    "host": StatusRow(421, "This server does not answer under that name."),
+    "input": StatusRow(422, "The input does not fit the tool."),
+    "bug": StatusRow(500, "The server made a mistake.", False),
 }
 """Every way to be refused. 409 is not among them: clients repeat it on their own."""
 
 
-class Reply(Struct, frozen=True):
+class OxpResponse(Struct, frozen=True):
     """An answer: the status, the body, and headers beside those that every answer has."""
 
     status: int
@@ -84,11 +88,11 @@ class Reply(Struct, frozen=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class Refused(Reply, frozen=True):
+class OxpRejection(OxpResponse, frozen=True):
     """An answer to something that was not run."""
 
 
-class Challenge(Struct, frozen=True):
+class AuthChallenge(Struct, frozen=True):
     """Where a user can go to give the authorization that a tool needs. `id` names the challenge,
     not the provider."""
 
@@ -111,14 +115,14 @@ def refused(
     extra: Mapping[str, JSON] | None = None,
     retry_after_ms: int | None = None,
     headers: tuple[tuple[bytes, bytes], ...] = (),
-) -> Refused:
+) -> OxpRejection:
     """The refusal for a cause."""
     row = CAUSES[cause]
     body: Object = {"$schema": SCHEMA} if enveloped else {}
     body["message"] = message or row.message
     if developer_message:
         body["developer_message"] = developer_message
-    return Refused(
+    return OxpRejection(
         row.status, {**body, **(extra or {})}, headers + _again(row.again, retry_after_ms)
     )
 
@@ -139,7 +143,7 @@ def _again(again: bool | None, retry_after_ms: int | None) -> tuple[tuple[bytes,
 
 def invalid(
     errors: Mapping[str, str], *, enveloped: bool = False, call_id: str | None = None
-) -> Refused:
+) -> OxpRejection:
     """The refusal of arguments, by parameter."""
     extra: Object = {"parameter_errors": dict(errors)}
     if call_id is not None:
@@ -150,11 +154,11 @@ def invalid(
 
 def lacking(
     tool: Runnable,
-    missing: Missing,
-    challenges: Sequence[Challenge] = (),
+    missing: MissingRequirement,
+    challenges: Sequence[AuthChallenge] = (),
     *,
     enveloped: bool = False,
-) -> Refused:
+) -> OxpRejection:
     """The refusal of a call that lacks something, all of it at once.
 
     The protocol has a place for challenges, which need an address, and for the user; what else is
@@ -214,7 +218,7 @@ _REPLAYED = ((b"idempotent-replayed", b"true"),)
 _UNRECORDED = ((b"toolwire-recorded", b"false"),)
 
 
-def reply(answer: Answer, *, enveloped: bool = False) -> Reply:
+def reply(answer: ToolCallResult, *, enveloped: bool = False) -> OxpResponse:
     """What a client is told of the answer to its call."""
     state = answer.state
     if (cause := TOLD.get(state)) is not None:
@@ -241,7 +245,7 @@ def reply(answer: Answer, *, enveloped: bool = False) -> Reply:
     headers: tuple[tuple[bytes, bytes], ...] = _REPLAYED if answer.replayed else ()
     if not answer.recorded:
         headers += _UNRECORDED
-    return Reply(200, {"$schema": SCHEMA, "result": told} if enveloped else told, headers)
+    return OxpResponse(200, {"$schema": SCHEMA, "result": told} if enveloped else told, headers)
 
 
 def _outcome(call_id: str, outcome: Outcome) -> Object:

@@ -17,17 +17,17 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Literal, TypeAlias
 
 from toolwire.conversation.json import Object, dump
-from toolwire.execution.executor import Calls
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.metrics import TYPE as METRICS_TYPE
 from toolwire.execution.telemetry import joined
-from toolwire.execution.tool_call import Ask, MissingRequirements
+from toolwire.execution.tool_call import MissingRequirements, ToolCall
 from toolwire.oxp import protocol as oxp
-from toolwire.oxp.protocol import Challenge, Refused, Reply
+from toolwire.oxp.protocol import AuthChallenge, OxpRejection, OxpResponse
 from toolwire.server.asgi import (
+    AllowedHosts,
     App,
-    Intake,
-    Limits,
-    Names,
+    BodyLimits,
+    BodyReader,
     Pairs,
     Receive,
     Request,
@@ -44,11 +44,11 @@ from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Authorization
 
 Challenges: TypeAlias = Callable[
-    [Ask, Authorization], "Challenge | None | Awaitable[Challenge | None]"
+    [ToolCall, Authorization], "AuthChallenge | None | Awaitable[AuthChallenge | None]"
 ]
 """Where a user can give an authorization that is missing; None if there is no such place."""
 Ready: TypeAlias = Callable[[], bool]
-Handle: TypeAlias = Callable[[Request], Awaitable[Reply | None]]
+Handle: TypeAlias = Callable[[Request], Awaitable[OxpResponse | None]]
 Route: TypeAlias = tuple[str, tuple[str, ...], Handle]
 Stage: TypeAlias = Literal["starting", "open", "draining", "closed"]
 
@@ -66,7 +66,7 @@ _TRACE = ("traceparent", "tracestate")
 _GREETING = {"starting": "starting", "draining": "shutting down", "closed": "shut down"}
 
 
-class _Plain(Reply, frozen=True):
+class _HttpError(OxpResponse, frozen=True):
     """An answer whose bytes are known already."""
 
     content: bytes = b""
@@ -85,12 +85,12 @@ class ToolServer:
     def __init__(
         self,
         tools: Tools,
-        calls: Calls,
+        calls: ToolExecutor,
         *,
         auth: Auth = NOBODY,
         ready: Ready | None = None,
         challenges: Challenges | None = None,
-        limits: Limits | None = None,
+        limits: BodyLimits | None = None,
         hosts: Collection[str] = (),
         drain: float = DRAIN,
         oxp: bool = True,
@@ -100,11 +100,11 @@ class ToolServer:
         self.tools = tools
         self.calls = calls
         self.auth = auth
-        self.limits = limits or Limits()
+        self.limits = limits or BodyLimits()
         self._ready = ready
         self._challenges = challenges
-        self._names = Names(hosts)
-        self._intake = Intake(self.limits)
+        self._names = AllowedHosts(hosts)
+        self._intake = BodyReader(self.limits)
         self._drain = drain
         self._tools_too = tools_too
         self.failure: Exception | None = None
@@ -195,7 +195,7 @@ class ToolServer:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, request: Request, send: Send) -> None:
-        reply: Reply | None
+        reply: OxpResponse | None
         try:
             if not self._names.take(request):
                 reply = oxp.refused("host")
@@ -210,7 +210,7 @@ class ToolServer:
             _log.exception("a bug while answering %s %s", request.method, request.path)
             reply = oxp.refused("bug")
         if reply is not None:  # otherwise it is answered already, or nobody is there any more
-            if isinstance(reply, _Plain):
+            if isinstance(reply, _HttpError):
                 await answer(send, reply.status, reply.content, reply.headers)
             else:
                 await answer(send, reply.status, dump(reply.body), (*_JSON, *reply.headers))
@@ -221,7 +221,7 @@ class ToolServer:
                 return app
         return None
 
-    async def _forward(self, app: App, request: Request, send: Send) -> Reply | None:
+    async def _forward(self, app: App, request: Request, send: Send) -> OxpResponse | None:
         principal = self.auth.principal(request.headers)
         if principal is None:
             return _unauthorized()
@@ -236,23 +236,23 @@ class ToolServer:
 
     # --- routes -----------------------------------------------------------------------------------
 
-    async def _health(self, request: Request) -> Reply | None:
+    async def _health(self, request: Request) -> OxpResponse | None:
         """Never asks who it is, and reads no body."""
         if self._stage == "open" and (self._ready is None or self._ready()):
-            return Reply(200, {"status": "ok", "tool_count": len(self.tools)})
+            return OxpResponse(200, {"status": "ok", "tool_count": len(self.tools)})
         body: Object = {
             "status": "unavailable",
             "message": f"The server is {_GREETING.get(self._stage, 'not ready')}.",
         }
-        return Reply(503, body, ((b"retry-after", b"1"),))
+        return OxpResponse(503, body, ((b"retry-after", b"1"),))
 
-    async def _metrics(self, request: Request) -> Reply | None:
+    async def _metrics(self, request: Request) -> OxpResponse | None:
         if self.auth.principal(request.headers) is None:
             return _unauthorized()
         text = self.calls.metrics.render().encode()
-        return _Plain(200, {}, ((b"content-type", METRICS_TYPE.encode()), _VERSION), text)
+        return _HttpError(200, {}, ((b"content-type", METRICS_TYPE.encode()), _VERSION), text)
 
-    async def _list(self, request: Request) -> Reply | None:
+    async def _list(self, request: Request) -> OxpResponse | None:
         if self.auth.principal(request.headers) is None:
             return _unauthorized()
         headers = request.headers
@@ -268,8 +268,8 @@ class ToolServer:
         content, etag = self._listing()
         known = (*_JSON, (b"etag", etag), (b"cache-control", b"no-cache"))
         if (given := headers.get(b"if-none-match")) is not None and _matches(given, etag):
-            return _Plain(304, {}, known[1:])
-        return _Plain(200, {}, known, content)
+            return _HttpError(304, {}, known[1:])
+        return _HttpError(200, {}, known, content)
 
     def _listing(self) -> tuple[bytes, bytes]:
         """The list as bytes, and its tag; made anew when tools were added."""
@@ -286,7 +286,7 @@ class ToolServer:
             )
         return self._listed[1:]
 
-    async def _call(self, request: Request) -> Reply | None:
+    async def _call(self, request: Request) -> OxpResponse | None:
         headers = request.headers
         if not is_json(headers):
             return oxp.refused("media")
@@ -299,7 +299,7 @@ class ToolServer:
         if isinstance(body, str):
             return self._trouble(body)
         asked = oxp.read_call(body, _text(headers.get(_VERSION[0])))
-        if isinstance(asked, Refused):
+        if isinstance(asked, OxpRejection):
             return asked
         if asked.ignored:
             _log.debug("keys that nobody knows: %r", asked.ignored[:20])
@@ -314,7 +314,7 @@ class ToolServer:
             return oxp.refused(
                 "unavailable", f"the server is {_GREETING[self._stage]}", enveloped=enveloped
             )
-        ask = Ask(
+        ask = ToolCall(
             tool=tool,
             input=asked.input,
             call_id=asked.call_id,
@@ -348,8 +348,10 @@ class ToolServer:
         finally:
             self._running -= 1
 
-    async def _challenged(self, ask: Ask, lacking: Collection[Authorization]) -> list[Challenge]:
-        found: list[Challenge] = []
+    async def _challenged(
+        self, ask: ToolCall, lacking: Collection[Authorization]
+    ) -> list[AuthChallenge]:
+        found: list[AuthChallenge] = []
         if self._challenges is None:
             return found
         for one in lacking:
@@ -364,7 +366,7 @@ class ToolServer:
                 found.append(challenge)
         return found
 
-    def _trouble(self, word: str) -> Reply | None:
+    def _trouble(self, word: str) -> OxpResponse | None:
         if word == "gone":
             return None
         if word == "busy":
@@ -375,11 +377,11 @@ class ToolServer:
         return oxp.refused("large", f"at most {self.limits.body} bytes")
 
 
-def _unauthorized() -> Refused:
+def _unauthorized() -> OxpRejection:
     return oxp.refused("credentials", headers=_CHALLENGE)
 
 
-def _not_allowed(route: Collection[str]) -> Refused:
+def _not_allowed(route: Collection[str]) -> OxpRejection:
     return oxp.refused("method", headers=((b"allow", ", ".join(route).encode()),))
 
 

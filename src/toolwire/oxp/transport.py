@@ -19,8 +19,8 @@ from msgspec import Struct
 from yarl import URL
 
 from toolwire.errors import LocalError
-from toolwire.oxp.dialects import Raw, again, wait_ms
-from toolwire.oxp.errors import BrokenAnswer, ServerUnavailable
+from toolwire.oxp.dialects import RawResponse, again, wait_ms
+from toolwire.oxp.errors import InvalidResponse, ServerUnavailable
 
 LEAST = 32
 """Bytes that a shared secret must have, or it can be guessed."""
@@ -28,7 +28,7 @@ _LOST = (aiohttp.ClientError, TimeoutError, OSError)
 _REDIRECTS = 5
 
 
-class Auth(Protocol):
+class Credentials(Protocol):
     """Who is asking, as headers of one request."""
 
     def headers(self) -> Mapping[str, str]: ...
@@ -90,7 +90,7 @@ class Jwt(Struct, frozen=True):
     __str__ = __repr__
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class OxpRetryPolicy(Struct, frozen=True, kw_only=True):
     """How long to wait, and how often to try."""
 
     timeout: float = 60.0
@@ -114,14 +114,14 @@ class Patience(Struct, frozen=True, kw_only=True):
         return min(self.backoff * (1 << tried), 8.0) * random.uniform(0.75, 1.0)
 
 
-class Http:
+class OxpTransport:
     """One server, and the connections to it."""
 
     def __init__(
         self,
         base_url: str,
-        auth: Auth | None,
-        patience: Patience,
+        auth: Credentials | None,
+        patience: OxpRetryPolicy,
         *,
         limit: int,
         session: aiohttp.ClientSession | None,
@@ -149,7 +149,7 @@ class Http:
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Raw:
+    ) -> RawResponse:
         """The answer, after as many tries as it takes; every try sends the same bytes.
 
         Raises ServerUnavailable if there was none at all; an answer that asks for yet another try
@@ -158,7 +158,7 @@ class Http:
         tried, sent = 0, False
         while True:
             asked: int | None = None
-            raw: Raw | None = None
+            raw: RawResponse | None = None
             try:
                 raw = await self._once(
                     method, URL(f"{self._prefix}{path}", encoded=True), body, headers
@@ -185,7 +185,7 @@ class Http:
 
     async def _once(
         self, method: str, url: URL, body: bytes | None, more: Mapping[str, str] | None
-    ) -> Raw:
+    ) -> RawResponse:
         for _ in range(_REDIRECTS):
             headers = {**(more or {}), **(self._auth.headers() if self._auth is not None else {})}
             raw = await self._exchange(method, url, body, headers)
@@ -195,16 +195,18 @@ class Http:
             if target.origin() != self.base.origin() or (
                 method != "GET" and raw.status not in (307, 308)
             ):
-                raise BrokenAnswer("the server sent us elsewhere; not followed", status=raw.status)
+                raise InvalidResponse(
+                    "the server sent us elsewhere; not followed", status=raw.status
+                )
             url = target
-        raise BrokenAnswer("the server sends us in circles")
+        raise InvalidResponse("the server sends us in circles")
 
-    async def peek(self, url: str) -> Raw:
+    async def peek(self, url: str) -> RawResponse:
         """The answer of an address that the server named. It gets our credentials only if it is the
         server's own."""
         target = URL(url)
         if target.scheme not in ("http", "https") or not target.host or target.user:
-            raise BrokenAnswer("the server named an address that is none")
+            raise InvalidResponse("the server named an address that is none")
         own = target.origin() == self.base.origin() and self._auth is not None
         try:
             return await self._exchange(
@@ -215,7 +217,7 @@ class Http:
 
     async def _exchange(
         self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]
-    ) -> Raw:
+    ) -> RawResponse:
         if self._session is None:
             self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         limit = aiohttp.ClientTimeout(total=self._patience.timeout)
@@ -226,6 +228,6 @@ class Http:
             async for piece in response.content.iter_chunked(65536):
                 size += len(piece)
                 if size > self._limit:
-                    raise BrokenAnswer("the answer is too large", status=response.status)
+                    raise InvalidResponse("the answer is too large", status=response.status)
                 pieces.append(piece)
-            return Raw(response.status, response.headers, b"".join(pieces))
+            return RawResponse(response.status, response.headers, b"".join(pieces))

@@ -20,7 +20,7 @@ _MOST = 5
 """Of a list of errors, so many are told."""
 
 
-class Refusal(Struct, frozen=True):
+class ApiError(Struct, frozen=True):
     """Why a request gets no answer."""
 
     message: str
@@ -66,7 +66,7 @@ _GOOGLE = {
 }
 
 
-def _openai(no: Refusal) -> JSON:
+def _openai(no: ApiError) -> JSON:
     code: JSON = no.code or _CODES.get(no.status)
     return {
         "error": {
@@ -78,15 +78,15 @@ def _openai(no: Refusal) -> JSON:
     }
 
 
-def _anthropic(no: Refusal) -> JSON:
+def _anthropic(no: ApiError) -> JSON:
     return {"type": "error", "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message}}
 
 
-def _gemini(no: Refusal) -> JSON:
+def _gemini(no: ApiError) -> JSON:
     return {"error": {"code": no.status, "message": no.message, "status": _by(_GOOGLE, no.status)}}
 
 
-SHAPES: dict[str, Callable[[Refusal], JSON]] = {
+SHAPES: dict[str, Callable[[ApiError], JSON]] = {
     "openai-chat": _openai,
     "openai-responses": _openai,
     "anthropic": _anthropic,
@@ -96,7 +96,7 @@ SHAPES: dict[str, Callable[[Refusal], JSON]] = {
 """A wire and the body of its errors; clients of the others show the text of the answer as it is."""
 
 
-def shaped(wire: str, no: Refusal) -> tuple[bytes, str]:
+def shaped(wire: str, no: ApiError) -> tuple[bytes, str]:
     """The body of an error for the clients of a wire, and its media type."""
     shape = SHAPES.get(wire)
     if shape is None:

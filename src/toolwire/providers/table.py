@@ -21,7 +21,7 @@ from toolwire.profiles.table import PROFILES
 Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "sigv4", "none"]
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class Provider(Struct, frozen=True, kw_only=True):
     """How one provider's models are reached."""
 
     name: str
@@ -57,10 +57,10 @@ _USAGE: tuple[tuple[str, JSON], ...] = (
 
 def _chat(
     name: str, base: str, key: str = "", *, profile: str = "", env: str = "", free: bool = False
-) -> Endpoint:
+) -> Provider:
     """A row of one that speaks the chat shape."""
     keys = (key,) if key else ()
-    return Endpoint(
+    return Provider(
         name=name,
         profile=profile or name,
         base=base,
@@ -71,7 +71,7 @@ def _chat(
     )
 
 
-ROWS: tuple[Endpoint, ...] = (
+ROWS: tuple[Provider, ...] = (
     _chat(
         "openai",
         "https://api.openai.com/v1",
@@ -79,7 +79,7 @@ ROWS: tuple[Endpoint, ...] = (
         profile="openai-chat",
         env="OPENAI_BASE_URL",
     ),
-    Endpoint(
+    Provider(
         name="openai-responses",
         profile="openai-responses",
         base="https://api.openai.com/v1",
@@ -87,7 +87,7 @@ ROWS: tuple[Endpoint, ...] = (
         path="/responses",
         keys=("OPENAI_API_KEY",),
     ),
-    Endpoint(
+    Provider(
         name="azure-openai",
         profile="azure-openai",
         base_env="AZURE_OPENAI_ENDPOINT",
@@ -96,7 +96,7 @@ ROWS: tuple[Endpoint, ...] = (
         auth="api-key",
         asks=_USAGE,
     ),
-    Endpoint(
+    Provider(
         name="azure-foundry",
         profile="azure-foundry",
         base_env="AZURE_AI_ENDPOINT",
@@ -104,7 +104,7 @@ ROWS: tuple[Endpoint, ...] = (
         path="/openai/v1/responses",
         auth="api-key",
     ),
-    Endpoint(
+    Provider(
         name="anthropic",
         profile="anthropic",
         base="https://api.anthropic.com",
@@ -114,7 +114,7 @@ ROWS: tuple[Endpoint, ...] = (
         auth="x-api-key",
         headers=(("anthropic-version", "2023-06-01"),),
     ),
-    Endpoint(
+    Provider(
         name="minimax-anthropic",
         profile="minimax-anthropic",
         base="https://api.minimax.io/anthropic",
@@ -123,7 +123,7 @@ ROWS: tuple[Endpoint, ...] = (
         auth="x-api-key",
         headers=(("anthropic-version", "2023-06-01"),),
     ),
-    Endpoint(
+    Provider(
         name="gemini",
         profile="gemini",
         base="https://generativelanguage.googleapis.com",
@@ -135,7 +135,7 @@ ROWS: tuple[Endpoint, ...] = (
         asks=(),
         drops=("model",),
     ),
-    Endpoint(
+    Provider(
         name="vertex-gemini",
         profile="vertex-gemini",
         base_env="VERTEX_BASE_URL",
@@ -145,7 +145,7 @@ ROWS: tuple[Endpoint, ...] = (
         drops=("model",),
         stream_path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
     ),
-    Endpoint(
+    Provider(
         name="bedrock",
         profile="bedrock",
         base="https://bedrock-runtime.{region}.amazonaws.com",
@@ -157,14 +157,14 @@ ROWS: tuple[Endpoint, ...] = (
         asks=(),
         drops=("modelId",),
     ),
-    Endpoint(
+    Provider(
         name="mistral",
         profile="mistral",
         base="https://api.mistral.ai/v1",
         base_env="MISTRAL_BASE_URL",
         keys=("MISTRAL_API_KEY",),
     ),
-    Endpoint(
+    Provider(
         name="cohere",
         profile="cohere",
         base="https://api.cohere.com",
@@ -172,7 +172,7 @@ ROWS: tuple[Endpoint, ...] = (
         path="/v2/chat",
         keys=("CO_API_KEY", "COHERE_API_KEY"),
     ),
-    Endpoint(
+    Provider(
         name="ollama",
         profile="ollama",
         base="http://localhost:11434",
@@ -211,10 +211,10 @@ BY_NAME = {row.name: row for row in ROWS}
 _SIGNING = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
-class Address(Struct, frozen=True, kw_only=True):
+class ModelEndpoint(Struct, frozen=True, kw_only=True):
     """One model of one provider, with all that is needed to reach it but the key's use."""
 
-    row: Endpoint
+    row: Provider
     model: str
     base: str
     key: str | None = None
@@ -251,7 +251,7 @@ class Address(Struct, frozen=True, kw_only=True):
 
 def address(
     text: str, env: Mapping[str, str], *, base: str | None = None, key: str | None = None
-) -> Address:
+) -> ModelEndpoint:
     """The model that a text names. Raises LocalError that says what is missing and where it is
     looked for."""
     where, _, model = text.partition(":")
@@ -304,7 +304,7 @@ def address(
         and not _local(found)
     ):
         raise LocalError("", (), f"{text}: there is no key; set {' or '.join(row.keys)}")
-    return Address(
+    return ModelEndpoint(
         row=row,
         model=model,
         base=found,

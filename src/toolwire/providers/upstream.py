@@ -15,10 +15,10 @@ from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
-from toolwire.providers.http.client import Place, Pool, head, place
-from toolwire.providers.http.proxy import Proxied
+from toolwire.providers.http.client import ConnectionPool, Origin, head, place
+from toolwire.providers.http.proxy import ProxyClient
 from toolwire.providers.sigv4 import signed
-from toolwire.providers.table import Address
+from toolwire.providers.table import ModelEndpoint
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of an answer that is read as a whole."""
@@ -32,7 +32,7 @@ _BASE = {
 }
 
 
-class Waits(Struct, frozen=True):
+class Timeouts(Struct, frozen=True):
     """How long an answer is waited for, in seconds."""
 
     connect: float = 10.0
@@ -40,10 +40,10 @@ class Waits(Struct, frozen=True):
     """Without a byte."""
 
 
-WAITS = Waits()
+WAITS = Timeouts()
 
 
-class Reply(Protocol):
+class UpstreamResponse(Protocol):
     """An answer whose head is there. Whoever has it closes it."""
 
     @property
@@ -71,12 +71,12 @@ class Reply(Protocol):
         """Let go of it: the server is told, if anything is still to come."""
 
 
-class _Way(Struct):
+class _Route(Struct):
     """How requests get to an address."""
 
-    address: Address
+    address: ModelEndpoint
     url: str
-    place: Place
+    place: Origin
     proxy: str | None
     """The way out that the environment names."""
     head: bytes | None = None
@@ -101,15 +101,15 @@ class Upstream:
     opened it."""
 
     def __init__(self) -> None:
-        self._pool: Pool | None = None
-        self._proxied: dict[str, Proxied] = {}
+        self._pool: ConnectionPool | None = None
+        self._proxied: dict[str, ProxyClient] = {}
         """By the proxy."""
-        self._ways: dict[tuple[int, bool, str | None], _Way] = {}
+        self._ways: dict[tuple[int, bool, str | None], _Route] = {}
         """Those that were used, by the identity of an address, which is kept."""
 
     async def open(self) -> None:
         """Make ready to send."""
-        self._pool = Pool()
+        self._pool = ConnectionPool()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -122,14 +122,14 @@ class Upstream:
 
     async def post(
         self,
-        address: Address,
+        address: ModelEndpoint,
         data: bytes,
         *,
         stream: bool,
         more: Mapping[str, str] | None = None,
         url: str | None = None,
-        waits: Waits = WAITS,
-    ) -> Reply:
+        waits: Timeouts = WAITS,
+    ) -> UpstreamResponse:
         """The beginning of the answer; its content is still to be read, or to be closed.
 
         A request on a connection that turns out to be closed is sent once more: most likely nobody
@@ -153,13 +153,13 @@ class Upstream:
             way.place, told, data, connect=waits.connect, silence=waits.silence
         )
 
-    def _way(self, address: Address, stream: bool, url: str | None) -> _Way:
+    def _way(self, address: ModelEndpoint, stream: bool, url: str | None) -> _Route:
         where = url or address.url(stream=stream)
         at = place(where)  # first: others tell a password when they find that an address is none
         parts = urlsplit(where)
         proxies = {} if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
-        way = _Way(address, where, at, proxy)
+        way = _Route(address, where, at, proxy)
         if proxy is None and not _signs(address):
             way.head = head(way.place, way.headers(b"", {}), 0).removesuffix(
                 b"content-length: 0\r\n\r\n"
@@ -169,13 +169,15 @@ class Upstream:
         self._ways[id(address), stream, url] = way
         return way
 
-    def _around(self, proxy: str) -> Proxied:
+    def _around(self, proxy: str) -> ProxyClient:
         if proxy not in self._proxied:
-            self._proxied[proxy] = Proxied(proxy)
+            self._proxied[proxy] = ProxyClient(proxy)
         return self._proxied[proxy]
 
 
-def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes) -> dict[str, str]:
+def allowed(
+    address: ModelEndpoint, url: str, headers: Mapping[str, str], data: bytes
+) -> dict[str, str]:
     """The header fields of a request with what proves who asks."""
     auth, key = address.row.auth, address.key
     if _signs(address):
@@ -186,12 +188,12 @@ def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes)
     return {**headers, name: f"Bearer {key}" if name == "authorization" else key}
 
 
-def _signs(address: Address) -> bool:
+def _signs(address: ModelEndpoint) -> bool:
     """Whether every request is signed by itself."""
     return address.row.auth == "sigv4" and address.key is None
 
 
-async def whole(answer: Reply, *, largest: int = LARGEST) -> bytes:
+async def whole(answer: UpstreamResponse, *, largest: int = LARGEST) -> bytes:
     """All of an answer. Raises ValueError if it is larger than any answer is, and one of LOST."""
     pieces: list[bytes] = []
     size = 0

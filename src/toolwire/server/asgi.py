@@ -30,7 +30,7 @@ Trouble: TypeAlias = Literal["large", "slow", "gone", "busy"]
 MIB = 1024 * 1024
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class BodyLimits(Struct, frozen=True, kw_only=True):
     """What one app lets its callers use."""
 
     body: int = 4 * MIB
@@ -70,12 +70,12 @@ async def answer(send: Send, status: int, body: bytes, headers: Pairs) -> None:
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-class Intake:
+class BodyReader:
     """Reads bodies: each bounded in bytes and seconds, and all that are under way bounded
     together.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: BodyLimits) -> None:
         self._limits = limits
         self._held = 0
 
@@ -153,7 +153,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Names:
+class AllowedHosts:
     """Under which names a server answers.
 
     A page in a browser can make its own name point to this machine and then speak to whatever

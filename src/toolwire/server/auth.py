@@ -30,7 +30,7 @@ class AuthMistake(ValueError):
     """Keys or secrets that must not be used."""
 
 
-class _No(Exception):
+class _Unauthorized(Exception):
     """Why a token is not taken; for the log."""
 
 
@@ -109,7 +109,7 @@ class Auth:
                 return found
             try:
                 return self._subject(token)
-            except _No as no:
+            except _Unauthorized as no:
                 why = str(no)
         elif scheme:
             why = "not a bearer token"
@@ -128,7 +128,7 @@ class Auth:
 
     def _subject(self, token: bytes) -> str:
         if not self._secrets:
-            raise _No("unknown key")
+            raise _Unauthorized("unknown key")
         claims = self._claims(token)
         self._check_times(claims)
         self._check_audience(claims.get("aud"))
@@ -158,32 +158,32 @@ class Auth:
                 why = "wrong signature"
                 continue
             except (jwt.PyJWTError, ValueError, RecursionError) as error:
-                raise _No(f"{type(error).__name__}: {error}") from None
+                raise _Unauthorized(f"{type(error).__name__}: {error}") from None
             return claims
-        raise _No(why)
+        raise _Unauthorized(why)
 
     def _check_times(self, claims: Mapping[str, object]) -> None:
         now, leeway = self._now(), self._leeway
         exp, nbf, iat = (_seconds(claims, name) for name in ("exp", "nbf", "iat"))
         if exp is None or not exp > now - leeway:
-            raise _No("expired")
+            raise _Unauthorized("expired")
         if self._lifetime is not None and exp > now + self._lifetime + leeway:
-            raise _No("the token lives too long")
+            raise _Unauthorized("the token lives too long")
         if nbf is not None and not nbf <= now + leeway:
-            raise _No("not valid yet")
+            raise _Unauthorized("not valid yet")
         if iat is not None and not iat <= now + leeway:
-            raise _No("issued in the future")
+            raise _Unauthorized("issued in the future")
 
     def _check_audience(self, aud: object) -> None:
         if aud is None:
             if self._require_audience:
-                raise _No("no audience")
+                raise _Unauthorized("no audience")
             return
         given = [aud] if isinstance(aud, str) else aud
         if not isinstance(given, list) or not any(
             isinstance(one, str) and one in self._audiences for one in given
         ):
-            raise _No("another audience")
+            raise _Unauthorized("another audience")
 
 
 NOBODY = Auth()
@@ -193,7 +193,7 @@ NOBODY = Auth()
 def _seconds(claims: Mapping[str, object], name: str) -> int | float | None:
     at = claims.get(name)
     if at is not None and (isinstance(at, bool) or not isinstance(at, int | float)):
-        raise _No(f"{name} is not a number")
+        raise _Unauthorized(f"{name} is not a number")
     return at
 
 

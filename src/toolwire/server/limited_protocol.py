@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _SMALL = 64 * 1024
 
 
-class Bounds(Struct, frozen=True, kw_only=True):
+class ConnectionLimits(Struct, frozen=True, kw_only=True):
     """What one process lets its connections use."""
 
     connections: int = 8192
@@ -34,22 +34,22 @@ class Bounds(Struct, frozen=True, kw_only=True):
     poll."""
 
 
-def protocol(bounds: Bounds) -> type[asyncio.Protocol]:
+def protocol(bounds: ConnectionLimits) -> type[asyncio.Protocol]:
     """uvicorn's protocol for these bounds."""
-    return type("BoundedProtocol", (Bounded,), {"bounds": bounds})
+    return type("BoundedProtocol", (LimitedProtocol,), {"bounds": bounds})
 
 
-class Bounded(HttpToolsProtocol):
+class LimitedProtocol(HttpToolsProtocol):
     """A connection that must get on with it.
 
     uvicorn waits for ever for the rest of a request, and its parser takes a head of any length. One
     timer per connection, which only looks at a clock when it fires, costs nothing per request.
     """
 
-    bounds = Bounds()
+    bounds = ConnectionLimits()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(Joined(transport, self.loop))
+        super().connection_made(CoalescingTransport(transport, self.loop))
         self._since: float | None = self.loop.time()
         self._head = 0
         self._in_head = True
@@ -184,7 +184,7 @@ class Bounded(HttpToolsProtocol):
         self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
 
 
-class Joined(asyncio.Transport):
+class CoalescingTransport(asyncio.Transport):
     """A transport that sends the head of an answer together with what follows it at once.
 
     uvicorn writes them one after the other, and each would be a system call and a packet of its

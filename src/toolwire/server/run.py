@@ -23,7 +23,7 @@ import uvicorn
 
 from toolwire.server.asgi import App, is_loopback
 from toolwire.server.auth import Auth
-from toolwire.server.limited_protocol import Bounds, protocol
+from toolwire.server.limited_protocol import ConnectionLimits, protocol
 
 if sys.platform != "win32":  # it has no such limits
     import resource
@@ -32,11 +32,11 @@ __all__ = [
     "GARBAGE",
     "PORT",
     "BindMistake",
-    "Bounds",
-    "Drains",
-    "Fails",
-    "Guarded",
+    "ConnectionLimits",
+    "DrainsConnections",
+    "GuardedServer",
     "Server",
+    "StartupFailure",
     "check_bind",
     "config",
     "raise_file_limit",
@@ -54,21 +54,21 @@ class BindMistake(Exception):
 
 
 @runtime_checkable
-class Drains(Protocol):
+class DrainsConnections(Protocol):
     """An app that can be told that it will be stopped."""
 
     def drain(self) -> None: ...
 
 
 @runtime_checkable
-class Fails(Protocol):
+class StartupFailure(Protocol):
     """An app that remembers why it could not be opened."""
 
     failure: Exception | None
 
 
 @runtime_checkable
-class Guarded(Protocol):
+class GuardedServer(Protocol):
     """An app that knows who may ask."""
 
     @property
@@ -79,7 +79,7 @@ def check_bind(app: App, host: str, *, allow_anyone: bool) -> None:
     """Raises BindMistake if strangers could reach an app that asks nobody who they are."""
     if is_loopback(host) or allow_anyone:
         return
-    if isinstance(app, Guarded) and app.auth.on:
+    if isinstance(app, GuardedServer) and app.auth.on:
         return
     raise BindMistake(
         f"{host} can be reached from other machines, and this server does not ask who is calling:"
@@ -94,7 +94,7 @@ def serve(
     *,
     uds: Path | None = None,
     allow_anyone: bool = False,
-    bounds: Bounds | None = None,
+    bounds: ConnectionLimits | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what is under way; a second SIGINT does not wait.
@@ -105,7 +105,7 @@ def serve(
     if uds is None:
         check_bind(app, host, allow_anyone=allow_anyone)
     raise_file_limit()
-    held = bounds or Bounds()
+    held = bounds or ConnectionLimits()
 
     def listening(url: str) -> None:
         # What is there now stays, and need not be looked at again and again. A request makes some
@@ -121,7 +121,7 @@ def serve(
         try:
             server.run(sockets=[listener])
         except SystemExit:  # uvicorn's way to say that the app could not be opened
-            if isinstance(app, Fails) and app.failure is not None:
+            if isinstance(app, StartupFailure) and app.failure is not None:
                 raise app.failure from None
             raise
         finally:
@@ -129,7 +129,7 @@ def serve(
                 uds.unlink()
 
 
-def config(app: App, bounds: Bounds) -> uvicorn.Config:
+def config(app: App, bounds: ConnectionLimits) -> uvicorn.Config:
     """The settings of uvicorn for these bounds."""
     loop = "asyncio" if sys.platform == "win32" else "uvloop"
     return uvicorn.Config(
@@ -155,7 +155,7 @@ class Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         app: App,
-        bounds: Bounds,
+        bounds: ConnectionLimits,
         url: str,
         ready: Callable[[str], None],
     ) -> None:
@@ -171,7 +171,7 @@ class Server(uvicorn.Server):
             self._listening(self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if isinstance(self._app, Drains):
+        if isinstance(self._app, DrainsConnections):
             self._app.drain()
         self.server_state.default_headers.append(
             (b"connection", b"close")

@@ -16,22 +16,29 @@ from toolwire.tools.errors import (
     ToolMistake,
     UnknownTool,
 )
-from toolwire.tools.export import Offered, offer
+from toolwire.tools.export import ExportedTools, offer
 from toolwire.tools.function import Function, tool
 from toolwire.tools.options import ToolWarning
 from toolwire.tools.registry import Tools
-from toolwire.tools.runnable import Authorization, Context, Needs, Runnable, ToolId, Version
+from toolwire.tools.runnable import (
+    Authorization,
+    Requirements,
+    Runnable,
+    ToolContext,
+    ToolId,
+    Version,
+)
 
 __all__ = [
     "Authorization",
-    "Context",
+    "ExportedTools",
     "Function",
     "InvalidInput",
-    "Needs",
     "NoEffect",
-    "Offered",
+    "Requirements",
     "RetryableToolError",
     "Runnable",
+    "ToolContext",
     "ToolError",
     "ToolId",
     "ToolMistake",

@@ -11,7 +11,7 @@ from toolwire.tools.function import Function
 from toolwire.tools.runnable import Runnable
 
 
-class Gathering(ABC):
+class FunctionCollector(ABC):
     """Something that holds tools."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ def _inside(value: object) -> list[Runnable]:
         return [value]
     if isinstance(value, Function):
         return [value.runnable]
-    if isinstance(value, Gathering):
+    if isinstance(value, FunctionCollector):
         return value.all()
     if isinstance(value, list | tuple):
         return [

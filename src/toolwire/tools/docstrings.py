@@ -35,14 +35,14 @@ _GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)")
 _NUMPY_ITEM = re.compile(r"((?:\*{0,2}\w+)(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
 
 
-class Doc(Struct, frozen=True):
+class Docstring(Struct, frozen=True):
     """The words of a docstring: of the whole, and by parameter."""
 
     description: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-def read(docstring: str | None) -> Doc:
+def read(docstring: str | None) -> Docstring:
     """What a docstring says. Sections that only readers of the code need (what it returns and
     raises) are left out."""
     lines = cleandoc(docstring or "").splitlines()
@@ -65,7 +65,9 @@ def read(docstring: str | None) -> Doc:
         else:
             told.append(lines[at].rstrip())
             at += 1
-    return Doc("\n".join(told).strip(), {name: text for name, text in parameters.items() if text})
+    return Docstring(
+        "\n".join(told).strip(), {name: text for name, text in parameters.items() if text}
+    )
 
 
 def _section(lines: list[str], at: int) -> tuple[str | None, int]:

@@ -21,7 +21,7 @@ _LIST = "tools"
 """What every wire calls the list of tools, wherever it stands in a request."""
 
 
-class Offered(Struct, frozen=True, eq=False):
+class ExportedTools(Struct, frozen=True, eq=False):
     """Tools on a wire."""
 
     tools: JSON
@@ -40,7 +40,7 @@ class Offered(Struct, frozen=True, eq=False):
         raise KeyError(str(tool.id))
 
 
-def offer(tools: Iterable[Runnable], wire: str) -> Offered:
+def offer(tools: Iterable[Runnable], wire: str) -> ExportedTools:
     """Tools as a wire or profile offers them: the newest version by its plain name, older ones with
     their version in it.
 
@@ -51,7 +51,7 @@ def offer(tools: Iterable[Runnable], wire: str) -> Offered:
     made = encode(Conversation((), tools=offers), wire)
     body = made.body
     if not offers:
-        return Offered([], {}, {}, [])
+        return ExportedTools([], {}, {}, [])
     read = decode(body, wire).tools
     at = read[0].path if read else ()
     if not isinstance(body, dict) or _LIST not in at:
@@ -59,7 +59,7 @@ def offer(tools: Iterable[Runnable], wire: str) -> Offered:
     place = at[: at.index(_LIST) + 1]
     listed, field = get(body, place), str(at[0])
     fitted = {old: new for new, old in made.ids.names.items()}
-    return Offered(
+    return ExportedTools(
         None if isinstance(listed, UnsetType) else listed,
         {field: body[field]},
         {fitted.get(name, name): one for name, one in named.items()},

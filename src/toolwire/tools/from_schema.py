@@ -15,7 +15,7 @@ from jsonschema_rs import ValidationError, Validator, validator_for
 from toolwire.conversation.json import JSON, Object, kind_of
 from toolwire.tools.errors import InvalidInput, ToolMistake
 from toolwire.tools.options import Behaviour, named, said, undescribed, words
-from toolwire.tools.runnable import Body, Context, Runnable
+from toolwire.tools.runnable import Body, Runnable, ToolContext
 from toolwire.tools.schema import given, of_input
 from toolwire.tools.validate import Problem, by_parameter, plain
 
@@ -176,7 +176,7 @@ def _called(label: str, fn: Callable[..., object]) -> Body:
         )
     if len(places) == 1 and places[0].kind is not inspect.Parameter.VAR_POSITIONAL:
 
-        def alone(arguments: Mapping[str, object], context: Context) -> object:
+        def alone(arguments: Mapping[str, object], context: ToolContext) -> object:
             return fn(arguments)
 
         return alone

@@ -29,10 +29,18 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.tools.argument_codec import Parameter, giver, taker
 from toolwire.tools.docstrings import read as read_doc
 from toolwire.tools.errors import ToolMistake
-from toolwire.tools.options import Behaviour, Options, Said, named, said, undescribed, words
+from toolwire.tools.options import (
+    Behaviour,
+    Options,
+    ToolDescription,
+    named,
+    said,
+    undescribed,
+    words,
+)
 from toolwire.tools.pydantic_types import Adapter, adapter
-from toolwire.tools.runnable import Body, Context, Runnable
-from toolwire.tools.schema import NOTHING, Circular, NoSchema, inlined, of_type, tidy
+from toolwire.tools.runnable import Body, Runnable, ToolContext
+from toolwire.tools.schema import NOTHING, CircularSchema, UnsupportedType, inlined, of_type, tidy
 from toolwire.tools.validate import plain, settle
 
 P = ParamSpec("P")
@@ -235,7 +243,7 @@ def _parameters(
                 label, f"the parameter {name} has no type: annotate it (`object` takes any value)"
             )
         hint = hints[name]
-        if hint is Context or Context in get_args(hint):
+        if hint is ToolContext or ToolContext in get_args(hint):
             if context is not None:
                 raise ToolMistake(label, f"{context} and {name} are both a Context: one is enough")
             context = name
@@ -290,13 +298,13 @@ def _typed(label: str, place: str, hint: object, mode: str) -> tuple[JSON, Adapt
             if handler is None
             else tidy(inlined(handler.json_schema(mode=mode), titles=False))
         ), handler
-    except (Circular, RecursionError):
+    except (CircularSchema, RecursionError):
         raise ToolMistake(
             label,
             f"{place}: a type that contains itself cannot be written without references; use a"
             " list, or `object`",
         ) from None
-    except NoSchema as error:
+    except UnsupportedType as error:
         raise ToolMistake(label, f"{place}: {error}") from None
 
 
@@ -350,7 +358,7 @@ def _body(function: Callable[..., object], context: str | None) -> Body:
     return lambda arguments, given: function(**arguments, **{context: given})
 
 
-def _probe(own: Said, parameters: list[Parameter]) -> Body | None:
+def _probe(own: ToolDescription, parameters: list[Parameter]) -> Body | None:
     """The probe, called with those of the tool's arguments that it names."""
     probe = own.probe
     if probe is None:
@@ -359,7 +367,7 @@ def _probe(own: Said, parameters: list[Parameter]) -> Body | None:
     inner = _inner(probe)
     hints = _hints(label, inner)
     wants = inspect.signature(probe).parameters
-    contexts = [name for name in wants if hints.get(name) is Context]
+    contexts = [name for name in wants if hints.get(name) is ToolContext]
     known = {one.name for one in parameters}
     unknown = [name for name in wants if name not in known and name not in contexts]
     if unknown:
@@ -370,7 +378,7 @@ def _probe(own: Said, parameters: list[Parameter]) -> Body | None:
         )
     defaults = {one.name: one.default for one in parameters if not one.required}
 
-    def ask(arguments: object, context: Context) -> object:
+    def ask(arguments: object, context: ToolContext) -> object:
         given = {**defaults, **arguments} if isinstance(arguments, dict) else defaults
         chosen = {name: given[name] for name in wants if name in given}
         return probe(**chosen, **dict.fromkeys(contexts, context))

@@ -19,8 +19,8 @@ from toolwire.tools.runnable import (
     ON_CRASH,
     TIMEOUT,
     Authorization,
-    Needs,
     OnCrash,
+    Requirements,
     ToolId,
     Version,
 )
@@ -69,11 +69,11 @@ class Options(Behaviour, total=False):
     description: str
 
 
-class Said(Struct, frozen=True):
+class ToolDescription(Struct, frozen=True):
     """Options that were checked."""
 
     id: ToolId
-    needs: Needs
+    needs: Requirements
     timeout: float | None
     on_crash: OnCrash
     probe: Callable[..., object] | None
@@ -94,7 +94,7 @@ def words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower().strip()
 
 
-def said(own: ToolId, options: Behaviour) -> Said:
+def said(own: ToolId, options: Behaviour) -> ToolDescription:
     """The options of a tool, with what follows from each other. Raises ToolMistake."""
     tool = str(own)
     repeatable = options.get("idempotent", False) or options.get("read_only", False)
@@ -124,7 +124,7 @@ def said(own: ToolId, options: Behaviour) -> Said:
         raise ToolMistake(tool, "timeout is a number of seconds above 0, or None for no limit")
     if concurrency is not None and (isinstance(concurrency, bool) or concurrency < 1):
         raise ToolMistake(tool, "concurrency is at least 1, or None for no limit")
-    return Said(
+    return ToolDescription(
         own,
         _needs(tool, options),
         timeout,
@@ -183,7 +183,7 @@ def identified(label: str, kit: str, tool: str, version: str) -> ToolId:
     return own
 
 
-def _needs(tool: str, options: Behaviour) -> Needs:
+def _needs(tool: str, options: Behaviour) -> Requirements:
     given, named = options.get("authorization", ()), options.get("secrets", ())
     if isinstance(given, str | Authorization) or isinstance(named, str):
         raise ToolMistake(tool, "authorization and secrets are lists: [...]")
@@ -199,10 +199,12 @@ def _needs(tool: str, options: Behaviour) -> Needs:
             raise ToolMistake(tool, f"{which}: an id is a text that is not empty")
         if len(set(ids)) < len(ids):
             raise ToolMistake(tool, f"{which}: an id stands there twice")
-    return Needs(authorization, secrets, options.get("user_id", False))
+    return Requirements(authorization, secrets, options.get("user_id", False))
 
 
-def undescribed(tool: Said, parameters: Iterable[str], described: bool, *, stacklevel: int) -> None:
+def undescribed(
+    tool: ToolDescription, parameters: Iterable[str], described: bool, *, stacklevel: int
+) -> None:
     """Refuse or warn of a tool that does not say what it does, or of what its parameters mean."""
     lacks = [] if described else ["a description: write a docstring, or give description="]
     names = list(parameters)

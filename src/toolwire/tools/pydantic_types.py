@@ -14,7 +14,7 @@ from typing import Annotated, Protocol, get_args, get_origin
 from msgspec import Meta
 
 from toolwire.conversation.json import JSON, JsonPath, dump
-from toolwire.tools.schema import NoSchema
+from toolwire.tools.schema import UnsupportedType
 from toolwire.tools.validate import Problem, unquoted
 
 _LIBRARY = "pydantic"
@@ -57,17 +57,19 @@ def adapter(annotation: object) -> Adapter | None:
     if not models and not constraints:
         return None
     if any(isinstance(one, Meta) for one in named):
-        raise NoSchema("it mixes msgspec.Meta with pydantic's types; say it in one of the two")
+        raise UnsupportedType(
+            "it mixes msgspec.Meta with pydantic's types; say it in one of the two"
+        )
     library = sys.modules.get(_LIBRARY)
     if library is None:
-        raise NoSchema(
+        raise UnsupportedType(
             "its constraints are pydantic's, which is not in use here; write msgspec.Meta(...)"
         )
     try:
         made: Adapter = library.TypeAdapter(annotation)
         made.json_schema(mode="validation")
     except Exception as error:  # of its own many classes
-        raise NoSchema(str(error).splitlines()[0]) from None
+        raise UnsupportedType(str(error).splitlines()[0]) from None
     return made
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import TypeAlias
 
-from toolwire.tools.discovery import Gathering, collect
+from toolwire.tools.discovery import FunctionCollector, collect
 from toolwire.tools.errors import ToolMistake, UnknownTool
 from toolwire.tools.function import Function
 from toolwire.tools.runnable import Runnable, ToolId, Version
@@ -22,7 +22,7 @@ _LONGEST = 200
 """Of what a caller wrote, no more is looked at or said again."""
 
 
-class Tools(Gathering):
+class Tools(FunctionCollector):
     """A set of tools. No two have one id, and no two ids give one name for models."""
 
     def __init__(self, *tools: Given) -> None:

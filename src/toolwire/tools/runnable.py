@@ -80,7 +80,7 @@ class Authorization(Struct, frozen=True):
     scopes: tuple[str, ...] = ()
 
 
-class Needs(Struct, frozen=True):
+class Requirements(Struct, frozen=True):
     """What a tool must be given beside its arguments. It sees nothing else of what a
     caller sends.
     """
@@ -100,7 +100,7 @@ class Transaction(Protocol):
     async def execute(self, query: str, params: object = None) -> object: ...
 
 
-class Context(Struct, frozen=True):
+class ToolContext(Struct, frozen=True):
     """What a tool may know of the call it answers. Only what it declared is in here."""
 
     call_id: str
@@ -129,7 +129,7 @@ class Context(Struct, frozen=True):
     __str__ = __repr__
 
 
-Body: TypeAlias = Callable[[Mapping[str, object], Context], object]
+Body: TypeAlias = Callable[[Mapping[str, object], ToolContext], object]
 """What runs: the converted arguments by name, and the context. It may give an awaitable."""
 
 
@@ -150,12 +150,12 @@ class Runnable(Struct, frozen=True, eq=False, kw_only=True):
     """What the body gave as JSON. Raises ValueError or TypeError if it is not what the output
     schema says."""
     is_async: bool = True
-    needs: Needs = Needs()
+    needs: Requirements = Requirements()
     timeout: float | None = TIMEOUT
     concurrency: int | None = None
     """So many at once at most, in one process."""
     on_crash: OnCrash = "report"
-    probe: Callable[[Mapping[str, object], Context], object] | None = None
+    probe: Callable[[Mapping[str, object], ToolContext], object] | None = None
     """Asked after a crash what became of the call: gives the result, or raises NoEffect if it never
     happened, or LookupError if it does not know either. May give an awaitable."""
     read_only: bool = False

@@ -47,11 +47,11 @@ _ABOUT = frozenset(
 """Keywords that say something of a value and demand nothing."""
 
 
-class Circular(ValueError):
+class CircularSchema(ValueError):
     """A schema that contains itself."""
 
 
-class NoSchema(ValueError):
+class UnsupportedType(ValueError):
     """A type or a reference that has no schema here, and why."""
 
 
@@ -93,10 +93,12 @@ class _Inliner:
             return schema
         self.count += 1
         if self.count > MOST:
-            raise NoSchema("it is too large once every reference is replaced by what it stands for")
+            raise UnsupportedType(
+                "it is too large once every reference is replaced by what it stands for"
+            )
         odd = _ELSEWHERE & schema.keys()
         if odd:
-            raise NoSchema(
+            raise UnsupportedType(
                 f"{min(odd)} cannot be replaced by what it stands for; use plain schemas"
             )
         walk: Callable[[JSON], JSON] = lambda one: self.walk(one, open)
@@ -125,15 +127,15 @@ class _Inliner:
 
     def followed(self, ref: JSON, open: tuple[str, ...]) -> JSON:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
-            raise NoSchema(
+            raise UnsupportedType(
                 f"the reference {ref!r} leads out of the schema; put what it stands for in its"
                 " place"
             )
         if ref in open or ref == "#":
-            raise Circular(f"{ref} contains itself")
+            raise CircularSchema(f"{ref} contains itself")
         found = _looked_up(self.root, ref)
         if isinstance(found, UnsetType):
-            raise NoSchema(f"the reference {ref!r} leads nowhere")
+            raise UnsupportedType(f"the reference {ref!r} leads nowhere")
         return self.walk(found, (*open, ref))
 
     @staticmethod
@@ -179,14 +181,16 @@ def of_type(annotation: object) -> JSON:
         )
         _convertible(annotation)
         return tidy(inlined({**schema, "$defs": defs}, titles=False))
-    except (Circular, NoSchema):
+    except (CircularSchema, UnsupportedType):
         raise
     except NameError as error:
-        raise NoSchema(f"the annotation {error.name!r} inside it cannot be resolved") from None
+        raise UnsupportedType(
+            f"the annotation {error.name!r} inside it cannot be resolved"
+        ) from None
     except RecursionError:
-        raise Circular("the type contains itself") from None
+        raise CircularSchema("the type contains itself") from None
     except Exception as error:  # a type is code, and so are its annotations
-        raise NoSchema(str(error).splitlines()[0]) from None
+        raise UnsupportedType(str(error).splitlines()[0]) from None
 
 
 def _convertible(annotation: object) -> None:
@@ -200,7 +204,7 @@ def _custom(one: type) -> Object:
     if one is object:
         return {"title": "any"}  # an empty one is taken for none; titles are left out later
     name = getattr(one, "__name__", str(one))
-    raise NoSchema(
+    raise UnsupportedType(
         f"{name} has no JSON form; use builtins, dataclasses, TypedDicts, msgspec Structs or"
         " pydantic models"
     )
@@ -261,9 +265,9 @@ def given(tool: str, which: str, schema: JSON) -> JSON:
         return inlined(schema)
     except RecursionError:
         raise ToolMistake(tool, f"the {which} schema is nested too deeply") from None
-    except Circular as error:
+    except CircularSchema as error:
         raise ToolMistake(
             tool, f"the {which} schema cannot be written without references: {error}"
         ) from None
-    except NoSchema as error:
+    except UnsupportedType as error:
         raise ToolMistake(tool, f"the {which} schema: {error}") from None

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct, field
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools.runnable import Context, OnCrash, Runnable, Transaction
+from toolwire.tools.runnable import OnCrash, Runnable, ToolContext, Transaction
 
 State: TypeAlias = Literal["running", "done", "failed", "lost", "gone"]
 Event: TypeAlias = Literal["claim", "succeed", "fail", "die", "die-rerunnable", "release", "expire"]
@@ -183,7 +183,7 @@ class Runner(Protocol):
     """Where the body of a tool runs: in this process, or on an engine."""
 
     async def run(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         """What the body came to. Raises NoEffect if the tool promises that nothing happened: the
         claim is released then.
@@ -199,7 +199,7 @@ class Engine(Runner, Protocol):
     while the engine has it."""
 
     async def resume(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         """What the run came to that somebody began under this key and attempt, or was about to
         begin. Never a second run.

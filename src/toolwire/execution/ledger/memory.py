@@ -31,7 +31,7 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-class _Row:
+class _MemoryRow:
     """A call. Without a state it was released: only the number of its attempt is left."""
 
     __slots__ = ("attempt", "ended", "fp", "packed", "started", "state", "token", "tool", "waiters")
@@ -72,9 +72,11 @@ class MemoryLedger:
         self._most_bytes = most_bytes
         self._clock = clock
         self._key = os.urandom(32)
-        self._running: dict[CallKey, _Row] = {}
-        self._ended: dict[CallKey, _Row] = {}  # with a result, the oldest first
-        self._stones: dict[CallKey, _Row] = {}  # without one: gone or released, the oldest first
+        self._running: dict[CallKey, _MemoryRow] = {}
+        self._ended: dict[CallKey, _MemoryRow] = {}  # with a result, the oldest first
+        self._stones: dict[
+            CallKey, _MemoryRow
+        ] = {}  # without one: gone or released, the oldest first
         self._bytes = 0
 
     @property
@@ -88,7 +90,7 @@ class MemoryLedger:
     def __len__(self) -> int:
         return len(self._running) + len(self._ended) + len(self._stones)
 
-    def _find(self, key: CallKey) -> _Row | None:
+    def _find(self, key: CallKey) -> _MemoryRow | None:
         return self._running.get(key) or self._ended.get(key) or self._stones.get(key)
 
     async def claim(
@@ -102,7 +104,7 @@ class MemoryLedger:
             attempt = 1 if row is None else row.attempt + 1
             self._stones.pop(key, None)
             self._make_room()
-            self._running[key] = _Row(fp, tool, token, attempt, now)
+            self._running[key] = _MemoryRow(fp, tool, token, attempt, now)
             return Claim("new", key, token, attempt)
         if not compare_digest(row.fp, fp):
             return Claim("mismatch", key, token)
@@ -141,7 +143,7 @@ class MemoryLedger:
         self._ended[claim.key] = row
         self._end(row)
 
-    def _end(self, row: _Row) -> None:
+    def _end(self, row: _MemoryRow) -> None:
         row.ended = self._clock()
         for waiter in row.waiters:
             if not waiter.done():
@@ -200,11 +202,11 @@ class MemoryLedger:
         del self._stones[next(iter(self._stones))]
 
 
-def _ended(row: _Row) -> int:
+def _ended(row: _MemoryRow) -> int:
     return row.ended or row.started
 
 
-def _record(key: CallKey, row: _Row) -> Record | None:
+def _record(key: CallKey, row: _MemoryRow) -> Record | None:
     if row.state is None:
         return None
     return Record(

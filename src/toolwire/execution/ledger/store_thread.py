@@ -34,7 +34,7 @@ TURNS = 256
 STORAGE_ERRORS = (sqlite3.Error, MemoryError)
 
 
-class Store(Protocol):
+class StoreBackend(Protocol):
     """What the thread owns. Only the thread calls it."""
 
     def begin(self) -> None:
@@ -50,7 +50,7 @@ class Store(Protocol):
     def undo(self, error: BaseException) -> None:
         """The batch did not happen. Raises nothing."""
 
-    def woken(self) -> Sequence[Pending]:
+    def woken(self) -> Sequence[PendingJobs]:
         """Who else has to be told something after this batch."""
 
     def patience(self) -> float | None:
@@ -59,13 +59,13 @@ class Store(Protocol):
     def close(self) -> Exception | None: ...
 
 
-S = TypeVar("S", bound=Store)
-S_contra = TypeVar("S_contra", bound=Store, contravariant=True)
+S = TypeVar("S", bound=StoreBackend)
+S_contra = TypeVar("S_contra", bound=StoreBackend, contravariant=True)
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Pending:
+class PendingJobs:
     """An answer on its way to an event loop."""
 
     __slots__ = ("answer", "error", "future", "loop")
@@ -83,7 +83,7 @@ class Pending:
         return self.future
 
 
-class Job(Pending, Generic[S_contra, R_co]):
+class Job(PendingJobs, Generic[S_contra, R_co]):
     """Something that the thread does with its store."""
 
     __slots__ = ()
@@ -108,7 +108,7 @@ class Job(Pending, Generic[S_contra, R_co]):
         return None
 
 
-class _Stop(Job[Store, None]):
+class _Stop(Job[StoreBackend, None]):
     __slots__ = ()
 
 
@@ -118,7 +118,7 @@ def _left(job: Job[S, object]) -> bool:
     return job.future is not None and job.future.done()
 
 
-class Writer(Generic[S]):
+class StoreThread(Generic[S]):
     """The thread. What cannot be opened gives its error to every job."""
 
     def __init__(self, opening: Callable[[], S], *, name: str = "toolwire-ledger") -> None:
@@ -207,7 +207,7 @@ class Writer(Generic[S]):
         except Exception as error:
             self._mourn(error)
             return
-        stop: Pending | None = None
+        stop: PendingJobs | None = None
         while stop is None:
             jobs = self._take(store.patience())
             if jobs and isinstance(jobs[-1], _Stop):
@@ -261,8 +261,8 @@ class Writer(Generic[S]):
                 except Exception as other:
                     job.error = LedgerUnavailable(f"the ledger could not even read: {other}")
 
-    def _wake(self, answered: Sequence[Pending]) -> None:
-        by_loop: dict[AbstractEventLoop, list[Pending]] = {}
+    def _wake(self, answered: Sequence[PendingJobs]) -> None:
+        by_loop: dict[AbstractEventLoop, list[PendingJobs]] = {}
         for one in answered:
             if one.loop is not None:
                 by_loop.setdefault(one.loop, []).append(one)
@@ -283,7 +283,7 @@ class Writer(Generic[S]):
 
     # --- in the event loop ------------------------------------------------------------------------
 
-    def _tell(self, answered: Sequence[Pending]) -> None:
+    def _tell(self, answered: Sequence[PendingJobs]) -> None:
         gone = []
         for one in answered:
             future = one.future
@@ -296,7 +296,7 @@ class Writer(Generic[S]):
         if gone:
             self._unheard(gone)
 
-    def _unheard(self, answered: Sequence[Pending]) -> None:
+    def _unheard(self, answered: Sequence[PendingJobs]) -> None:
         for one in answered:
             job = one.unheard() if isinstance(one, Job) else None
             if job is not None:

@@ -16,18 +16,18 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, dump, parse
 from toolwire.execution.call_key import canonical
-from toolwire.execution.failures import Busy, raised
+from toolwire.execution.failures import ExecutorBusy, raised
 from toolwire.execution.ledger.base import Failure, Outcome
 from toolwire.execution.ledger.outcome_codec import pack, unpack
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context
+from toolwire.tools.runnable import ToolContext
 
 Ended: TypeAlias = Literal["ended", "nothing", "busy"]
 """The body came to something; it promises that nothing happened; it did not begin for want of room.
 """
 
 
-class Strange(ValueError):
+class PayloadError(ValueError):
     """Bytes that are no such sending, or one of another call."""
 
 
@@ -36,7 +36,7 @@ def mark_of(tool: str, arguments: Object) -> str:
     return sha256(canonical([tool, arguments])).hexdigest()
 
 
-def call(arguments: Object, context: Context) -> bytes:
+def call(arguments: Object, context: ToolContext) -> bytes:
     """What a worker needs. Tokens and secrets are in it as they are: the engine's codec has to hide
     them."""
     return dump(
@@ -52,7 +52,7 @@ def call(arguments: Object, context: Context) -> bytes:
     )
 
 
-def called(data: bytes, tool: str) -> tuple[Object, Context]:
+def called(data: bytes, tool: str) -> tuple[Object, ToolContext]:
     """Arguments and context of a call. Raises Strange."""
     try:
         match _parsed(data):
@@ -65,14 +65,14 @@ def called(data: bytes, tool: str) -> tuple[Object, Context]:
                 "secrets": dict(secrets),
                 "trace_id": str() | None as trace_id,
             } if _texts(tokens) and _texts(secrets):
-                return arguments, Context(
+                return arguments, ToolContext(
                     call_id, tool, attempt, user_id, tokens, secrets, trace_id
                 )
     except ValueError as error:
-        raise Strange(
+        raise PayloadError(
             f"expected a call, got {len(data)} bytes that are not JSON: {error}"
         ) from None
-    raise Strange(f"expected a call, got {len(data)} bytes of something else")
+    raise PayloadError(f"expected a call, got {len(data)} bytes of something else")
 
 
 def _parsed(data: bytes) -> JSON:
@@ -89,13 +89,13 @@ def _texts(value: Mapping[str, JSON]) -> TypeGuard[Mapping[str, str]]:
     return all(isinstance(one, str) for one in value.values())
 
 
-def answer(mark: str, outcome: Outcome | NoEffect | Busy, largest: int) -> bytes:
+def answer(mark: str, outcome: Outcome | NoEffect | ExecutorBusy, largest: int) -> bytes:
     """What a worker sends back. A result that is too large, or is not JSON, becomes a failure that
     says so."""
     head: Ended = "ended"
     if isinstance(outcome, NoEffect):
         head, outcome = "nothing", Outcome(None, raised(outcome))
-    elif isinstance(outcome, Busy):
+    elif isinstance(outcome, ExecutorBusy):
         head, outcome = "busy", Outcome(None, Failure(str(outcome)))
     try:
         packed = pack(outcome)
@@ -117,20 +117,20 @@ def answer(mark: str, outcome: Outcome | NoEffect | Busy, largest: int) -> bytes
 def answered(data: object, mark: str) -> Outcome:
     """What the body came to. Raises NoEffect and Busy as the worker met them, and Strange."""
     if not isinstance(data, bytes):
-        raise Strange(f"expected the answer of a worker, got a {type(data).__name__}")
+        raise PayloadError(f"expected the answer of a worker, got a {type(data).__name__}")
     head, _, packed = data.partition(b"\n")
     kind, _, whose = head.decode("ascii", "replace").partition(" ")
     if kind not in ("ended", "nothing", "busy"):
-        raise Strange("expected the answer of a worker, got bytes of something else")
+        raise PayloadError("expected the answer of a worker, got bytes of something else")
     if whose != mark:
-        raise Strange(
+        raise PayloadError(
             "the engine has another call under this id: give each ledger that shares a namespace a"
             " scope of its own"
         )
     try:
         outcome = unpack(packed)
     except (ValueError, KeyError, TypeError) as error:
-        raise Strange(
+        raise PayloadError(
             f"expected an outcome, got {len(packed)} bytes of something else: {error}"
         ) from None
     failure = outcome.failure
@@ -142,5 +142,5 @@ def answered(data: object, mark: str) -> Outcome:
             extra=failure.extra,
         )
     if failure is not None and kind == "busy":
-        raise Busy(failure.message)
+        raise ExecutorBusy(failure.message)
     return outcome

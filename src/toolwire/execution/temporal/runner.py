@@ -29,12 +29,12 @@ from temporalio.exceptions import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from toolwire.conversation.json import Object
-from toolwire.execution.failures import Busy
+from toolwire.execution.failures import ExecutorBusy
 from toolwire.execution.ledger.base import Claim, Failure, Outcome, OutcomeUnknown
-from toolwire.execution.temporal.payload import Strange, answered, call, mark_of
+from toolwire.execution.temporal.payload import PayloadError, answered, call, mark_of
 from toolwire.execution.temporal.worker import LARGEST, QUEUE, STOPPED, worker
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.runnable import Context, Runnable
+from toolwire.tools.runnable import Runnable, ToolContext
 
 __all__ = ["LARGEST", "QUEUE", "TemporalRunner", "activity_id", "worker"]
 
@@ -109,7 +109,7 @@ class TemporalRunner:
         self._clock = clock
 
     async def run(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         """As every runner. Cancelled, it leaves the activity alone: `resume` finds it."""
         sent = self._sent(tool, arguments, context)
@@ -117,7 +117,7 @@ class TemporalRunner:
         return await self._came_to(handle, tool, mark_of(str(tool.id), arguments))
 
     async def resume(
-        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
         """As every engine. A call that is about as old as what Temporal remembers is looked up and
         not begun."""
@@ -133,7 +133,7 @@ class TemporalRunner:
 
     # --- one activity -----------------------------------------------------------------------------
 
-    def _sent(self, tool: Runnable, arguments: Object, context: Context) -> bytes:
+    def _sent(self, tool: Runnable, arguments: Object, context: ToolContext) -> bytes:
         """What is sent to the worker. Raises NoEffect for what must not or cannot be."""
         if tool.on_crash == "transactional":
             raise _never(
@@ -191,7 +191,7 @@ class TemporalRunner:
             )
         except ActivityFailureError as failed:
             return self._failed(failed.cause, tool)
-        except Strange as strange:
+        except PayloadError as strange:
             raise OutcomeUnknown(str(strange)) from None
         except RPCError as error:
             raise OutcomeUnknown(
@@ -203,7 +203,7 @@ class TemporalRunner:
         another program that works."""
         once = self._most(tool) == 1
         if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START and once:
-            raise Busy(f"no worker took {tool.id} within {self._patience:g} s")
+            raise ExecutorBusy(f"no worker took {tool.id} within {self._patience:g} s")
         if isinstance(cause, ApplicationError) and cause.type == "NotFoundError" and once:
             raise _never(f"the worker does not have {tool.id}: {cause.message}")
         if isinstance(cause, ApplicationError) and cause.type != STOPPED:

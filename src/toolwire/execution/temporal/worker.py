@@ -19,9 +19,9 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from toolwire.execution.failures import Busy
+from toolwire.execution.failures import ExecutorBusy
 from toolwire.execution.ledger.base import Outcome
-from toolwire.execution.local_runner import InlineRunner
+from toolwire.execution.local_runner import LocalRunner
 from toolwire.execution.redaction import guard_logs, hiding, scrubber
 from toolwire.execution.temporal.payload import answer, called, mark_of
 from toolwire.tools.errors import InvalidInput, NoEffect, ToolMistake
@@ -43,7 +43,7 @@ def worker(
     max_running: int = 100,
     grace: float = 30.0,
     largest: int = LARGEST,
-    runner: InlineRunner | None = None,
+    runner: LocalRunner | None = None,
     guard_all_logs: bool = True,
 ) -> Worker:
     """A worker with these tools as activities, to be run with `await worker(...).run()` or `async
@@ -61,7 +61,7 @@ def worker(
             )
     if guard_all_logs:
         guard_logs()
-    bodies = _Bodies(runner or InlineRunner())
+    bodies = _ToolActivities(runner or LocalRunner())
     return Worker(
         client,
         task_queue=queue,
@@ -71,7 +71,9 @@ def worker(
     )
 
 
-def _activity(tool: Runnable, bodies: _Bodies, largest: int) -> Callable[[bytes], Awaitable[bytes]]:
+def _activity(
+    tool: Runnable, bodies: _ToolActivities, largest: int
+) -> Callable[[bytes], Awaitable[bytes]]:
     @activity.defn(name=str(tool.id))
     async def run(sent: bytes) -> bytes:
         info = activity.info()
@@ -98,10 +100,10 @@ async def _beat(timeout: timedelta | None) -> None:
         await asyncio.sleep(timeout.total_seconds() / 3)
 
 
-class _Bodies:
+class _ToolActivities:
     """The event loop in which tools run, in a thread that begins with the first of them."""
 
-    def __init__(self, runner: InlineRunner) -> None:
+    def __init__(self, runner: LocalRunner) -> None:
         self._runner = runner
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
@@ -124,7 +126,7 @@ class _Bodies:
         secrets = (
             scrubber(context.tokens, context.secrets) if context.tokens or context.secrets else None
         )
-        outcome: Outcome | NoEffect | Busy
+        outcome: Outcome | NoEffect | ExecutorBusy
         with hiding(secrets):
             try:
                 place = await self._runner.admit(tool)
@@ -136,7 +138,7 @@ class _Bodies:
                         f"The worker does not take these arguments: {error}", kind="engine"
                     ) from None
                 outcome = await place.run(taken, context)
-            except (NoEffect, Busy) as nothing:
+            except (NoEffect, ExecutorBusy) as nothing:
                 outcome = nothing
         if secrets is not None and isinstance(outcome, Outcome) and outcome.failure is not None:
             outcome = replace(outcome, failure=secrets.failure(outcome.failure))

@@ -21,10 +21,20 @@ from aiohappyeyeballs import start_connection
 from aiohappyeyeballs.types import AddrInfoType
 from msgspec import Struct
 
-from toolwire.providers.http.connection import HEAD, Line
-from toolwire.providers.http.response import Broken, Reply, Stale
+from toolwire.providers.http.connection import HEAD, Connection
+from toolwire.providers.http.response import ProtocolError, Response, StaleConnection
 
-__all__ = ["HEAD", "Broken", "Place", "Pool", "Reply", "Stale", "head", "place", "secure"]
+__all__ = [
+    "HEAD",
+    "ConnectionPool",
+    "Origin",
+    "ProtocolError",
+    "Response",
+    "StaleConnection",
+    "head",
+    "place",
+    "secure",
+]
 
 KEEP = 60.0
 """Seconds that a connection rests before it is closed."""
@@ -38,7 +48,7 @@ _OURS = frozenset(("content-length", "transfer-encoding"))
 """What says where a request ends. Said twice, it is read in two ways."""
 
 
-class Place(Struct, frozen=True):
+class Origin(Struct, frozen=True):
     """A server, and what is asked of it there."""
 
     host: str
@@ -70,7 +80,7 @@ def secure() -> ssl.SSLContext:
     return context
 
 
-def place(url: str) -> Place:
+def place(url: str) -> Origin:
     """The place of an address. Raises ValueError if it is none."""
     try:
         parts = urlsplit(url)
@@ -89,10 +99,10 @@ def place(url: str) -> Place:
     user = parts.netloc.rpartition("@")[0]
     login = unquote_to_bytes(user if ":" in user else f"{user}:") if user else None
     name = bare if port is None or port == usual else f"{bare}:{port}"
-    return Place(host, usual if port is None else port, tls, path, name, login)
+    return Origin(host, usual if port is None else port, tls, path, name, login)
 
 
-def head(where: Place, fields: Mapping[str, str], length: int) -> bytes:
+def head(where: Origin, fields: Mapping[str, str], length: int) -> bytes:
     """The head of a request. Raises ValueError if a field could be read as two, or says where the
     request ends."""
     names = {name.lower() for name in fields}
@@ -122,28 +132,28 @@ def _encoded(line: str) -> bytes:
         return line.encode()
 
 
-class Pool:
+class ConnectionPool:
     """The connections of one process, by where they go. Belongs to the event loop that made it."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self._idle: dict[tuple[str, int, bool], list[Line]] = {}
-        self._all: set[Line] = set()
+        self._idle: dict[tuple[str, int, bool], list[Connection]] = {}
+        self._all: set[Connection] = set()
         self._opening: set[asyncio.Timeout] = set()
         self._known: dict[tuple[str, int], tuple[float, list[AddrInfoType]]] = {}
         self._closed = False
         self._timer = self.loop.call_later(KEEP / 2, self._tidy)
 
     async def post(
-        self, where: Place, data: bytes, body: bytes, *, connect: float, silence: float
-    ) -> Reply:
+        self, where: Origin, data: bytes, body: bytes, *, connect: float, silence: float
+    ) -> Response:
         """The beginning of an answer. `data` is the head of the request. Raises OSError or
         TimeoutError."""
         line = self._free(where.door)
         if line is not None:
             try:
                 return await _asked(line, data, body, silence)
-            except Stale:  # so it was most likely never asked
+            except StaleConnection:  # so it was most likely never asked
                 pass
         async with asyncio.timeout(connect) as limit:
             self._opening.add(limit)
@@ -166,20 +176,20 @@ class Pool:
 
     # --- what a connection says ---
 
-    def made(self, line: Line) -> None:
+    def made(self, line: Connection) -> None:
         self._all.add(line)
 
-    def keep(self, line: Line) -> None:
+    def keep(self, line: Connection) -> None:
         line.since = self.loop.time()
         self._idle.setdefault(line.door, []).append(line)
 
-    def forget(self, line: Line) -> None:
+    def forget(self, line: Connection) -> None:
         self._all.discard(line)
         resting = self._idle.get(line.door)
         if resting is not None and line in resting:
             resting.remove(line)
 
-    def _free(self, door: tuple[str, int, bool]) -> Line | None:
+    def _free(self, door: tuple[str, int, bool]) -> Connection | None:
         resting = self._idle.get(door)
         while resting:
             line = resting.pop()
@@ -203,10 +213,10 @@ class Pool:
             else:
                 del self._idle[door]
 
-    async def _opened(self, where: Place) -> Line:
+    async def _opened(self, where: Origin) -> Connection:
         if self._closed:
-            raise Broken("it was closed")
-        line = Line(self, where.door)
+            raise ProtocolError("it was closed")
+        line = Connection(self, where.door)
         tls = {"ssl": secure(), "server_hostname": where.host.rstrip(".")} if where.tls else {}
         try:
             addresses = await self._addresses(where.host, where.port)
@@ -226,10 +236,10 @@ class Pool:
         except BaseException as error:
             self._known.pop((where.host, where.port), None)  # it may have moved
             if isinstance(error, RuntimeError):  # uvloop's word for an address that cannot be used
-                raise Broken("no connection to this address") from error
+                raise ProtocolError("no connection to this address") from error
             raise
         if not line.alive:
-            raise Broken("the connection is gone")
+            raise ProtocolError("the connection is gone")
         return line
 
     async def _addresses(self, host: str, port: int) -> list[AddrInfoType]:
@@ -241,7 +251,7 @@ class Pool:
         return known[1]
 
 
-async def _asked(line: Line, data: bytes, body: bytes, silence: float) -> Reply:
+async def _asked(line: Connection, data: bytes, body: bytes, silence: float) -> Response:
     reply = line.ask(data, body, silence)
     try:
         await reply.head()

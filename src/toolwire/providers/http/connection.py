@@ -14,7 +14,13 @@ from typing import Protocol
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from toolwire.providers.http.response import ROOM, Broken, Fields, Reply, Stale
+from toolwire.providers.http.response import (
+    ROOM,
+    ProtocolError,
+    Response,
+    ResponseHead,
+    StaleConnection,
+)
 
 HEAD = 1024 * 1024
 """Bytes of the head of an answer, and of all else that is no body. Some providers send long ones.
@@ -29,36 +35,36 @@ _POLLS = hasattr(select, "poll")
 """Windows has none: there, only what the loop has seen is known of a connection that rested."""
 
 
-class Keeper(Protocol):
+class ConnectionOwner(Protocol):
     """Whoever has connections."""
 
     loop: asyncio.AbstractEventLoop
 
-    def made(self, line: Line) -> None:
+    def made(self, line: Connection) -> None:
         """A connection is there."""
 
-    def keep(self, line: Line) -> None:
+    def keep(self, line: Connection) -> None:
         """A connection rests."""
 
-    def forget(self, line: Line) -> None:
+    def forget(self, line: Connection) -> None:
         """A connection is gone."""
 
 
-class Line(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One connection: one request at a time."""
 
-    def __init__(self, keeper: Keeper, door: tuple[str, int, bool]) -> None:
+    def __init__(self, keeper: ConnectionOwner, door: tuple[str, int, bool]) -> None:
         self.loop = keeper.loop
         self.door = door
         self.since = 0.0
         """When it was last used."""
         self._keeper = keeper
-        self._fields = Fields()
+        self._fields = ResponseHead()
         self.on_header = self._fields.put
         self._parser = HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._ears = select.poll() if _POLLS else None
-        self._reply: Reply | None = None
+        self._reply: Response | None = None
         self._heard = 0.0
         self._silence = 0.0
         self._size = 0
@@ -80,11 +86,11 @@ class Line(asyncio.Protocol):
         self._leaving: asyncio.TimerHandle | None = None
         """Of an answer that nobody reads any more, and that may still come to its end."""
 
-    def ask(self, data: bytes, body: bytes, silence: float) -> Reply:
+    def ask(self, data: bytes, body: bytes, silence: float) -> Response:
         """Send a request; its answer is still to come."""
         transport = self._transport
         assert transport is not None
-        reply = self._reply = Reply(self)
+        reply = self._reply = Response(self)
         self._size = self._unsent = 0
         self._silence = silence
         self._heard = now = self.loop.time()
@@ -120,7 +126,7 @@ class Line(asyncio.Protocol):
             0 if self._transport is None else self._transport.get_write_buffer_size()
         )
 
-    def over(self, reply: Reply, linger: float = 0.0) -> None:
+    def over(self, reply: Response, linger: float = 0.0) -> None:
         """An answer is wanted no more; its end may still come for so long."""
         transport = self._transport
         if self._reply is not reply or transport is None:
@@ -142,7 +148,7 @@ class Line(asyncio.Protocol):
 
     def close(self) -> None:
         """Give it up, and whatever is under way on it."""
-        self._broke(Broken("it was closed"))
+        self._broke(ProtocolError("it was closed"))
 
     @property
     def alive(self) -> bool:
@@ -206,10 +212,10 @@ class Line(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            self._broke(Broken("the answer is no HTTP"))
+            self._broke(ProtocolError("the answer is no HTTP"))
             return
         if self._size > HEAD:
-            self._broke(Broken("the head of the answer has no end"))
+            self._broke(ProtocolError("the head of the answer has no end"))
             return
         if self._leaving is None:
             reply.wake()
@@ -251,7 +257,9 @@ class Line(asyncio.Protocol):
             and self.loop.time() - self._heard < AT_ONCE
         )
         reply.fail(
-            Stale("closed while it was asked") if stale else Broken("the connection is gone")
+            StaleConnection("closed while it was asked")
+            if stale
+            else ProtocolError("the connection is gone")
         )
 
     @property
@@ -277,20 +285,20 @@ class Line(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._reply is None or self._reply.ended:
-            raise Broken("a second answer to one question")
+            raise ProtocolError("a second answer to one question")
 
     def on_headers_complete(self) -> None:
         status, reply = self._parser.get_status_code(), self._reply
         fields = self._fields.taken()  # what is behind the body is no part of the head
         if status < 100:
-            raise Broken("no status")
+            raise ProtocolError("no status")
         if status < 200 or reply is None:  # what it says before it answers
             return
         coding = fields.get("transfer-encoding")
         if coding is None:
             self._open_end = "content-length" not in fields
         elif coding.lower() != "chunked":
-            raise Broken("a coding that was not asked for")
+            raise ProtocolError("a coding that was not asked for")
         else:
             self._open_end = False
         self._alive = self._parser.should_keep_alive()
@@ -302,7 +310,7 @@ class Line(asyncio.Protocol):
         if reply is None:
             return
         if not reply.begun:
-            raise Broken("a body before the answer")
+            raise ProtocolError("a body before the answer")
         if reply.add(data) > ROOM and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()

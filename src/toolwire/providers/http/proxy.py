@@ -13,9 +13,9 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from toolwire.providers.http.client import HEAD, Broken, secure
+from toolwire.providers.http.client import HEAD, ProtocolError, secure
 from toolwire.providers.http.connection import AT_ONCE
-from toolwire.providers.http.response import ROOM, Fields, Unpacking, unpacking
+from toolwire.providers.http.response import ROOM, Decompressor, ResponseHead, unpacking
 
 CLOSING = 1.0
 """Seconds that connections have to end."""
@@ -37,10 +37,10 @@ def _stale(error: Exception) -> bool:
 def _lost(error: Exception) -> OSError:
     """By its kind only: the words may hold the login of the proxy."""
     kind = type(error).__name__
-    return TimeoutError(kind) if isinstance(error, TimeoutError) else Broken(kind)
+    return TimeoutError(kind) if isinstance(error, TimeoutError) else ProtocolError(kind)
 
 
-class Passed:
+class ProxyResponse:
     """One answer that came through a proxy."""
 
     __slots__ = ("_last", "_response", "_unpacking", "headers", "status")
@@ -49,20 +49,20 @@ class Passed:
         self._response = response
         self.status = response.status
         self.headers: Mapping[str, str] = {}
-        self._unpacking: Unpacking | None = None
+        self._unpacking: Decompressor | None = None
         self._last: asyncio.Task[None] | None = None
         """What reads the rest of it when nobody else does."""
 
-    def opened(self) -> Passed:
+    def opened(self) -> ProxyResponse:
         """With its head, and with its body unpacked: aiohttp would take one that was cut for a
         whole one. Raises OSError."""
         try:
-            fields = Fields()
+            fields = ResponseHead()
             for name, value in self._response.raw_headers:
                 fields.put(name, value)
             self.headers = fields.taken()
             self._unpacking = unpacking(self.headers.get("content-encoding", ""))
-        except Broken:
+        except ProtocolError:
             self.close()
             raise
         return self
@@ -109,7 +109,7 @@ class Passed:
             self._response.release()  # it is closed if anything is still to come
 
 
-class Proxied:
+class ProxyClient:
     """The connections of one process through one proxy. Belongs to the event loop that first used
     it."""
 
@@ -137,7 +137,7 @@ class Proxied:
 
     async def post(
         self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float
-    ) -> Passed:
+    ) -> ProxyResponse:
         """The beginning of an answer. Raises OSError or TimeoutError."""
         seen = SimpleNamespace(reused=False)
         begun = monotonic()
@@ -150,7 +150,7 @@ class Proxied:
                 answer = await self._once(url, data, headers, connect, silence, seen)
             except _LOST as again:
                 raise _lost(again) from None
-        return Passed(answer).opened()
+        return ProxyResponse(answer).opened()
 
     async def _once(
         self,

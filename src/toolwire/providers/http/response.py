@@ -20,15 +20,15 @@ _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """What some servers do to an answer though nobody asked for it, and how zlib is told to undo it."""
 
 
-class Broken(ConnectionError):
+class ProtocolError(ConnectionError):
     """A server that went away, or that does not speak HTTP."""
 
 
-class Stale(Broken):
+class StaleConnection(ProtocolError):
     """A connection that had most likely been closed before it was used again."""
 
 
-class Source(Protocol):
+class BodySource(Protocol):
     """Where an answer comes from."""
 
     loop: asyncio.AbstractEventLoop
@@ -36,11 +36,11 @@ class Source(Protocol):
     def go_on(self) -> None:
         """There is room again."""
 
-    def over(self, reply: Reply, linger: float = 0.0) -> None:
+    def over(self, reply: Response, linger: float = 0.0) -> None:
         """An answer is wanted no more; its end may still come for so long."""
 
 
-class Fields:
+class ResponseHead:
     """Header fields as they come: by name in lower case, all that have one name together."""
 
     __slots__ = ("_known", "_twice")
@@ -56,7 +56,7 @@ class Fields:
         if before is not None:
             self._twice += 1
             if self._twice > _TWICE:
-                raise Broken("a head that repeats itself")
+                raise ProtocolError("a head that repeats itself")
             text = f"{before}, {text}"
         self._known[key] = text
 
@@ -66,7 +66,7 @@ class Fields:
         return known
 
 
-class Unpacking:
+class Decompressor:
     """Undoes the coding of an answer, no more at a time than there is room for."""
 
     __slots__ = ("_begun", "_zlib", "full")
@@ -82,9 +82,9 @@ class Unpacking:
         try:
             out = self._zlib.decompress(data, ROOM)
         except zlib.error:
-            raise Broken("an answer that cannot be unpacked") from None
+            raise ProtocolError("an answer that cannot be unpacked") from None
         if self._zlib.unused_data:
-            raise Broken("an answer with more behind its end")
+            raise ProtocolError("an answer with more behind its end")
         self.full = len(out) == ROOM and not self._zlib.eof
         return out
 
@@ -110,20 +110,20 @@ class Unpacking:
         if (
             self._begun and not self._zlib.eof
         ):  # nothing at all is what comes with a status that has no body
-            raise Broken("an answer that was cut before it was packed")
+            raise ProtocolError("an answer that was cut before it was packed")
 
 
-def unpacking(coding: str) -> Unpacking | None:
+def unpacking(coding: str) -> Decompressor | None:
     """What undoes a coding, if there is anything to undo. Raises Broken if it is unknown."""
     low = coding.lower()
     if low in _PACKED:
-        return Unpacking(_PACKED[low])
+        return Decompressor(_PACKED[low])
     if low not in ("", "identity"):
-        raise Broken("an answer in a coding that was not asked for")
+        raise ProtocolError("an answer in a coding that was not asked for")
     return None
 
 
-class Reply:
+class Response:
     """One answer: its head when it is given, its body as it comes. Whoever has it closes it."""
 
     __slots__ = (
@@ -142,13 +142,13 @@ class Reply:
         "status",
     )
 
-    def __init__(self, line: Source) -> None:
-        self._line: Source | None = line
+    def __init__(self, line: BodySource) -> None:
+        self._line: BodySource | None = line
         self._pieces: list[bytes] = []
         self._held = 0
         self._waiter: asyncio.Future[None] | None = None
         self._error: OSError | None = None
-        self._unpacking: Unpacking | None = None
+        self._unpacking: Decompressor | None = None
         self._take: Callable[[bytes], bool] | None = None
         """Who is given what comes, without being woken."""
         self._refused: Exception | None = None
@@ -223,7 +223,7 @@ class Reply:
     async def _wait(self) -> None:
         line = self._line
         if line is None:
-            raise Broken("it was closed")
+            raise ProtocolError("it was closed")
         self._waiter = line.loop.create_future()
         try:
             await self._waiter

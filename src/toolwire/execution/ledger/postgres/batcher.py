@@ -21,14 +21,20 @@ from psycopg.rows import TupleRow
 
 from toolwire.execution.ledger.base import CallIdTooOld, Claim, LedgerUnavailable
 from toolwire.execution.ledger.postgres.binary import Texts, word
-from toolwire.execution.ledger.postgres.connection import BROKEN, Link, contended, passing, told
+from toolwire.execution.ledger.postgres.connection import (
+    BROKEN,
+    PgConnection,
+    contended,
+    passing,
+    told,
+)
 from toolwire.execution.ledger.postgres.operations import (
-    Claiming,
-    Ending,
-    Found,
+    ClaimOperation,
+    ClaimRow,
+    FinishOperation,
     Look,
-    Reading,
-    Settling,
+    ReadOperation,
+    ReleaseOperation,
     answer,
     found,
 )
@@ -40,10 +46,10 @@ from toolwire.execution.ledger.postgres.parameters import (
     keys_of,
     whole_of,
 )
-from toolwire.execution.ledger.postgres.sql import Sql
+from toolwire.execution.ledger.postgres.sql import Statements
 from toolwire.execution.ledger.uuid7_expiry import TOLERANCE
 
-Question: TypeAlias = Claiming | Ending | Reading | Settling
+Question: TypeAlias = ClaimOperation | ReleaseOperation | ReadOperation | FinishOperation
 Place: TypeAlias = tuple[bytes, bytes]
 MOST = 512
 MOST_BYTES = 8_000_000
@@ -56,7 +62,7 @@ _REPEATS = {"done": _ENDED, "failed": _ENDED, "free": ("free",), "lost": ("lost"
 """What a call is by then if its end was recorded before and only the answer was lost."""
 
 
-class Terms:
+class LedgerOptions:
     """What every statement is told: who asks, and how long things are kept."""
 
     def __init__(self, me: UUID, *, lease: float, result_ttl: float, tombstone_ttl: float) -> None:
@@ -73,7 +79,7 @@ class Terms:
         }
 
 
-class Lanes:
+class Batcher:
     """A queue, and a few connections that empty it.
 
     `ended` is told which call may have ended, `lapsed` that the lease of this replica ran out;
@@ -82,13 +88,13 @@ class Lanes:
 
     def __init__(
         self,
-        links: Sequence[Link],
-        sql: Sql,
-        terms: Terms,
+        links: Sequence[PgConnection],
+        sql: Statements,
+        terms: LedgerOptions,
         *,
         ended: Callable[[Place], None],
         lapsed: Callable[[], None],
-        held: Callable[[Claiming], bool],
+        held: Callable[[ClaimOperation], bool],
     ) -> None:
         self._sql = sql
         self._terms = terms
@@ -99,10 +105,10 @@ class Lanes:
         self._loop = asyncio.get_running_loop()
         self._queue: deque[Question] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
-        self._asked: dict[Link, list[Question]] = {}
+        self._asked: dict[PgConnection, list[Question]] = {}
         """What each busy connection is about."""
         self._put_off: dict[Question, asyncio.TimerHandle] = {}
-        self.debts: dict[bytes, Settling] = {}
+        self.debts: dict[bytes, FinishOperation] = {}
         """By token: claims that are to be undone, in case they were made."""
         self.most = MOST
         """Questions in a statement."""
@@ -159,10 +165,12 @@ class Lanes:
 
     def _to_record(self) -> bool:
         return any(
-            isinstance(op, Ending) for ops in (self._queue, *self._asked.values()) for op in ops
+            isinstance(op, ReleaseOperation)
+            for ops in (self._queue, *self._asked.values())
+            for op in ops
         )
 
-    async def _lane(self, link: Link) -> None:
+    async def _lane(self, link: PgConnection) -> None:
         pause = 0.0
         while True:
             while not self._queue:
@@ -188,7 +196,7 @@ class Lanes:
             except Exception as error:  # a lane that died would leave everybody waiting
                 for op in batch:
                     op.fail(LedgerUnavailable(f"could not be asked: {error!r}"))
-                    if isinstance(op, Claiming):
+                    if isinstance(op, ClaimOperation):
                         self.left(op)
             finally:
                 del self._asked[link]
@@ -208,10 +216,10 @@ class Lanes:
             most = min(most, ceil(len(self._queue) / (len(self._links) - len(self._asked) + 1)))
         while self._queue and len(batch) < most and size < MOST_BYTES:
             op = self._queue.popleft()
-            if op.future.done() and isinstance(op, Claiming | Reading):
+            if op.future.done() and isinstance(op, ClaimOperation | ReadOperation):
                 self._drop(op)
                 continue
-            if isinstance(op, Ending) and op.outcome is not None:
+            if isinstance(op, ReleaseOperation) and op.outcome is not None:
                 size += len(op.outcome)
             op.sent = True
             batch.append(op)
@@ -231,25 +239,25 @@ class Lanes:
         for op in batch:
             if op.over:
                 continue
-            if op.future.done() and isinstance(op, Claiming | Reading):
+            if op.future.done() and isinstance(op, ClaimOperation | ReadOperation):
                 self._drop(op)
             elif op.deadline <= now or not passing(error):
                 self._refuse(op, f"the database failed: {told(error)}")
             else:
                 self.put(op)
 
-    def _drop(self, op: Claiming | Reading) -> None:
+    def _drop(self, op: ClaimOperation | ReadOperation) -> None:
         """Nobody waits for this answer, and the database is done with the question."""
         op.over = True
-        if isinstance(op, Claiming):
+        if isinstance(op, ClaimOperation):
             self.left(op)
 
     def _refuse(self, op: Question, why: str) -> None:
         """Told to whoever asked. What must be known in the end is asked for as long as it takes."""
         error = LedgerUnavailable(why)
-        if isinstance(op, Settling):
+        if isinstance(op, FinishOperation):
             self._later(op, _SLOWEST)
-        elif isinstance(op, Ending):
+        elif isinstance(op, ReleaseOperation):
             before, op.future = op.future, self._loop.create_future()
             op.deadline = float("inf")
             if not before.done():
@@ -257,30 +265,30 @@ class Lanes:
             self._later(op, _SLOWEST)
         else:
             op.fail(error)
-            if isinstance(op, Claiming):
+            if isinstance(op, ClaimOperation):
                 self.left(op)
 
-    def left(self, op: Claiming) -> None:
+    def left(self, op: ClaimOperation) -> None:
         """Whoever asked has gone: in case this claim was made, it was not. Nobody may make it anew
         before that is settled."""
         if not op.sent or self._held(op):
             return
         debt = self.debts.get(op.token)
         if debt is None:
-            self.debts[op.token] = debt = Settling(op, self._loop.create_future())
+            self.debts[op.token] = debt = FinishOperation(op, self._loop.create_future())
         if op.over and not debt.due:  # while it is under way it may come after what undoes it
             debt.due = True
             self.put(debt)
             self._loop.call_later(self._terms.lease, self._undo_again, debt)
 
-    def _undo_again(self, debt: Settling) -> None:
+    def _undo_again(self, debt: FinishOperation) -> None:
         """A statement on a connection that was given up may come late. Not later than this."""
         if self.debts.get(debt.claiming.token) is debt:
             if not debt.over:
                 self._loop.call_later(self._terms.lease, self._undo_again, debt)
                 return
             del self.debts[debt.claiming.token]
-            self.put(Settling(debt.claiming, self._loop.create_future()))
+            self.put(FinishOperation(debt.claiming, self._loop.create_future()))
 
     async def _expire(self) -> None:
         """Nobody waits longer than they said, even while no connection can be made."""
@@ -295,7 +303,7 @@ class Lanes:
 
     # --- one batch --------------------------------------------------------------------------------
 
-    async def _answer(self, link: Link, batch: list[Question]) -> None:
+    async def _answer(self, link: PgConnection, batch: list[Question]) -> None:
         try:
             await self._ask(link, batch)
         except BROKEN as error:
@@ -308,18 +316,18 @@ class Lanes:
             for op in left:  # one of them is what the database does not take
                 await self._answer(link, [op])
 
-    async def _ask(self, link: Link, batch: list[Question]) -> None:
-        claims: list[Claiming] = []
-        endings: list[Ending] = []
+    async def _ask(self, link: PgConnection, batch: list[Question]) -> None:
+        claims: list[ClaimOperation] = []
+        endings: list[ReleaseOperation] = []
         look: list[Look] = []
         flags: list[Look] = []
         afar: list[Place] = []
         for op in batch:
-            if isinstance(op, Claiming):
+            if isinstance(op, ClaimOperation):
                 claims.append(op)
-            elif isinstance(op, Ending):
+            elif isinstance(op, ReleaseOperation):
                 endings.append(op)
-            elif isinstance(op, Reading):
+            elif isinstance(op, ReadOperation):
                 look.append(op)
                 if op.flag:
                     flags.append(op)
@@ -336,12 +344,18 @@ class Lanes:
                 link, self._sql.notify, {"words": Texts([word(*place).encode() for place in afar])}
             )
 
-    async def _run(self, link: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+    async def _run(
+        self, link: PgConnection, query: bytes, params: Mapping[str, object]
+    ) -> list[TupleRow]:
         self.statements += 1
         return await link.run(query, {**self._terms.params, **params})
 
     async def _write(
-        self, link: Link, claims: list[Claiming], endings: list[Ending], afar: list[Place]
+        self,
+        link: PgConnection,
+        claims: list[ClaimOperation],
+        endings: list[ReleaseOperation],
+        afar: list[Place],
     ) -> list[Look]:
         """Claims and endings in one statement; those that changed nothing come back."""
         sql = self._sql
@@ -390,32 +404,32 @@ class Lanes:
         if waiters:
             afar.append(place)
 
-    def _won(self, op: Claiming, attempt: int, started: int) -> None:
+    def _won(self, op: ClaimOperation, attempt: int, started: int) -> None:
         op.started = started
         if op.future.done():
             self._drop(op)
         else:
             op.give(Claim("new", op.key, op.token, attempt))
 
-    async def _settle(self, link: Link, op: Settling, afar: list[Place]) -> None:
+    async def _settle(self, link: PgConnection, op: FinishOperation, afar: list[Place]) -> None:
         claim = op.claiming
         if not self._held(claim):
             for (waiters,) in await self._run(link, self._sql.settle, whole_of(claim)):
                 self._tell(op.place, waiters, afar)
         op.give(None)
 
-    async def _look(self, link: Link, look: list[Look], afar: list[Place]) -> None:
+    async def _look(self, link: PgConnection, look: list[Look], afar: list[Place]) -> None:
         for line in await self._run(link, self._sql.read, keys_of(look)):
             op = look[line[0] - 1]
             seen = found(line)
             if seen.row is not None and seen.row.dead and not seen.row.rerunnable:
                 seen = await self._bury(link, op, afar)
             row = seen.row
-            if isinstance(op, Reading):
+            if isinstance(op, ReadOperation):
                 op.give(row)
-            elif isinstance(op, Claiming) and op.future.done():
+            elif isinstance(op, ClaimOperation) and op.future.done():
                 self._drop(op)
-            elif isinstance(op, Claiming):
+            elif isinstance(op, ClaimOperation):
                 await self._decide(link, op, seen)
             elif (
                 row is not None
@@ -426,7 +440,7 @@ class Lanes:
             else:
                 op.give("fenced")
 
-    async def _bury(self, link: Link, op: Look, afar: list[Place]) -> Found:
+    async def _bury(self, link: PgConnection, op: Look, afar: list[Place]) -> ClaimRow:
         """Its owner is dead and it must not run again: nobody will ever know. Looked at again, it
         may have ended after all."""
         for (waiters,) in await self._run(
@@ -435,7 +449,7 @@ class Lanes:
             self._tell(op.place, waiters, afar)
         return found((await self._run(link, self._sql.read, keys_of([op])))[0])
 
-    async def _decide(self, link: Link, op: Claiming, seen: Found) -> None:
+    async def _decide(self, link: PgConnection, op: ClaimOperation, seen: ClaimRow) -> None:
         row = seen.row
         if row is None:
             if op.born is not None and op.born < seen.now - self._terms.horizon:
@@ -453,7 +467,7 @@ class Lanes:
         else:
             self._changed(op, seen)
 
-    def _changed(self, op: Claiming, seen: Found) -> None:
+    def _changed(self, op: ClaimOperation, seen: ClaimRow) -> None:
         """The row changed under the eyes, or the lease ran out: asked again in a moment."""
         if not seen.alive:
             self._lapsed()

@@ -74,35 +74,35 @@ class Ints:
         )
 
 
-class _Ready(Dumper):
+class _PreparedArray(Dumper):
     format = Format.BINARY
 
     def dump(self, obj: Bytes | Ints) -> bytes:
         return obj.data
 
 
-class _ReadyBytes(_Ready):
+class _PreparedBytes(_PreparedArray):
     oid = 1001
 
 
-class _ReadyTexts(_Ready):
+class _PreparedTexts(_PreparedArray):
     oid = 1009
 
 
-class _ReadyLongs(_Ready):
+class _PreparedLongs(_PreparedArray):
     oid = 1016
 
 
-class _ReadyInts(_Ready):
+class _PreparedInts(_PreparedArray):
     oid = 1007
 
 
 ADAPTERS = AdaptersMap(psycopg.adapters)
 for _kind, _dumper in (
-    (Bytes, _ReadyBytes),
-    (Texts, _ReadyTexts),
-    (Longs, _ReadyLongs),
-    (Ints, _ReadyInts),
+    (Bytes, _PreparedBytes),
+    (Texts, _PreparedTexts),
+    (Longs, _PreparedLongs),
+    (Ints, _PreparedInts),
 ):
     ADAPTERS.register_dumper(_kind, _dumper)
 

@@ -79,7 +79,7 @@ async def straight(connection: AsyncConnection[TupleRow]) -> bool:
     return bool(pid == connection.info.backend_pid)
 
 
-class Link:
+class PgConnection:
     """A connection in autocommit: a statement is a transaction."""
 
     def __init__(self, dsn: str, timeout: float) -> None:

@@ -14,20 +14,22 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from toolwire.execution.ledger.base import Sweep
-from toolwire.execution.ledger.postgres.batcher import Place, Terms
+from toolwire.execution.ledger.postgres.batcher import LedgerOptions, Place
 from toolwire.execution.ledger.postgres.binary import Texts, word
-from toolwire.execution.ledger.postgres.connection import BROKEN, Link
-from toolwire.execution.ledger.postgres.sql import Sql
+from toolwire.execution.ledger.postgres.connection import BROKEN, PgConnection
+from toolwire.execution.ledger.postgres.sql import Statements
 
 _AGAIN = 0.2
 _ROUNDS = 1000
 """Steps of a sweep: the rest is for the next one."""
 
 
-class Keeper:
+class LeaseHeartbeat:
     """Renews at a third of the lease, and sweeps once in a lease or every `sweep_every` seconds."""
 
-    def __init__(self, link: Link, sql: Sql, terms: Terms, *, sweep_every: float) -> None:
+    def __init__(
+        self, link: PgConnection, sql: Statements, terms: LedgerOptions, *, sweep_every: float
+    ) -> None:
         self._link = link
         self._sql = sql
         self._terms = terms

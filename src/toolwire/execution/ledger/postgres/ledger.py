@@ -24,15 +24,24 @@ from toolwire.errors import LocalError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record, Sweep
 from toolwire.execution.ledger.outcome_codec import pack
 from toolwire.execution.ledger.postgres import sql as _pg_sql
-from toolwire.execution.ledger.postgres.batcher import Lanes, Terms
+from toolwire.execution.ledger.postgres.batcher import Batcher, LedgerOptions
 from toolwire.execution.ledger.postgres.binary import binary, indexed, word
-from toolwire.execution.ledger.postgres.connection import BROKEN, Link, connect, told
-from toolwire.execution.ledger.postgres.heartbeat import Keeper
-from toolwire.execution.ledger.postgres.notifications import Watches, listen
-from toolwire.execution.ledger.postgres.operations import Claiming, Ending, Reading, Row
+from toolwire.execution.ledger.postgres.connection import BROKEN, PgConnection, connect, told
+from toolwire.execution.ledger.postgres.heartbeat import LeaseHeartbeat
+from toolwire.execution.ledger.postgres.notifications import CallWatchers, listen
+from toolwire.execution.ledger.postgres.operations import (
+    ClaimOperation,
+    LedgerRow,
+    ReadOperation,
+    ReleaseOperation,
+)
 from toolwire.execution.ledger.postgres.parameters import end_of
-from toolwire.execution.ledger.postgres.sql import Sql
-from toolwire.execution.ledger.postgres.transaction import Connections, Finished, Scope
+from toolwire.execution.ledger.postgres.sql import Statements
+from toolwire.execution.ledger.postgres.transaction import (
+    ConnectionFactory,
+    Finished,
+    PgTransactionScope,
+)
 from toolwire.execution.ledger.uuid7_expiry import born
 from toolwire.tools.runnable import OnCrash
 
@@ -42,7 +51,7 @@ LARGEST = 256 << 20
 """Bytes of an outcome that are taken at most: PostgreSQL itself ends at 1 GB."""
 
 
-class _Held(Struct):
+class _HeldClaim(Struct):
     """A call that runs here; `record` once it has ended."""
 
     fp: bytes
@@ -53,22 +62,26 @@ class _Held(Struct):
     record: Record | None = None
 
 
-class _Open:
+class _OpenState:
     """What there is while the ledger is open."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, key: bytes, keeper: Keeper, connections: Connections
+        self,
+        loop: asyncio.AbstractEventLoop,
+        key: bytes,
+        keeper: LeaseHeartbeat,
+        connections: ConnectionFactory,
     ) -> None:
         self.loop = loop
         self.key = key
         self.keeper = keeper
         self.connections = connections
-        self.held: dict[CallKey, _Held] = {}
-        self.lanes: Lanes
-        self.watches: Watches
+        self.held: dict[CallKey, _HeldClaim] = {}
+        self.lanes: Batcher
+        self.watches: CallWatchers
         self.listening: asyncio.Task[None] | None = None
 
-    def holds(self, op: Claiming) -> bool:
+    def holds(self, op: ClaimOperation) -> bool:
         held = self.held.get(op.key)
         return held is not None and held.token == op.token
 
@@ -119,13 +132,13 @@ class PostgresLedger:
         self._result_ttl = result_ttl
         self._tombstone_ttl = tombstone_ttl
         self._given = key
-        self._sql = Sql(schema)
+        self._sql = Statements(schema)
         self._sweep_every = lease if sweep_every is None else sweep_every
         self._patience = patience
         self._lanes = lanes
         self._transactions = transactions
         self._direct = direct or dsn
-        self._open: _Open | None = None
+        self._open: _OpenState | None = None
 
     @property
     def key(self) -> bytes:
@@ -145,14 +158,14 @@ class PostgresLedger:
             self._opened()
             return
         loop = asyncio.get_running_loop()
-        terms = Terms(
+        terms = LedgerOptions(
             uuid4(),
             lease=self._lease,
             result_ttl=self._result_ttl,
             tombstone_ttl=self._tombstone_ttl,
         )
-        keeper = Keeper(
-            Link(self._dsn, max(1.0, self._lease / 3)),
+        keeper = LeaseHeartbeat(
+            PgConnection(self._dsn, max(1.0, self._lease / 3)),
             self._sql,
             terms,
             sweep_every=self._sweep_every,
@@ -162,12 +175,12 @@ class PostgresLedger:
             await keeper.start()
         except BROKEN as error:
             raise LedgerUnavailable(f"the database cannot be reached: {told(error)}") from error
-        links = [Link(self._dsn, self._patience) for _ in range(self._lanes)]
-        opened = _Open(
-            loop, key, keeper, Connections(self._dsn, self._patience, self._transactions)
+        links = [PgConnection(self._dsn, self._patience) for _ in range(self._lanes)]
+        opened = _OpenState(
+            loop, key, keeper, ConnectionFactory(self._dsn, self._patience, self._transactions)
         )
-        opened.watches = watches = Watches(self._look)
-        opened.lanes = Lanes(
+        opened.watches = watches = CallWatchers(self._look)
+        opened.lanes = Batcher(
             links, self._sql, terms, ended=watches.ended, lapsed=keeper.poke, held=opened.holds
         )
         keeper.back = opened.lanes.back
@@ -228,7 +241,7 @@ class PostgresLedger:
             )
         return known["key"]
 
-    def _opened(self) -> _Open:
+    def _opened(self) -> _OpenState:
         if self._open is None:
             raise LedgerUnavailable("the ledger is not open")
         if asyncio.get_running_loop() is not self._open.loop:
@@ -261,7 +274,7 @@ class PostgresLedger:
             await self._paid(debt.future)
             lanes.debts.pop(token, None)
         future: asyncio.Future[Claim] = loop.create_future()
-        op = Claiming(
+        op = ClaimOperation(
             key,
             future,
             now + self._patience,
@@ -278,7 +291,7 @@ class PostgresLedger:
             lanes.left(op)
             raise
         if claim.state == "new":
-            opened.held[key] = _Held(fp, tool, token, claim.attempt, op.started)
+            opened.held[key] = _HeldClaim(fp, tool, token, claim.attempt, op.started)
         return claim
 
     async def finish(self, claim: Claim, outcome: Outcome) -> Finished:
@@ -337,13 +350,15 @@ class PostgresLedger:
 
     def _ending(
         self,
-        opened: _Open,
+        opened: _OpenState,
         claim: Claim,
         state: Literal["done", "failed", "free", "lost"],
         packed: bytes | None,
-    ) -> Ending:
+    ) -> ReleaseOperation:
         future: asyncio.Future[Finished] = opened.loop.create_future()
-        op = Ending(claim, future, opened.loop.time() + self._patience, state=state, outcome=packed)
+        op = ReleaseOperation(
+            claim, future, opened.loop.time() + self._patience, state=state, outcome=packed
+        )
         opened.lanes.put(op)
         return op
 
@@ -364,15 +379,15 @@ class PostgresLedger:
         row = await self._look(key, False)
         return None if row is None or (row.dead and row.rerunnable) else row.record(key)
 
-    async def _look(self, key: CallKey, flag: bool) -> Row | None:
+    async def _look(self, key: CallKey, flag: bool) -> LedgerRow | None:
         opened = self._opened()
         held = opened.held.get(key)
-        future: asyncio.Future[Row | None] = opened.loop.create_future()
+        future: asyncio.Future[LedgerRow | None] = opened.loop.create_future()
         if held is not None and held.record is not None:
             record = (
                 held.record
             )  # a waiter on this replica need not wait for the database to come back
-            return Row(
+            return LedgerRow(
                 record.state,
                 record.attempt,
                 held.token,
@@ -385,7 +400,7 @@ class PostgresLedger:
                 False,
                 False,
             )
-        opened.lanes.put(Reading(key, future, opened.loop.time() + self._patience, flag=flag))
+        opened.lanes.put(ReadOperation(key, future, opened.loop.time() + self._patience, flag=flag))
         return await future
 
     async def sweep(self) -> Sweep:
@@ -396,7 +411,7 @@ class PostgresLedger:
 
     # --- transactions -----------------------------------------------------------------------------
 
-    def transaction(self, claim: Claim) -> Scope:
+    def transaction(self, claim: Claim) -> PgTransactionScope:
         """What the tool writes in it and the record of its result are committed together, or not at
         all."""
         opened = self._opened()
@@ -407,7 +422,7 @@ class PostgresLedger:
 
         def end(outcome: Outcome) -> tuple[bytes, Mapping[str, object]]:
             state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
-            op = Ending(
+            op = ReleaseOperation(
                 claim, opened.loop.create_future(), 0.0, state=state, outcome=_packed(outcome)
             )
             return self._sql.end_or_fail, self._terms.params | end_of(op) | {"word": word(*place)}
@@ -427,7 +442,7 @@ class PostgresLedger:
             opened.held.pop(claim.key, None)
             opened.watches.ended(place)
 
-        return Scope(opened.connections, claim, end=end, settle=settle, ended=ended)
+        return PgTransactionScope(opened.connections, claim, end=end, settle=settle, ended=ended)
 
     async def _paid(self, debt: asyncio.Future[None]) -> None:
         """A claim that was given up is settled before the same one is made again."""
@@ -445,7 +460,7 @@ def _packed(outcome: Outcome) -> bytes:
     return packed
 
 
-def _remembered(key: CallKey, held: _Held, fp: bytes, token: bytes) -> Claim:
+def _remembered(key: CallKey, held: _HeldClaim, fp: bytes, token: bytes) -> Claim:
     """The answer to a claim of a call that has ended here and could not be recorded yet."""
     if held.fp != fp:
         return Claim("mismatch", key, token)
@@ -454,5 +469,5 @@ def _remembered(key: CallKey, held: _Held, fp: bytes, token: bytes) -> Claim:
     return Claim(state, key, token, held.attempt, held.record)
 
 
-async def _meta(connection: AsyncConnection[TupleRow], sql: Sql) -> dict[str, bytes]:
+async def _meta(connection: AsyncConnection[TupleRow], sql: Statements) -> dict[str, bytes]:
     return dict(await (await connection.execute(sql.known)).fetchall())

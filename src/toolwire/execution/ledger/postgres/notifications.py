@@ -16,13 +16,13 @@ from psycopg.rows import TupleRow
 from toolwire.execution.ledger.base import CallKey, LedgerUnavailable, Record
 from toolwire.execution.ledger.postgres.binary import indexed, word
 from toolwire.execution.ledger.postgres.connection import BROKEN, connect
-from toolwire.execution.ledger.postgres.operations import Row
+from toolwire.execution.ledger.postgres.operations import LedgerRow
 
 POLL = 1.0
 _SOON = 0.02
 
 
-class _Watch:
+class _CallWatcher:
     def __init__(self, key: CallKey) -> None:
         self.key = key
         self.place = (indexed(key.tenant), indexed(key.call_id))
@@ -33,13 +33,13 @@ class _Watch:
         self.task: asyncio.Task[Record | None] | None = None
 
 
-class Watches:
+class CallWatchers:
     """Who waits for what. `look` reads a call and, if told so, leaves word that somebody waits."""
 
-    def __init__(self, look: Callable[[CallKey, bool], Awaitable[Row | None]]) -> None:
+    def __init__(self, look: Callable[[CallKey, bool], Awaitable[LedgerRow | None]]) -> None:
         self._look = look
-        self._by_place: dict[tuple[bytes, bytes], _Watch] = {}
-        self._by_word: dict[str, set[_Watch]] = {}
+        self._by_place: dict[tuple[bytes, bytes], _CallWatcher] = {}
+        self._by_word: dict[str, set[_CallWatcher]] = {}
 
     def ended(self, place: tuple[bytes, bytes]) -> None:
         """A call that this replica ended."""
@@ -63,7 +63,7 @@ class Watches:
         """The record once the call has ended; None if it has not in time, or is free again."""
         watch = self._by_place.get((indexed(key.tenant), indexed(key.call_id)))
         if watch is None:
-            watch = _Watch(key)
+            watch = _CallWatcher(key)
             self._by_place[watch.place] = watch
             self._by_word.setdefault(watch.word, set()).add(watch)
             watch.task = asyncio.create_task(self._watch(watch))
@@ -91,7 +91,7 @@ class Watches:
             if watch.task is not None:
                 watch.task.cancel()
 
-    def _forget(self, watch: _Watch) -> None:
+    def _forget(self, watch: _CallWatcher) -> None:
         if self._by_place.get(watch.place) is watch:
             del self._by_place[watch.place]
             others = self._by_word[watch.word]
@@ -99,7 +99,7 @@ class Watches:
             if not others:
                 del self._by_word[watch.word]
 
-    async def _watch(self, watch: _Watch) -> Record | None:
+    async def _watch(self, watch: _CallWatcher) -> Record | None:
         loop = asyncio.get_running_loop()
         flag = True
         try:
@@ -127,7 +127,7 @@ class Watches:
             watch.looked.set()
 
 
-async def listen(dsn: str, query: bytes, watches: Watches, timeout: float) -> None:
+async def listen(dsn: str, query: bytes, watches: CallWatchers, timeout: float) -> None:
     """Hand on what is heard, for ever. While the connection is down, nothing is heard, and polling
     has to do."""
     connection: AsyncConnection[TupleRow] | None = None

@@ -18,7 +18,7 @@ T = TypeVar("T")
 Ended = Literal["recorded", "fenced"]
 
 
-class Op(Generic[T]):
+class Operation(Generic[T]):
     """A question about one call; `deadline` in the time of the event loop."""
 
     __slots__ = ("call_id", "deadline", "future", "key", "over", "place", "sent", "tenant")
@@ -46,7 +46,7 @@ class Op(Generic[T]):
             self.future.set_exception(error)
 
 
-class Claiming(Op[Claim]):
+class ClaimOperation(Operation[Claim]):
     """May I run this? `started` is when it was allowed to, by the database."""
 
     __slots__ = ("born", "fp", "on_crash", "started", "token", "tool")
@@ -72,19 +72,19 @@ class Claiming(Op[Claim]):
         self.started = 0
 
 
-class Settling(Op[None]):
+class FinishOperation(Operation[None]):
     """Nobody runs this: a claim whose answer never came, or whose asker left."""
 
     __slots__ = ("claiming", "due")
 
-    def __init__(self, claiming: Claiming, future: Future[None]) -> None:
+    def __init__(self, claiming: ClaimOperation, future: Future[None]) -> None:
         super().__init__(claiming.key, future, float("inf"))
         self.claiming = claiming
         self.due = False
         """Whether the claim is no longer under way, so that this may be asked."""
 
 
-class Ending(Op[Ended]):
+class ReleaseOperation(Operation[Ended]):
     """It ran, or it was released, or nobody knows."""
 
     __slots__ = ("attempt", "outcome", "probed", "state", "token")
@@ -106,23 +106,23 @@ class Ending(Op[Ended]):
         self.outcome = outcome
 
 
-class Reading(Op["Row | None"]):
+class ReadOperation(Operation["LedgerRow | None"]):
     """What is there? With `flag`: and tell me when it ends."""
 
     __slots__ = ("flag",)
 
     def __init__(
-        self, key: CallKey, future: Future[Row | None], deadline: float, *, flag: bool
+        self, key: CallKey, future: Future[LedgerRow | None], deadline: float, *, flag: bool
     ) -> None:
         super().__init__(key, future, deadline)
         self.flag = flag
 
 
-Look: TypeAlias = Claiming | Ending | Reading
+Look: TypeAlias = ClaimOperation | ReleaseOperation | ReadOperation
 """What a row answers."""
 
 
-class Row(Struct, frozen=True):
+class LedgerRow(Struct, frozen=True):
     """A call as it was found; `dead`: it is running, and its owner is not."""
 
     state: State | Literal["free"]
@@ -155,16 +155,16 @@ class Row(Struct, frozen=True):
         )
 
 
-class Found(Struct, frozen=True):
+class ClaimRow(Struct, frozen=True):
     """What a look into the table told: the call, if there is one, whether this replica holds its
     lease, and the time."""
 
-    row: Row | None
+    row: LedgerRow | None
     alive: bool
     now: int
 
 
-def found(line: TupleRow) -> Found:
+def found(line: TupleRow) -> ClaimRow:
     """A line of the statement that reads."""
     (
         _,
@@ -185,11 +185,11 @@ def found(line: TupleRow) -> Found:
         resumable,
     ) = line
     if state is None:
-        return Found(None, alive, now)
+        return ClaimRow(None, alive, now)
     if over and state in ("done", "failed", "lost"):
         state, outcome = "gone", None
-    return Found(
-        Row(
+    return ClaimRow(
+        LedgerRow(
             state,
             attempt,
             token,
@@ -208,7 +208,7 @@ def found(line: TupleRow) -> Found:
     )
 
 
-def answer(op: Claiming, row: Row) -> Claim | None:
+def answer(op: ClaimOperation, row: LedgerRow) -> Claim | None:
     """What a call that is there means for a claim; None if it may be taken over."""
     if row.state == "running" and row.token == op.token:
         return Claim(

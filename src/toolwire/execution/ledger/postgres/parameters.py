@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolwire.execution.ledger.postgres.binary import Bytes, Ints, Longs, Texts
-from toolwire.execution.ledger.postgres.operations import Claiming, Ending, Look
+from toolwire.execution.ledger.postgres.operations import ClaimOperation, Look, ReleaseOperation
 
 
 def keys_of(ops: Sequence[Look]) -> dict[str, object]:
@@ -16,7 +16,7 @@ def keys_of(ops: Sequence[Look]) -> dict[str, object]:
     }
 
 
-def claims_of(ops: list[Claiming]) -> dict[str, object]:
+def claims_of(ops: list[ClaimOperation]) -> dict[str, object]:
     return {
         "c_tenant": Bytes([op.tenant for op in ops]),
         "c_call_id": Bytes([op.call_id for op in ops]),
@@ -28,7 +28,7 @@ def claims_of(ops: list[Claiming]) -> dict[str, object]:
     }
 
 
-def claim_of(op: Claiming) -> dict[str, object]:
+def claim_of(op: ClaimOperation) -> dict[str, object]:
     return {
         "c_tenant": op.tenant,
         "c_call_id": op.call_id,
@@ -40,7 +40,7 @@ def claim_of(op: Claiming) -> dict[str, object]:
     }
 
 
-def whole_of(op: Claiming) -> dict[str, object]:
+def whole_of(op: ClaimOperation) -> dict[str, object]:
     return {
         "tenant": op.tenant,
         "call_id": op.call_id,
@@ -51,7 +51,7 @@ def whole_of(op: Claiming) -> dict[str, object]:
     }
 
 
-def ends_of(ops: list[Ending]) -> dict[str, object]:
+def ends_of(ops: list[ReleaseOperation]) -> dict[str, object]:
     return {
         "e_tenant": Bytes([op.tenant for op in ops]),
         "e_call_id": Bytes([op.call_id for op in ops]),
@@ -63,7 +63,7 @@ def ends_of(ops: list[Ending]) -> dict[str, object]:
     }
 
 
-def end_of(op: Ending) -> dict[str, object]:
+def end_of(op: ReleaseOperation) -> dict[str, object]:
     return {
         "e_tenant": op.tenant,
         "e_call_id": op.call_id,

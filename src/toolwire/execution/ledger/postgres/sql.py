@@ -151,7 +151,7 @@ SWEEP_OWNERS = f"""DELETE FROM {{s}}.tw_owner o WHERE o.lease_until < {_NOW} - i
   AND NOT EXISTS (SELECT FROM {{s}}.tw_call c WHERE c.owner = o.owner AND c.state = 'running')"""
 
 
-class Sql:
+class Statements:
     """The texts for tables in one schema."""
 
     def __init__(self, schema: str) -> None:

@@ -24,7 +24,7 @@ from toolwire.tools.errors import NoEffect
 Finished = Literal["recorded", "fenced"]
 
 
-class Connections:
+class ConnectionFactory:
     """Connections for tools, made when needed, kept for the next one, never more than `most`."""
 
     def __init__(self, dsn: str, timeout: float, most: int) -> None:
@@ -80,7 +80,7 @@ class Connections:
             await self._spare.pop().close()
 
 
-class Inside:
+class OpenTransaction:
     """What a tool gets: statements of the transaction. It ends without the tool's doing."""
 
     def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
@@ -110,12 +110,12 @@ class Inside:
             raise
 
 
-class Scope:
+class PgTransactionScope:
     """`async with`: `finish` commits; left without it, everything is undone."""
 
     def __init__(
         self,
-        connections: Connections,
+        connections: ConnectionFactory,
         claim: Claim,
         *,
         end: Callable[[Outcome], tuple[bytes, Mapping[str, object]]],
@@ -128,17 +128,17 @@ class Scope:
         self._settle = settle
         self._ended = ended
         self._taken: AsyncConnection[TupleRow] | None = None
-        self._inside: Inside | None = None
+        self._inside: OpenTransaction | None = None
 
     @property
-    def connection(self) -> Inside:
+    def connection(self) -> OpenTransaction:
         if self._inside is None:
             raise LocalError("", (), "the transaction is not open")
         return self._inside
 
-    async def __aenter__(self) -> Scope:
+    async def __aenter__(self) -> PgTransactionScope:
         self._taken = await self._connections.take()
-        self._inside = Inside(self._taken)
+        self._inside = OpenTransaction(self._taken)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

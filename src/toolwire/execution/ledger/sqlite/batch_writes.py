@@ -25,7 +25,7 @@ _SINCE = "SELECT id, created_at, tenant, call_id FROM call WHERE id>?"
 _STATE = "SELECT 1 FROM call WHERE id=? AND attempt=? AND token=? AND state IN('done', 'failed')"
 
 
-class Ahead:
+class BatchWrites:
     """What was foretold of a stretch of a batch, and what of it is written."""
 
     def __init__(self) -> None:

@@ -27,9 +27,9 @@ from toolwire.execution.ledger.base import (
 )
 from toolwire.execution.ledger.outcome_codec import pack
 from toolwire.execution.ledger.sqlite.file import LedgerFileError, key_of, opened
-from toolwire.execution.ledger.sqlite.rows import Swept
-from toolwire.execution.ledger.sqlite.store import Book
-from toolwire.execution.ledger.store_thread import Job, Pending, Writer
+from toolwire.execution.ledger.sqlite.rows import SweepResult
+from toolwire.execution.ledger.sqlite.store import SqliteStore
+from toolwire.execution.ledger.store_thread import Job, PendingJobs, StoreThread
 from toolwire.tools.runnable import OnCrash
 
 __all__ = ["LedgerFileError", "SqliteLedger"]
@@ -79,7 +79,7 @@ class SqliteLedger:
         self._patience = patience
         self._clock = clock
         self._lock = Lock()
-        self._writer: Writer[Book] | None = None
+        self._writer: StoreThread[SqliteStore] | None = None
         self._known: bytes | None = None
 
     @property
@@ -95,7 +95,7 @@ class SqliteLedger:
         """
         with self._lock:
             if self._writer is None:
-                self._writer = Writer(self._open)
+                self._writer = StoreThread(self._open)
             writer = self._writer
         try:
             self._known = await writer.do(_Key())
@@ -154,7 +154,7 @@ class SqliteLedger:
         await self._do(_Lose(claim))
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
-        waiter = Pending()
+        waiter = PendingJobs()
         ended = waiter.expect()
         found = await self._do(_Wait(key, waiter))
         if found is None or found.state != "running":
@@ -181,7 +181,7 @@ class SqliteLedger:
             )
         return Sweep(lost, expired, forgotten)
 
-    async def _do(self, job: Job[Book, R]) -> R:
+    async def _do(self, job: Job[SqliteStore, R]) -> R:
         writer = self._writer
         if writer is None:
             raise LedgerUnavailable("the ledger is not open")
@@ -195,11 +195,11 @@ class SqliteLedger:
                 f" {error.reason}",
             ) from None
 
-    def _open(self) -> Book:
+    def _open(self) -> SqliteStore:
         """In the writer's thread."""
         db = opened(self.path, self._patience)
         try:
-            return Book(
+            return SqliteStore(
                 db,
                 owner=token_bytes(16),
                 key=key_of(db, self.path, self._key),
@@ -216,17 +216,17 @@ class SqliteLedger:
 # --- jobs: what the writer does in a batch, and what it says if the batch was undone --------------
 
 
-class _Key(Job[Book, bytes]):
+class _Key(Job[SqliteStore, bytes]):
     __slots__ = ()
 
-    def run(self, store: Book) -> bytes:
+    def run(self, store: SqliteStore) -> bytes:
         return store.key
 
-    def refused(self, store: Book, error: BaseException) -> bytes:
+    def refused(self, store: SqliteStore, error: BaseException) -> bytes:
         return store.key
 
 
-class _Claim(Job[Book, Claim]):
+class _Claim(Job[SqliteStore, Claim]):
     __slots__ = ("fp", "key", "on_crash", "token", "tool")
     together = True
 
@@ -238,22 +238,22 @@ class _Claim(Job[Book, Claim]):
         self.on_crash: OnCrash = on_crash
         self.token = token
 
-    def foretell(self, store: Book) -> None:
+    def foretell(self, store: SqliteStore) -> None:
         store.will_claim(self.key, self.fp, self.tool, self.on_crash, self.token)
 
-    def run(self, store: Book) -> Claim:
+    def run(self, store: SqliteStore) -> Claim:
         return store.claim(self.key, self.fp, self.tool, self.on_crash, self.token)
 
-    def refused(self, store: Book, error: BaseException) -> Claim:
+    def refused(self, store: SqliteStore, error: BaseException) -> Claim:
         return store.known(self.key, self.fp, self.token, str(error))
 
-    def unheard(self) -> Job[Book, None] | None:
+    def unheard(self) -> Job[SqliteStore, None] | None:
         """Nobody is there to run it: let it go, or it would be under way for ever."""
         claim = self.answer
         return _Abandon(claim) if isinstance(claim, Claim) and claim.state == "new" else None
 
 
-class _Finish(Job[Book, Literal["recorded", "fenced"]]):
+class _Finish(Job[SqliteStore, Literal["recorded", "fenced"]]):
     __slots__ = ("claim", "outcome", "packed")
     together = True
 
@@ -263,81 +263,81 @@ class _Finish(Job[Book, Literal["recorded", "fenced"]]):
         self.packed = packed
         self.outcome = outcome
 
-    def foretell(self, store: Book) -> None:
+    def foretell(self, store: SqliteStore) -> None:
         store.will_finish(self.claim, self.packed, self.outcome)
 
-    def run(self, store: Book) -> Literal["recorded", "fenced"]:
+    def run(self, store: SqliteStore) -> Literal["recorded", "fenced"]:
         return store.finish(self.claim, self.packed, self.outcome)
 
-    def refused(self, store: Book, error: BaseException) -> Literal["recorded", "fenced"]:
+    def refused(self, store: SqliteStore, error: BaseException) -> Literal["recorded", "fenced"]:
         store.keep(self.claim, self.packed, self.outcome)
         return super().refused(store, error)
 
 
-class _Release(Job[Book, None]):
+class _Release(Job[SqliteStore, None]):
     __slots__ = ("claim",)
 
     def __init__(self, claim: Claim) -> None:
         super().__init__()
         self.claim = claim
 
-    def run(self, store: Book) -> None:
+    def run(self, store: SqliteStore) -> None:
         store.release(self.claim)
 
-    def refused(self, store: Book, error: BaseException) -> None:
+    def refused(self, store: SqliteStore, error: BaseException) -> None:
         store.keep(self.claim, None, None)
         super().refused(store, error)
 
 
-class _Lose(Job[Book, None]):
+class _Lose(Job[SqliteStore, None]):
     __slots__ = ("claim",)
 
     def __init__(self, claim: Claim) -> None:
         super().__init__()
         self.claim = claim
 
-    def run(self, store: Book) -> None:
+    def run(self, store: SqliteStore) -> None:
         store.lose(self.claim)
 
 
 class _Abandon(_Release):
     __slots__ = ()
 
-    def run(self, store: Book) -> None:
+    def run(self, store: SqliteStore) -> None:
         store.abandon(self.claim)
 
 
-class _Wait(Job[Book, Record | None]):
+class _Wait(Job[SqliteStore, Record | None]):
     __slots__ = ("key", "waiter")
 
-    def __init__(self, key: CallKey, waiter: Pending) -> None:
+    def __init__(self, key: CallKey, waiter: PendingJobs) -> None:
         super().__init__()
         self.key = key
         self.waiter = waiter
 
-    def run(self, store: Book) -> Record | None:
+    def run(self, store: SqliteStore) -> Record | None:
         return store.wait(self.key, self.waiter)
 
-    def refused(self, store: Book, error: BaseException) -> Record | None:
+    def refused(self, store: SqliteStore, error: BaseException) -> Record | None:
         return store.wait(self.key, self.waiter)
 
 
-class _Get(Job[Book, Record | None]):
+class _Get(Job[SqliteStore, Record | None]):
     __slots__ = ("key",)
 
     def __init__(self, key: CallKey) -> None:
         super().__init__()
         self.key = key
 
-    def run(self, store: Book) -> Record | None:
+    def run(self, store: SqliteStore) -> Record | None:
         return store.get(self.key)
 
-    def refused(self, store: Book, error: BaseException) -> Record | None:
+    def refused(self, store: SqliteStore, error: BaseException) -> Record | None:
         return store.get(self.key)
 
 
-class _Sweep(Job[Book, Swept]):
+class _Sweep(Job[SqliteStore, SweepResult]):
     __slots__ = ()
 
-    def run(self, store: Book) -> Swept:
+    def run(self, store: SqliteStore) -> SweepResult:
         return store.sweep()

@@ -52,7 +52,7 @@ FREE = "UPDATE call SET state='free', fp=?, expires_at=?, outcome=NULL WHERE id=
 LOSE = "UPDATE call SET state='lost', ended_at=?, expires_at=? WHERE id=?"
 
 
-class Row(NamedTuple):
+class CallRow(NamedTuple):
     """A call as it is stored."""
 
     id: int
@@ -68,14 +68,14 @@ class Row(NamedTuple):
     outcome: bytes | None
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """What a step of a sweep found, and whether there is more."""
 
     found: Sweep
     more: bool
 
 
-class Rows:
+class CallTable:
     """The calls in the file, and the transaction in which they are changed."""
 
     def __init__(
@@ -129,9 +129,9 @@ class Rows:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def _row(self, key: CallKey) -> Row | None:
+    def _row(self, key: CallKey) -> CallRow | None:
         found = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
-        return None if found is None else Row._make(found)
+        return None if found is None else CallRow._make(found)
 
     def _record(
         self, id: int, attempt: int, token: bytes, state: State, packed: bytes, now: int
@@ -147,7 +147,7 @@ class Rows:
     def _free(self, id: int, fp: bytes) -> None:
         self._write(FREE, (fp, self._clock() + self._tombstone_ms + 2 * TOLERANCE, id))
 
-    def _seen(self, key: CallKey, row: Row) -> Record | None:
+    def _seen(self, key: CallKey, row: CallRow) -> Record | None:
         """A row that is not under way, as a sweep would leave it."""
         if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
             return None
@@ -174,7 +174,7 @@ class Rows:
             resumable=resumable,
         )
 
-    def _sweep(self, under_way: Container[CallKey]) -> Swept:
+    def _sweep(self, under_way: Container[CallKey]) -> SweepResult:
         """One step of a sweep. What is running and not under way belongs to somebody dead."""
         now = self._clock()
         lost = 0
@@ -203,10 +203,10 @@ class Rows:
                     "UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?",
                     (forget_at, id),
                 )
-        return Swept(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
+        return SweepResult(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
 
 
-def holds(claim: Claim, row: Row) -> bool:
+def holds(claim: Claim, row: CallRow) -> bool:
     """Whether a claim still speaks for a row that is not under way here: its own, or a lost one
     that it was told of."""
     if row.attempt != claim.attempt or row.state in ("gone", "free"):

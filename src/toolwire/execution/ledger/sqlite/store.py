@@ -26,7 +26,7 @@ from toolwire.execution.ledger.base import (
     Record,
     State,
 )
-from toolwire.execution.ledger.sqlite.batch_writes import Ahead
+from toolwire.execution.ledger.sqlite.batch_writes import BatchWrites
 from toolwire.execution.ledger.sqlite.file import LARGE
 from toolwire.execution.ledger.sqlite.rows import (
     FINAL,
@@ -34,12 +34,12 @@ from toolwire.execution.ledger.sqlite.rows import (
     LOSE,
     RERUNNABLE,
     TAKE_OVER,
-    Row,
-    Rows,
-    Swept,
+    CallRow,
+    CallTable,
+    SweepResult,
     holds,
 )
-from toolwire.execution.ledger.store_thread import Pending
+from toolwire.execution.ledger.store_thread import PendingJobs
 from toolwire.execution.ledger.uuid7_expiry import too_old
 from toolwire.tools.runnable import OnCrash
 
@@ -47,7 +47,7 @@ AGAIN, AGAIN_MOST = 0.05, 2.0
 """Seconds until a failed write is tried again: at first, and at most."""
 
 
-class Flight:
+class ClaimedCall:
     """A call under way in this process."""
 
     __slots__ = ("fp", "holders", "id", "record", "token", "waiters")
@@ -59,15 +59,15 @@ class Flight:
         self.record = record
         self.holders = 1
         """How often it was handed out as `new`: a repeated claim has the same token."""
-        self.waiters: list[Pending] = []
+        self.waiters: list[PendingJobs] = []
 
-    def await_with(self, waiter: Pending) -> None:
+    def await_with(self, waiter: PendingJobs) -> None:
         if len(self.waiters) % 64 == 63:  # those who gave up waiting
             self.waiters = [one for one in self.waiters if one.future and not one.future.done()]
         self.waiters.append(waiter)
 
 
-class Unwritten(NamedTuple):
+class WriteFailed(NamedTuple):
     """The end of a call that could not be written: its outcome, or None if it is to be released."""
 
     claim: Claim
@@ -75,7 +75,7 @@ class Unwritten(NamedTuple):
     record: Record | None
 
 
-class Book(Rows):
+class SqliteStore(CallTable):
     """The rows, and what is known beside them."""
 
     def __init__(
@@ -93,11 +93,11 @@ class Book(Rows):
             db, owner=owner, clock=clock, result_ms=result_ms, tombstone_ms=tombstone_ms
         )
         self.key = key
-        self.flights: dict[CallKey, Flight] = {}
-        self.unwritten: dict[CallKey, Unwritten] = {}
-        self._ahead = Ahead()
-        self._undo: list[tuple[CallKey, Flight | None]] = []
-        self._woken: list[Pending] = []
+        self.flights: dict[CallKey, ClaimedCall] = {}
+        self.unwritten: dict[CallKey, WriteFailed] = {}
+        self._ahead = BatchWrites()
+        self._undo: list[tuple[CallKey, ClaimedCall | None]] = []
+        self._woken: list[PendingJobs] = []
         self._again_after = AGAIN
         self._again_at = 0.0
         self._sweep_every = sweep_every
@@ -143,7 +143,7 @@ class Book(Rows):
                 self.flights[key] = before
         self._undo.clear()
 
-    def woken(self) -> Sequence[Pending]:
+    def woken(self) -> Sequence[PendingJobs]:
         woken, self._woken = self._woken, []
         return woken
 
@@ -182,7 +182,7 @@ class Book(Rows):
         if (taken := self._ahead.taken.pop(key, None)) is not None:
             number, since = taken
             return self._takes_off(
-                key, Flight(number, fp, token, Record(key, tool, "running", 1, since))
+                key, ClaimedCall(number, fp, token, Record(key, tool, "running", 1, since))
             )
         if self.broken or self.unwritten:
             return self.known(key, fp, token, self.broken or "earlier results are not written yet")
@@ -193,7 +193,9 @@ class Book(Rows):
             INSERT, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
         )
         if written.rowcount == 1 and (id := written.lastrowid) is not None:
-            return self._takes_off(key, Flight(id, fp, token, Record(key, tool, "running", 1, now)))
+            return self._takes_off(
+                key, ClaimedCall(id, fp, token, Record(key, tool, "running", 1, now))
+            )
         row = self._row(key)
         assert row is not None, "what is in conflict is there"
         if row.fp and row.fp != fp:
@@ -201,7 +203,8 @@ class Book(Rows):
         if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
             self._write(TAKE_OVER, (tool, fp, self._owner, token, on_crash, now, row.id))
             return self._takes_off(
-                key, Flight(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now))
+                key,
+                ClaimedCall(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now)),
             )
         if row.state == "running":
             self._write(LOSE, (now, now + self._result_ms, row.id))
@@ -304,7 +307,7 @@ class Book(Rows):
             if outcome is None
             else _ended(flight.record, _end(outcome), self._clock(), outcome, recorded=False)
         )
-        self.unwritten[claim.key] = Unwritten(claim, packed, record)
+        self.unwritten[claim.key] = WriteFailed(claim, packed, record)
         self._again_at = monotonic() + self._again_after
         self._wake(flight, record)
         flight.waiters = []
@@ -336,41 +339,41 @@ class Book(Rows):
         kept = self.unwritten.get(key)
         return flight.record if kept is None else kept.record
 
-    def wait(self, key: CallKey, waiter: Pending) -> Record | None:
+    def wait(self, key: CallKey, waiter: PendingJobs) -> Record | None:
         """What is known of a call; if it is under way, `waiter` is told how it ends."""
         flight = self.flights.get(key)
         if flight is not None and key not in self.unwritten:
             flight.await_with(waiter)
         return self.get(key)
 
-    def sweep(self) -> Swept:
+    def sweep(self) -> SweepResult:
         """One step of a sweep."""
         return self._sweep(self.flights)
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _own(self, claim: Claim) -> Flight | None:
+    def _own(self, claim: Claim) -> ClaimedCall | None:
         flight = self.flights.get(claim.key)
         if flight is None or flight.token != claim.token or flight.record.attempt != claim.attempt:
             return None
         return flight
 
-    def _takes_off(self, key: CallKey, flight: Flight) -> Claim:
+    def _takes_off(self, key: CallKey, flight: ClaimedCall) -> Claim:
         self.flights[key] = flight
         self._undo.append((key, None))
         return Claim("new", key, flight.token, flight.record.attempt)
 
-    def _lands(self, key: CallKey, flight: Flight, record: Record | None) -> None:
+    def _lands(self, key: CallKey, flight: ClaimedCall, record: Record | None) -> None:
         del self.flights[key]
         self._undo.append((key, flight))
         self._wake(flight, record)
 
-    def _wake(self, flight: Flight, record: Record | None) -> None:
+    def _wake(self, flight: ClaimedCall, record: Record | None) -> None:
         for waiter in flight.waiters:
             waiter.answer = record
         self._woken += flight.waiters
 
-    def _joined(self, flight: Flight, key: CallKey, fp: bytes, token: bytes) -> Claim:
+    def _joined(self, flight: ClaimedCall, key: CallKey, fp: bytes, token: bytes) -> Claim:
         """The answer to a claim of a call that is under way here."""
         if flight.fp != fp:
             return Claim("mismatch", key, token)
@@ -384,7 +387,7 @@ class Book(Rows):
             return Claim("new", key, token, flight.record.attempt)
         return Claim("running", key, token, flight.record.attempt, flight.record)
 
-    def _told(self, key: CallKey, row: Row, token: bytes) -> Claim:
+    def _told(self, key: CallKey, row: CallRow, token: bytes) -> Claim:
         """The answer to a claim of a call that has ended, or whose owner has."""
         record = self._seen(key, row)
         assert record is not None and record.state != "running", "what may run again was taken over"
