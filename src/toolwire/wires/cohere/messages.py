@@ -106,4 +106,5 @@ CHAT = CohereChat(
     message=MESSAGE,
     roles={"user": "user", "assistant": "assistant", "system": "system"},
     reasoning_fields=(_PLAN,),
+    reasoning_block=lambda text: {"type": "thinking", "thinking": text},
 )

@@ -16,7 +16,7 @@ from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaS
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
-from toolwire.wires.mistral.blocks import CALLS, CHAT, CONTENT, NAME, RESULTS, thinking_block
+from toolwire.wires.mistral.blocks import CALLS, CHAT, CONTENT, NAME, RESULTS
 from toolwire.wires.mistral.bodies import BODIES, match_score
 from toolwire.wires.mistral.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
@@ -26,7 +26,6 @@ STREAM = ChatStreamSpec(
     settings=RESPONSE,
     finish_reasons=FINISH_REASON_FROM_WIRE,
     write=BODIES.write,
-    reasoning_delta=lambda text: {"content": [thinking_block(text)]},
     keeps_index=True,
     whole_calls=True,
 )

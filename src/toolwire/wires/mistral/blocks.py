@@ -307,4 +307,5 @@ CHAT = MistralChat(
     results=RESULTS,
     message=_MESSAGE,
     roles={"user": "user", "assistant": "assistant", "system": "system"},
+    reasoning_block=thinking_block,
 )

@@ -36,7 +36,6 @@ STREAM = ChatStreamSpec(
     settings=RESPONSE,
     finish_reasons=FINISH_REASON_FROM_WIRE,
     write=BODIES.write,
-    reasoning_delta=lambda text: {"reasoning_content": text},
     empty_content=None,
 )
 WIRE = Wire(

@@ -161,7 +161,7 @@ class TextStreamWriter(ChatWriter):
 
     def complete(self, event: PartComplete) -> list[Chunk]:
         assert isinstance(event.part, Reasoning)  # lowering leaves no other part
-        return [self.chunk(event.choice, {"reasoning_content": event.part.text})]
+        return [self.chunk(event.choice, self.reasoning_delta(event.part.text))]
 
     def finish(self, event: Finish) -> list[Chunk]:
         candidate = self._candidate(event.choice)
@@ -179,12 +179,7 @@ class TextStreamWriter(ChatWriter):
         return [*rest, *super().error(event)]
 
 
-_SPEC = ChatStreamSpec(
-    RESPONSE,
-    FINISH_REASON_FROM_WIRE,
-    write,
-    reasoning_delta=lambda text: {"reasoning_content": text},
-)
+_SPEC = ChatStreamSpec(RESPONSE, FINISH_REASON_FROM_WIRE, write)
 STREAM = StreamSpec(
     reader=partial(TextStreamReader, _SPEC),
     writer=partial(TextStreamWriter, _SPEC),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import assign_ids
@@ -21,13 +21,7 @@ from toolwire.wires.engine.settings import (
     write_finish_reason,
     write_settings,
 )
-from toolwire.wires.engine.specs import (
-    answer_messages,
-    list_at,
-    patch_message,
-    raise_unexpected,
-    require_object,
-)
+from toolwire.wires.engine.specs import answer_messages, list_at, raise_unexpected, require_object
 from toolwire.wires.engine.stream import copy_json
 from toolwire.wires.families.chat.messages import Chat
 from toolwire.wires.families.chat.settings import ReadTool, WriteTool, replace_tools
@@ -129,10 +123,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
                 message, self.finish_to_wire, self.finish_from_wire, context
             )
             choice = {"index": index, "finish_reason": reason or "stop"}
-        written = patch_message(message, context, self.chat.read_message)
-        if isinstance(written, UnsetType):
-            written = self.chat.write_assistant(message, context)
-        return {**choice, "message": written}
+        return {**choice, "message": self.chat.write_answer(message, context)}
 
 
 def read_request(

@@ -6,7 +6,7 @@ The calls of an assistant message are in a field of their own, and every result 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -24,18 +24,20 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
+from toolwire.errors import RemoteError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     Block,
     object_at,
     opaque,
     patch_block,
-    patch_message,
+    patch_parts,
     raise_unexpected,
     read_arguments,
     read_block,
     read_id,
     read_name,
+    require_object,
 )
 
 PLAIN_TEXT = Block("content", Text, write=lambda part, context: part.text)
@@ -57,6 +59,8 @@ class Chat(Struct, frozen=True, eq=False):
     roles: Mapping[str, Role]
     reasoning_fields: tuple[str, ...] = ()
     """Fields that hold reasoning. The first one is written."""
+    reasoning_block: Callable[[str], Object] | None = None
+    """Makes the content block of a reasoning text, on wires that have no field for it."""
     legacy_call: Block | None = None
     """The single call without an id, in a field of its own."""
     server_tools: Block | None = None
@@ -172,25 +176,30 @@ class Chat(Struct, frozen=True, eq=False):
         """Write a history, in which every result is a message."""
         out: list[JSON] = []
         for message in messages:
-            role, parts = message.role, message.parts
-            native = message.wire == context.wire
-            if len(parts) == 1 and parts[0].__class__ is Text and not native:
+            parts = message.parts
+            if message.wire == context.wire:
+                native = self.write_native(message, context)
+                if not isinstance(native, UnsetType):
+                    out.append(native)
+                    continue
+            elif len(parts) == 1 and parts[0].__class__ is Text:
                 text = parts[0]
                 if text.text and not text.refusal:
-                    out.append({"role": role if role != "tool" else "user", "content": text.text})
+                    role = message.role if message.role != "tool" else "user"
+                    out.append({"role": role, "content": text.text})
                     continue
-            patched = patch_message(message, context, self.read_message) if native else UNSET
-            if not isinstance(patched, UnsetType):
-                out.append(patched)
-            elif role == "assistant":
-                written = self._rebuild_assistant(message, context)
-                if written is None:
-                    written = self.write_assistant(message, context)
+            if message.role == "assistant":
+                written = self.write_assistant(message, context)
                 if written.get("content") or written.keys() - _ALWAYS_WRITTEN or not parts:
                     out.append(written)
             else:
                 out += self._write_user(message, context)
         return out
+
+    def write_answer(self, message: Message, context: EncodeContext) -> JSON:
+        """Write the message of a response."""
+        native = self.write_native(message, context)
+        return self.write_assistant(message, context) if isinstance(native, UnsetType) else native
 
     def _write_user(self, message: Message, context: EncodeContext) -> list[JSON]:
         """Write the results of a message, then the rest of it."""
@@ -225,6 +234,16 @@ class Chat(Struct, frozen=True, eq=False):
         report_misplaced(part, "user", context)
         return None
 
+    def write_call(self, call: Call, context: EncodeContext) -> Object:
+        """Write an entry of `tool_calls`."""
+        write = self.call_spec(call).write
+        assert write is not None
+        return require_object(write(call, context))
+
+    def call_spec(self, call: Call) -> Block:
+        """The spec of a call; a call of a kind that this wire does not have is a function call."""
+        return self.calls.get(call.family) or self.calls["function"]
+
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: content, refusal, reasoning, calls."""
         texts: list[str] = []
@@ -232,9 +251,7 @@ class Chat(Struct, frozen=True, eq=False):
         out: Object = {"role": "assistant", "content": None}
         for part in message.parts:
             if isinstance(part, Call):
-                write = (self.calls.get(part.family) or self.calls["function"]).write
-                assert write is not None
-                calls.append(write(part, context))
+                calls.append(self.write_call(part, context))
             elif isinstance(part, Text):
                 if part.refusal:
                     out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
@@ -257,59 +274,94 @@ class Chat(Struct, frozen=True, eq=False):
             out["content"] = ""
         return out
 
-    def _rebuild_assistant(self, message: Message, context: EncodeContext) -> Object | None:
-        """Write an assistant message of this wire that gained or lost parts.
+    # --- writing messages of this wire ---
 
-        Parts that stay keep their JSON, and so do fields that are not read as parts. None if a part
-        has no place in the original message.
+    def write_native(self, message: Message, context: EncodeContext) -> JSON | UnsetType:
+        """Write a message that was read from this wire: what was not edited stays verbatim.
+
+        Returns UNSET if the message has to be written from its parts.
         """
         raw = message.raw
         if message.wire != context.wire or not isinstance(raw, dict):
-            return None
+            return UNSET
+        try:
+            original = self.read_message(raw, message.path)
+        except RemoteError:  # the message is from a body of another kind, with another format
+            return UNSET
+        if original.role != message.role and context.kind == "request":
+            return UNSET
+        patched = patch_parts(message.parts, original.parts, raw, message.path, context)
+        if not isinstance(patched, UnsetType):
+            return patched
+        blocks = self._blocks_by_field(message, context)
+        if blocks is None:
+            return UNSET
+        if message.role == "assistant":
+            return self._rebuild_assistant(raw, original, blocks)
+        if blocks.keys() != {"content"} or not isinstance(raw["content"], list):
+            return UNSET
+        return {**raw, "content": _as_text_blocks(blocks["content"])}
+
+    def _blocks_by_field(
+        self, message: Message, context: EncodeContext
+    ) -> dict[str, list[JSON]] | None:
+        """The JSON of each part, by the field of the message that holds it.
+
+        None if a part has no place in the message.
+        """
         depth = len(message.path)
-        legacy = self.legacy_call
-        out = dict(raw)
-        content: list[JSON] = []
-        calls: list[JSON] = []
-        reasoning: dict[str, list[str]] = {}
+        out: dict[str, list[JSON]] = {}
+        last_path: JsonPath = ()
         for part in message.parts:
-            field = part.path[depth] if len(part.path) > depth else ""
-            block: JSON | UnsetType = UNSET
-            if not isinstance(part.raw, UnsetType):
-                block = patch_block(part, context, part.raw)
-            if isinstance(part, Call) or field == "tool_calls":
-                if legacy is not None and field == legacy.name:
-                    out[field] = part.raw if isinstance(block, UnsetType) else block  # type: ignore[assignment]
-                elif isinstance(block, UnsetType):
-                    return None
-                else:
-                    calls.append(block)
-            elif isinstance(part, Reasoning) and isinstance(block, str):
-                reasoning.setdefault(str(field), []).append(block)
-            elif field == "content" and not isinstance(block, UnsetType):
-                content.append(block)
-            elif isinstance(part, Text) and not part.refusal:
-                content.append(part.text)
+            if isinstance(part.raw, UnsetType):
+                field, block = self._new_block(part, context)
             else:
+                field = str(part.path[depth]) if len(part.path) > depth else ""
+                shared = part.path == last_path  # a call and its result in one block
+                block = patch_block(part, context, out[field].pop() if shared else part.raw)
+            if not field or isinstance(block, UnsetType):
                 return None
-        for key, texts in reasoning.items():
-            out[key] = "\n\n".join(texts)
-        for key in self.reasoning_fields:
-            if key not in reasoning and out.get(key):
-                del out[key]
-        if calls:
-            out["tool_calls"] = calls
-        else:
-            out.pop("tool_calls", None)
-        if (
-            legacy is not None
-            and not _is_placeholder(out.get(legacy.name))
-            and not any(part.spec is legacy for part in message.parts)
-        ):
-            out.pop(legacy.name, None)
-        original = raw.get("content")
-        if content != (original if isinstance(original, list) else [original or ""]):
-            out["content"] = _rebuild_content(content, has_calls=bool(calls))
+            last_path = part.path
+            if field in self.reasoning_fields and field in out:
+                context.report_loss(part, REASONING_JOINED)
+            out.setdefault(field, []).append(block)
+        return out
+
+    def _new_block(self, part: Part, context: EncodeContext) -> tuple[str, JSON | UnsetType]:
+        """The field and the JSON of a part that was added to a message."""
+        if isinstance(part, Call):
+            return "tool_calls", self.write_call(part, context)
+        if isinstance(part, Text):
+            return "refusal" if part.refusal else "content", part.text
+        if not isinstance(part, Reasoning):
+            return "", UNSET
+        if self.reasoning_block is not None:
+            return "content", self.reasoning_block(part.text)
+        return self.reasoning_fields[0], part.text
+
+    def _rebuild_assistant(
+        self, raw: Object, original: Message, blocks: dict[str, list[JSON]]
+    ) -> Object:
+        """An assistant message that gained or lost parts; fields without parts stay verbatim."""
+        depth = len(original.path)
+        emptied = {str(part.path[depth]) for part in original.parts} - blocks.keys()
+        lost_calls = "tool_calls" in emptied
+        if not emptied.isdisjoint(self.reasoning_fields):
+            emptied.update(self.reasoning_fields)  # only one of them was read
+        if "tool_calls" not in blocks:
+            emptied.add("tool_calls")  # most servers refuse an empty list
+        out = {key: value for key, value in raw.items() if key not in emptied - {"content"}}
+        previous = raw.get("content") or []
+        if isinstance(previous, str):
+            previous = [previous]
+        current = blocks.pop("content", [])
+        if current != previous or (lost_calls and not current):
+            out["content"] = _join(current) or (None if "tool_calls" in blocks else "")
+        for field, values in blocks.items():
+            if field == "tool_calls" or isinstance(raw.get(field), list):
+                out[field] = values
+            else:
+                out[field] = _join(values) if isinstance(values[0], str) else values[0]
         return out
 
 
@@ -367,11 +419,13 @@ def _is_placeholder(legacy: JSON) -> bool:
     return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
 
 
-def _rebuild_content(content: list[JSON], *, has_calls: bool) -> JSON:
-    """Content of a rebuilt message: plain texts joined to one, anything else as blocks."""
-    texts = [block for block in content if isinstance(block, str)]
-    if len(texts) == len(content):
-        return "\n\n".join(texts) or (None if has_calls else "")
+def _join(blocks: list[JSON]) -> JSON:
+    """Plain texts joined to one text; anything else as blocks."""
+    texts = [block for block in blocks if isinstance(block, str)]
+    return "\n\n".join(texts) if len(texts) == len(blocks) else _as_text_blocks(blocks)
+
+
+def _as_text_blocks(blocks: list[JSON]) -> list[JSON]:
     return [
-        {"type": "text", "text": block} if isinstance(block, str) else block for block in content
+        {"type": "text", "text": block} if isinstance(block, str) else block for block in blocks
     ]

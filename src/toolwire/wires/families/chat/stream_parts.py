@@ -59,8 +59,6 @@ class ChatStreamSpec(Struct, frozen=True, eq=False):
     """Finish reasons of the wire, and what they mean."""
     write: Callable[[Conversation, EncodeContext], JSON]
     """Writes a whole body."""
-    reasoning_delta: Callable[[str], Object]
-    """The delta of a piece of reasoning."""
     keeps_index: bool = False
     """True if a whole message keeps the index of each call."""
     empty_content: JSON = ""

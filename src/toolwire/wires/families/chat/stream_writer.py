@@ -25,7 +25,6 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 from toolwire.wires.families.chat.messages import REASONING_JOINED, Chat
 from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
@@ -106,15 +105,21 @@ class ChatWriter(StreamWriter):
             if choice.has_reasoning and not event.more:
                 self.context.report_loss(part, REASONING_JOINED)
             choice.has_reasoning = True
-            delta = self.spec.reasoning_delta
+            delta = self.reasoning_delta
         else:
             text_field = "refusal" if isinstance(part, Text) and part.refusal else "content"
             delta = partial(_text_delta, text_field)
         self._open[event.slot] = _OpenPart(choice, delta)
         return out
 
+    def reasoning_delta(self, text: str) -> Object:
+        """The delta of a piece of reasoning."""
+        if self.chat.reasoning_block is not None:
+            return {"content": [self.chat.reasoning_block(text)]}
+        return {self.chat.reasoning_fields[0]: text}
+
     def _start_call(self, event: PartStart, choice: _Choice, call: Call) -> list[Chunk]:
-        spec = self._call_spec(call)
+        spec = self.chat.call_spec(call)
         index = choice.started_calls
         choice.started_calls += 1
         choice.has_output = True
@@ -123,24 +128,12 @@ class ChatWriter(StreamWriter):
         if self.spec.whole_calls:
             choice.buffer.start(event)
             return []
-        block = self._write_call(call)
+        block = self.chat.write_call(call, self.context)
         inner = block[spec.name]
         assert isinstance(inner, dict)
         empty: Object = {**inner, TEXT_FIELDS[spec.name]: ""}
         entry: Object = {"index": index, **block, spec.name: empty}
         return [self.chunk(choice.index, {"tool_calls": [entry]})]
-
-    def _call_spec(self, call: Call) -> Block:
-        return self.chat.calls.get(call.family) or self.chat.calls["function"]
-
-    def _write_call(self, call: Part) -> Object:
-        """A call as a whole message holds it."""
-        assert isinstance(call, Call)
-        write = self._call_spec(call).write
-        assert write is not None
-        block = write(call, self.context)
-        assert isinstance(block, dict)
-        return block
 
     def delta(self, event: PartDelta) -> list[Chunk]:
         part = self._open[event.slot]
@@ -170,7 +163,8 @@ class ChatWriter(StreamWriter):
         return [self.chunk(choice.index, part.delta("{}"))]
 
     def _whole_call(self, choice: _Choice, call: Part) -> Chunk:
-        entry: Object = {**self._write_call(call), "index": choice.written_calls}
+        assert isinstance(call, Call)
+        entry = {**self.chat.write_call(call, self.context), "index": choice.written_calls}
         choice.written_calls += 1
         return self.chunk(choice.index, {"tool_calls": [entry]})
 
