@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolwire import (
     Call,
@@ -20,7 +21,7 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Kind
 
 NAME = "openai-chat"
@@ -324,3 +325,63 @@ def test_a_sound_without_a_known_type_is_sent_as_a_file_and_keeps_its_name() -> 
     encoded = encode(Conversation([named]), NAME)
     assert encoded.body["messages"][0]["content"][0]["type"] == "input_audio"  # type: ignore[index,call-overload]
     assert [loss.reason for loss in encoded.losses] == ["the name of this audio is not kept here"]
+
+
+# --- edits of messages of this wire ---------------------------------------------------------------
+
+
+def unnumbered_call(name: str) -> Object:
+    """A call without an id, and with fields that only its server knows."""
+    return {
+        "type": "function",
+        "unknown": 1,
+        "function": {"name": name, "arguments": "{}", "inner": 2},
+    }
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral"])
+def test_the_other_calls_of_a_response_stay_verbatim_when_one_is_deleted(wire: str) -> None:
+    message: Object = {
+        "role": "assistant",
+        "content": "Let me look.",
+        "unknown": 3,
+        "tool_calls": [unnumbered_call("weather"), unnumbered_call("clock")],
+    }
+    choice: JSON = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    conversation = decode({"id": "r1", "choices": [choice]}, wire, "response")
+    written = encode(conversation.delete_pair(conversation.calls()[0]), wire, "response")
+    expected = {**message, "tool_calls": [unnumbered_call("clock")]}
+    assert get(written.body, ("choices", 0, "message")) == expected
+    assert written.losses == []
+
+
+def test_a_tool_that_the_server_ran_stays_when_a_call_is_deleted() -> None:
+    executed: JSON = {"index": 0, "type": "search", "arguments": "{}", "output": "found"}
+    message: Object = {
+        "role": "assistant",
+        "content": None,
+        "executed_tools": [executed],
+        "tool_calls": [unnumbered_call("clock")],
+    }
+    conversation = decode({"choices": [{"message": message}]}, "openai-chat", "response")
+    edited = conversation.delete_pair(conversation.calls()[1])
+    written = encode(edited, "openai-chat", "response").body
+    assert get(written, ("choices", 0, "message")) == {
+        "role": "assistant",
+        "content": "",
+        "executed_tools": [executed],
+    }
+
+
+def test_the_other_blocks_of_a_user_message_stay_verbatim_when_one_is_removed() -> None:
+    text: JSON = {"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}}
+    image: JSON = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    body: JSON = {"messages": [{"role": "user", "content": [text, image], "name": "Ada"}]}
+    conversation = decode(body, "openai-chat")
+    message = conversation.messages[0]
+    edited = replace(conversation, messages=(replace(message, parts=message.parts[:1]),))
+    assert get(encode(edited, "openai-chat").body, ("messages", 0)) == {
+        "role": "user",
+        "content": [text],
+        "name": "Ada",
+    }

@@ -11,7 +11,7 @@
 """
 
 from toolwire.wires.cohere.blocks import CALLS, CAPABILITIES, CONTENT, RESULTS
-from toolwire.wires.cohere.bodies import match_score, read, write
+from toolwire.wires.cohere.bodies import BODIES, match_score
 from toolwire.wires.cohere.settings import NAME
 from toolwire.wires.cohere.stream import STREAM
 from toolwire.wires.engine.specs import Wire, all_blocks
@@ -20,8 +20,8 @@ WIRE = Wire(
     name=NAME,
     title="Cohere Chat v2",
     rows=all_blocks(CONTENT, CALLS, RESULTS),
-    read=read,
-    write=write,
+    read=BODIES.read,
+    write=BODIES.write,
     match_score=match_score,
     stream=STREAM,
     capabilities=CAPABILITIES,

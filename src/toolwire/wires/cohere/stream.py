@@ -19,7 +19,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
 from toolwire.wires.cohere.blocks import CALLS, CONTENT, FOREIGN, STREAMED_PLAN
-from toolwire.wires.cohere.bodies import write
+from toolwire.wires.cohere.bodies import BODIES
 from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
@@ -320,7 +320,7 @@ class CohereWriter(IndexedBlockWriter):
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         message: Object = {"role": "assistant", **_EMPTY_MESSAGE}
-        response_id = self.write_empty_body(write)["id"]
+        response_id = self.write_empty_body(BODIES.write)["id"]
         return [{"type": "message-start", "id": response_id, "delta": {"message": message}}]
 
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
@@ -342,7 +342,7 @@ class CohereWriter(IndexedBlockWriter):
         }
 
     def write_end(self) -> list[Chunk]:
-        body = self.write_empty_body(write, self.stop)
+        body = self.write_empty_body(BODIES.write, self.stop)
         return [{"type": "message-end", "delta": _without(body, keys("id", "message"))}]
 
     def write_error(self, event: StreamError) -> Chunk:

@@ -262,7 +262,7 @@ class MistralChat(Chat, frozen=True, eq=False):
         path: JsonPath = ("choices", index, "message" if has_message else "messages")
         if choice.get("message") is None:
             return Message("assistant", (), source=Source(path=path))
-        return self.read_message(choice["message"], path)
+        return self.read_answer(choice["message"], path)
 
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         found = super().read_message(message, path)

@@ -23,7 +23,7 @@ BODIES = ChatBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    required={
+    response_defaults={
         "id": "",
         "object": "chat.completion",
         "created": 0,

@@ -78,8 +78,6 @@ def write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Obje
             images.append(_write_image(part, context))
             continue
         if isinstance(part, Text):
-            if part.refusal:  # not every response passes through lowering
-                context.report_loss(part, "a refusal is sent as plain text")
             if not part.text:
                 continue
             if (texts or images) and not _replaces_part(part):
@@ -100,7 +98,7 @@ def _replaces_part(text: Text) -> bool:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def write_call(call: Call, context: EncodeContext) -> JSON:
+def _write_call(call: Call, context: EncodeContext) -> JSON:
     """Write a call; a minted id is left out where order pairs as well."""
     call_id = context.wire_id(call)
     function: Object = {
@@ -126,7 +124,7 @@ def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
     return Result(call_id, tuple(parts), False, name, origin, source=source)
 
 
-def write_result(result: Result, context: EncodeContext) -> JSON:
+def _write_result(result: Result, context: EncodeContext) -> JSON:
     """Write the message of a result: the name of its tool, and the id only if its call has one."""
     out: Object = {"role": "tool", "content": "", "tool_name": context.result_name(result)}
     call_id = context.result_id(result)
@@ -143,7 +141,7 @@ CALLS = blocks(
         "function",
         part=Call,
         read=read_function_call,
-        write=write_call,
+        write=_write_call,
         keys=keys("id", "type", "function"),
         inner=(("function", keys("index", "name", "arguments")),),
         discriminator={"path": "message.tool_calls[]"},
@@ -158,7 +156,7 @@ RESULTS = blocks(
         "tool",
         part=Result,
         read=_read_result,
-        write=write_result,
+        write=_write_result,
         keys=keys("role", "content", "images", "tool_name", "name", "tool_call_id"),
         discriminator={"role": "tool"},
         direction="output",

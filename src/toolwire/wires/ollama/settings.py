@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, SettingsRead, read_settings
+from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
     Block,
     blocks,
@@ -39,9 +38,6 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
     """Write a function."""
-    if tool.strict is not None:  # lowering reports only `strict: true`
-        context.report_loss(tool, "a tool has no strict flag here")
-        tool = replace(tool, strict=None)
     return chat_settings.write_tool(tool, context, schema=context.schema_of(tool))
 
 
@@ -105,7 +101,6 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    chat_settings.report_usage_losses(value, context)
     return value.output or 0
 
 
@@ -117,27 +112,5 @@ RESPONSE = (
 )
 
 
-def read_response_settings(body: Object) -> SettingsRead:
-    """Read the settings of a response; its usage is in two fields."""
-    input_tokens = count_at(body, "prompt_eval_count")
-    known = keys("message", "done", "done_reason")
-    if input_tokens is None:
-        return read_settings(RESPONSE, body, known)
-    settings = read_settings(RESPONSE, body, known | {"prompt_eval_count"})
-    usage = settings.values.get("usage")
-    output_tokens = usage.output if isinstance(usage, Usage) else None
-    settings.values["usage"] = Usage(input_tokens, output_tokens)
-    settings.places.setdefault("usage", ("prompt_eval_count",))
-    return settings
-
-
 FINISH_REASON_FROM_WIRE = {"stop": "stop", "length": "length"}
 FINISH_REASON_TO_WIRE = {"stop": "stop", "tool": "stop", "length": "length", "sequence": "stop"}
-
-
-def read_finish_reason(body: Object) -> str | None:
-    """Why the model stopped, if a body says so."""
-    reason = body.get("done_reason")
-    if not reason or not isinstance(reason, str):
-        return None
-    return FINISH_REASON_FROM_WIRE.get(reason, reason)

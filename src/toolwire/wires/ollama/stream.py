@@ -49,15 +49,8 @@ from toolwire.wires.engine.stream import (
     ndjson_line,
 )
 from toolwire.wires.ollama.blocks import NAME, ONE_TEXT
-from toolwire.wires.ollama.bodies import response_seed, write
-from toolwire.wires.ollama.messages import (
-    CHAT,
-    IMAGE_AFTER_CALL,
-    ONE_REASONING,
-    TEXT_AFTER_CALL,
-    read_answer,
-)
-from toolwire.wires.ollama.settings import read_finish_reason, read_response_settings
+from toolwire.wires.ollama.bodies import BODIES
+from toolwire.wires.ollama.messages import CHAT, IMAGE_AFTER_CALL, ONE_REASONING, TEXT_AFTER_CALL
 
 _UNKNOWN_FIELD = "no such field on this wire"
 _PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
@@ -118,10 +111,10 @@ class OllamaReader(StreamReader):
     def _read_frame(self, event: Chunk) -> list[Event]:
         """Read all of a line but its message."""
         out: list[Event] = []
-        settings = read_response_settings(event)
+        settings = BODIES.read_response_settings(event)
         if not self.started and not event.get("error"):
             self.started = True
-            self.seed = response_seed(event)
+            self.seed = BODIES.seed(event)
             first = {name: value for name, value in settings.values.items() if name not in LATE}
             self.emitted.update(first)
             out.append(MessageStart(first))
@@ -135,7 +128,7 @@ class OllamaReader(StreamReader):
                 out.append(Unsupported((self.count, *path), _UNKNOWN_FIELD))
         if event.get("done") is True or isinstance(event.get("done_reason"), str):
             self.over = True
-            self.stop = read_finish_reason(event) or self.stop
+            self.stop = BODIES.read_finish_reason(event) or self.stop
         if self.keep:
             self._keep_frame(event)
         return out
@@ -170,11 +163,11 @@ class OllamaReader(StreamReader):
         path: JsonPath = (self.count, "message")
         out: list[Event] = []
         try:
-            answer = read_answer({**message, "role": "assistant"}, path)
+            answer = CHAT.read_answer({**message, "role": "assistant"}, path)
         except RemoteError as error:
             out.append(Unsupported(error.path, error.why))
             message = {key: _readable(key, value) for key, value in message.items()}
-            answer = read_answer({**message, "role": "assistant"}, path)
+            answer = CHAT.read_answer({**message, "role": "assistant"}, path)
         if self.keep:
             self._keep_message(message)
         out += self._report_unknown(message, path)
@@ -266,7 +259,7 @@ class OllamaWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.write_empty_body(write)
+        body = self.write_empty_body(BODIES.write)
         self._frame = {key: body[key] for key in ("model", "created_at")}
         return []
 
@@ -337,7 +330,7 @@ class OllamaWriter(StreamWriter):
         return []
 
     def close(self) -> list[Chunk]:
-        return [self.write_empty_body(write, self._stop)]
+        return [self.write_empty_body(BODIES.write, self._stop)]
 
     def error(self, event: StreamError) -> list[Chunk]:
         return [{"error": event.message}]

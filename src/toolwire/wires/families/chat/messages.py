@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
@@ -71,7 +72,12 @@ class Chat(Struct, frozen=True, eq=False):
     def read_choice(self, body: Object, index: int) -> Message:
         """Read the message of one choice of a response."""
         path: JsonPath = ("choices", index, "message")
-        return self.read_message(object_at(self.name, body, path), path)
+        return self.read_answer(object_at(self.name, body, path), path)
+
+    def read_answer(self, message: JSON, path: JsonPath) -> Message:
+        """Read the message of a response, which is the assistant's whatever its role says."""
+        answer = self.read_message(message, path)
+        return answer if answer.role == "assistant" else replace(answer, role="assistant")
 
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         """Read one message of a history or a response."""
@@ -297,7 +303,7 @@ class Chat(Struct, frozen=True, eq=False):
         if blocks is None:
             return UNSET
         if message.role == "assistant":
-            return self._rebuild_assistant(raw, original, blocks)
+            return self._rebuild_assistant(raw, original, blocks, context)
         if blocks.keys() != {"content"} or not isinstance(raw["content"], list):
             return UNSET
         return {**raw, "content": _as_text_blocks(blocks["content"])}
@@ -340,7 +346,7 @@ class Chat(Struct, frozen=True, eq=False):
         return self.reasoning_fields[0], part.text
 
     def _rebuild_assistant(
-        self, raw: Object, original: Message, blocks: dict[str, list[JSON]]
+        self, raw: Object, original: Message, blocks: dict[str, list[JSON]], context: EncodeContext
     ) -> Object:
         """An assistant message that gained or lost parts; fields without parts stay verbatim."""
         depth = len(original.path)
@@ -351,11 +357,10 @@ class Chat(Struct, frozen=True, eq=False):
         if "tool_calls" not in blocks:
             emptied.add("tool_calls")  # most servers refuse an empty list
         out = {key: value for key, value in raw.items() if key not in emptied - {"content"}}
-        previous = raw.get("content") or []
-        if isinstance(previous, str):
-            previous = [previous]
-        current = blocks.pop("content", [])
-        if current != previous or (lost_calls and not current):
+        previous, current = raw.get("content"), blocks.pop("content", [])
+        if isinstance(previous, list) and (current or context.kind == "response"):
+            out["content"] = _as_text_blocks(current)
+        elif current != ([previous] if previous else []) or (lost_calls and not current):
             out["content"] = _join(current) or (None if "tool_calls" in blocks else "")
         for field, values in blocks.items():
             if field == "tool_calls" or isinstance(raw.get(field), list):
@@ -363,6 +368,11 @@ class Chat(Struct, frozen=True, eq=False):
             else:
                 out[field] = _join(values) if isinstance(values[0], str) else values[0]
         return out
+
+
+def has_calls(message: Message) -> bool:
+    """True if a message has calls."""
+    return any(isinstance(part, Call) for part in message.parts)
 
 
 def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
