@@ -13,7 +13,7 @@ from toolwire.wires.cohere.settings import (
     FINISH_REASONS,
     REQUEST,
     RESPONSE,
-    read_tool,
+    TOOLS,
     write_tool,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -53,7 +53,7 @@ BODIES = CohereBodies(
     chat=CHAT,
     request=REQUEST,
     response=RESPONSE,
-    read_tool=read_tool,
+    tools=TOOLS,
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,

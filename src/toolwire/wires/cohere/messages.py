@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Call, Message, Reasoning, Result, Text
-from toolwire.wires.cohere.blocks import CALLS, CONTENT, MESSAGE, RESULTS, is_document, write_result
-from toolwire.wires.cohere.settings import NAME
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import Call, Message, Output, Reasoning, Result, Text
+from toolwire.wires.cohere.blocks import (
+    CALLS,
+    CONTENT,
+    MESSAGE,
+    RESULTS,
+    is_document,
+    read_document_output,
+    thinking_block,
+    write_result,
+)
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.families.chat.blocks import text_block
 from toolwire.wires.families.chat.messages import Chat, has_calls, report_misplaced, single_text
 
-_PLAN = "tool_plan"
+NAME = "cohere"
 
 
 class CohereChat(Chat, frozen=True, eq=False):
     """The chat family, with a plan beside the calls and documents in results."""
 
+    def read_output(self, content: JSON, path: JsonPath) -> Output:
+        document = read_document_output(content)
+        return super().read_output(content, path) if document is None else document
+
     def write_result(self, result: Result, context: EncodeContext) -> JSON:
-        message = write_result(result, context)
         context.record_result_form(result, flag=False, structure=is_document(result.output))
-        return message
+        return write_result(result, context)
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: plan, content, calls.
@@ -35,7 +47,7 @@ class CohereChat(Chat, frozen=True, eq=False):
                 calls.append(self.write_call(part, context))
             elif isinstance(part, Text):
                 if part.text:
-                    content.append({"type": "text", "text": part.text})
+                    content.append(text_block(part.text))
             elif not isinstance(part, Reasoning):
                 report_misplaced(part, "assistant", context)
             elif has_plan:
@@ -43,17 +55,13 @@ class CohereChat(Chat, frozen=True, eq=False):
                     context.report_loss(part, "the plan is one text before the content here")
                 plans.append(part.text)
             else:
-                content.append(_thinking(part.text))
+                content.append(thinking_block(part.text))
         out: Object = {"role": "assistant"}
         if plans or (calls and not content):
-            out[_PLAN] = "\n".join(plans)
+            out["tool_plan"] = "\n".join(plans)
         if content or not calls:
             out["content"] = single_text(content) or "" if context.kind == "request" else content
         return {**out, "tool_calls": calls} if calls else out
-
-
-def _thinking(text: str) -> Object:
-    return {"type": "thinking", "thinking": text}
 
 
 CHAT = CohereChat(
@@ -63,6 +71,6 @@ CHAT = CohereChat(
     results=RESULTS,
     message=MESSAGE,
     roles={"user": "user", "assistant": "assistant", "system": "system"},
-    reasoning_fields=(_PLAN,),
-    reasoning_block=_thinking,
+    reasoning_fields=("tool_plan",),
+    reasoning_block=thinking_block,
 )

@@ -5,28 +5,18 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
-from toolwire.wires.engine.specs import Block, keys, require_object, require_string
+from toolwire.wires.engine.specs import blocks, keys, require_object
 from toolwire.wires.families.chat import settings as chat_settings
-
-NAME = "cohere"
+from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
+from toolwire.wires.families.chat.settings import read_stop, same_name
 
 # --- tool definitions -----------------------------------------------------------------------------
 
-TOOL = Block(
-    "function",
-    part=Tool,
-    keys=keys("type", "function"),
-    inner=(("function", keys("name", "description", "parameters")),),
-)
-
-
-def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """Read a tool definition; whether it is strict is a setting of the request."""
-    return chat_settings.read_tool(NAME, tool, path, {"function": TOOL})
+TOOLS = blocks(replace(FUNCTION_TOOL, inner=(("function", TOOL_FIELDS - {"strict"}),)))
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
@@ -66,21 +56,12 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return out
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 REQUEST = (
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", ("max_tokens",)),
-    SettingSpec("temperature", ("temperature",)),
+    *same_name("model", "max_tokens", "temperature", "seed", "stream"),
+    *same_name("presence_penalty", "frequency_penalty"),
     SettingSpec("top_p", ("p",)),
     SettingSpec("top_k", ("k",)),
-    SettingSpec("seed", ("seed",)),
-    SettingSpec("presence_penalty", ("presence_penalty",)),
-    SettingSpec("frequency_penalty", ("frequency_penalty",)),
-    SettingSpec("stop", ("stop_sequences",), read=_read_stop),
-    SettingSpec("stream", ("stream",)),
+    SettingSpec("stop", ("stop_sequences",), read=read_stop),
     SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
     SettingSpec("format", ("response_format",), read=_read_format, write=_write_format),
     SettingSpec("budget", ("thinking",), *reasoning_budget("token_budget", 1)),

@@ -18,9 +18,10 @@ from collections.abc import Callable
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
-from toolwire.wires.cohere.blocks import CALLS, CONTENT, FOREIGN, STREAMED_PLAN
+from toolwire.wires.cohere.blocks import CALLS, CONTENT, STREAMED_PLAN
 from toolwire.wires.cohere.bodies import BODIES
-from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
+from toolwire.wires.cohere.messages import NAME
+from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
@@ -298,6 +299,7 @@ _SPECS: dict[type[Part], Block] = {
     Reasoning: CONTENT["thinking"],
     Call: CALLS["function"],
 }
+_WRITERS = {part: spec.write for part, spec in _SPECS.items() if spec.write is not None}
 
 
 class CohereWriter(IndexedBlockWriter):
@@ -305,7 +307,7 @@ class CohereWriter(IndexedBlockWriter):
 
     repeats_deltas = True
     specs = _SPECS
-    writers = FOREIGN
+    writers = _WRITERS
     empty_arguments = "{}"
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import NO_SOURCE, Call, Media, Part, Result, Source, Text, describe
@@ -19,7 +20,7 @@ from toolwire.wires.engine.specs import (
     read_result_id,
     text_or_none,
 )
-from toolwire.wires.families.chat.messages import read_function_call
+from toolwire.wires.families.chat.blocks import FUNCTION_CALL, TOOL_MESSAGE
 
 NAME = "ollama"
 ONE_TEXT = "a message has one text here, and its images after that"
@@ -137,32 +138,20 @@ def _write_result(result: Result, context: EncodeContext) -> JSON:
 
 
 CALLS = blocks(
-    Block(
-        "function",
-        part=Call,
-        read=read_function_call,
+    replace(
+        FUNCTION_CALL,
         write=_write_call,
-        keys=keys("id", "type", "function"),
         inner=(("function", keys("index", "name", "arguments")),),
         discriminator={"path": "message.tool_calls[]"},
-        direction="call",
-        family="function",
-        executor="client",
         ids=(Id("id", required=False), Id("function.index", "position", required=False)),
     )
 )
 RESULTS = blocks(
-    Block(
-        "tool",
-        part=Result,
+    replace(
+        TOOL_MESSAGE,
         read=_read_result,
         write=_write_result,
         keys=keys("role", "content", "images", "tool_name", "name", "tool_call_id"),
-        discriminator={"role": "tool"},
-        direction="output",
-        family="function",
-        executor="client",
         ids=(Id("tool_call_id", required=False),),
-        forms=("request",),
     )
 )

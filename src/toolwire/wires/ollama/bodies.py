@@ -14,7 +14,7 @@ from toolwire.wires.ollama.settings import (
     FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
-    read_tool,
+    TOOLS,
     write_tool,
 )
 
@@ -47,7 +47,7 @@ BODIES = OllamaBodies(
     chat=CHAT,
     request=REQUEST,
     response=RESPONSE,
-    read_tool=read_tool,
+    tools=TOOLS,
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,

@@ -5,35 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
-from toolwire.wires.engine.specs import (
-    Block,
-    blocks,
-    count_at,
-    keys,
-    require_object,
-    require_string,
-)
+from toolwire.wires.engine.specs import blocks, count_at, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
-from toolwire.wires.ollama.blocks import NAME
+from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
+from toolwire.wires.families.chat.settings import read_stop, same_name
 
-TOOLS = blocks(
-    Block(
-        "function",
-        part=Tool,
-        keys=keys("type", "function"),
-        inner=(("function", keys("name", "description", "parameters")),),
-    )
-)
-
-
-def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """Read a tool definition."""
-    return chat_settings.read_tool(NAME, tool, path, TOOLS)
+TOOLS = blocks(replace(FUNCTION_TOOL, inner=(("function", TOOL_FIELDS - {"strict"}),)))
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
@@ -53,25 +36,16 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.schema if isinstance(value.schema, dict) else "json"
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value if isinstance(value, str) and value in ("low", "medium", "high") else UNSET
 
 
+_OPTIONS = ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
 REQUEST = (
-    SettingSpec("model", ("model",)),
+    *same_name("model", "stream"),
     SettingSpec("max_tokens", ("options", "num_predict")),
-    SettingSpec("temperature", ("options", "temperature")),
-    SettingSpec("top_p", ("options", "top_p")),
-    SettingSpec("top_k", ("options", "top_k")),
-    SettingSpec("seed", ("options", "seed")),
-    SettingSpec("presence_penalty", ("options", "presence_penalty")),
-    SettingSpec("frequency_penalty", ("options", "frequency_penalty")),
-    SettingSpec("stop", ("options", "stop"), read=_read_stop),
-    SettingSpec("stream", ("stream",)),
+    *(SettingSpec(name, ("options", name)) for name in _OPTIONS),
+    SettingSpec("stop", ("options", "stop"), read=read_stop),
     SettingSpec("format", ("format",), read=_read_format, write=_write_format),
     # `think: true` names no effort, so only this wire gets it back.
     SettingSpec("effort", ("think",), read=require_string, write=_write_effort),

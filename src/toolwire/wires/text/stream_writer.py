@@ -27,11 +27,10 @@ from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import ChatWriter
 from toolwire.wires.text.assistant_text import AssistantText
 from toolwire.wires.text.blocks import TAGS_IN_TEXT
-from toolwire.wires.text.bodies import write
+from toolwire.wires.text.bodies import BODIES
 from toolwire.wires.text.messages import write_new_call
 from toolwire.wires.text.scanner import Scanner
-from toolwire.wires.text.settings import FINISH_REASON_FROM_WIRE, RESPONSE
-from toolwire.wires.text.stream_reader import CHAT, TextStreamReader
+from toolwire.wires.text.stream_reader import TextStreamReader
 
 
 class _CandidateWriter:
@@ -77,7 +76,7 @@ class TextStreamWriter(ChatWriter):
     def __init__(
         self, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
     ) -> None:
-        super().__init__(CHAT, spec, context, version)
+        super().__init__(spec, context, version)
         self.candidates: dict[int, _CandidateWriter] = {}
         self.texts: dict[int, _OpenText] = {}
         """Open text parts by slot."""
@@ -179,7 +178,7 @@ class TextStreamWriter(ChatWriter):
         return [*rest, *super().error(event)]
 
 
-_SPEC = ChatStreamSpec(RESPONSE, FINISH_REASON_FROM_WIRE, write)
+_SPEC = ChatStreamSpec(BODIES)
 STREAM = StreamSpec(
     reader=partial(TextStreamReader, _SPEC),
     writer=partial(TextStreamWriter, _SPEC),

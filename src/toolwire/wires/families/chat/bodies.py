@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
-from toolwire.conversation.parts import Message
+from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     SettingSpec,
@@ -22,10 +22,10 @@ from toolwire.wires.engine.settings import (
     write_finish_reason,
     write_settings,
 )
-from toolwire.wires.engine.specs import list_at, object_at, raise_unexpected, require_object
+from toolwire.wires.engine.specs import Block, list_at, object_at, raise_unexpected, require_object
 from toolwire.wires.engine.stream import copy_json
 from toolwire.wires.families.chat.messages import Chat, has_calls
-from toolwire.wires.families.chat.settings import ReadTool, WriteTool, replace_tools
+from toolwire.wires.families.chat.settings import WriteTool, describe_tool, read_tool, replace_tools
 
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 
@@ -38,7 +38,8 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     """The settings of a request."""
     response: tuple[SettingSpec, ...]
     """The settings of a response."""
-    read_tool: ReadTool
+    tools: Mapping[str, Block]
+    """The kinds of tool definitions."""
     write_tool: WriteTool
     finish_from_wire: Mapping[str, str]
     finish_to_wire: Mapping[str, str]
@@ -47,8 +48,8 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     request_defaults: Object = {}
     ordered: bool = False
     """True if results without ids follow the order of their calls."""
-    tool_fields: tuple[str, ...] = ("tools",)
-    """The fields of a request that hold tool definitions."""
+    legacy_tools: Block | None = None
+    """The definitions of functions in a field of their own, without a kind."""
     answer_fields: frozenset[str] = frozenset({"choices", "object"})
     """The fields of a response that are no settings."""
     finish_field: str = "finish_reason"
@@ -66,12 +67,12 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             messages, unknown = self.read_answers(body)
             seed = self.seed(body)
         else:
-            settings = read_settings(self.request, body, self.request_fields(body))
             raw_messages = list_at(self.chat.name, body, ("messages",))
             messages = [
                 self.chat.read_message(message, ("messages", i))
                 for i, message in enumerate(raw_messages)
             ]
+            settings = read_settings(self.request, body, self.request_fields(body))
             tools, unknown = self.read_tools(body), []
         return Conversation(
             assign_ids(tuple(messages), seed=seed, ordered=self.ordered),
@@ -102,16 +103,27 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
 
     def request_fields(self, body: Object) -> frozenset[str]:
         """The fields of a request that are no settings."""
-        return frozenset(("messages", *self.tool_fields))
+        legacy = self.legacy_tools
+        return frozenset(("messages", "tools", *([] if legacy is None else [legacy.name])))
 
     def read_tools(self, body: Object) -> tuple[Tool, ...]:
         """Read the tool definitions of a request."""
+        legacy = self.legacy_tools
         return tuple(
             self.read_tool(tool, (key, i))
-            for key in self.tool_fields
+            for key in ("tools", *([] if legacy is None else [legacy.name]))
             if body.get(key) is not None
             for i, tool in enumerate(list_at(self.chat.name, body, (key,)))
         )
+
+    def read_tool(self, tool: JSON, path: JsonPath) -> Tool:
+        """Read one tool definition."""
+        if not isinstance(tool, dict):
+            raise_unexpected(self.chat.name, path, "an object", tool)
+        legacy = self.legacy_tools
+        if legacy is not None and path[0] == legacy.name:
+            return describe_tool(tool, "function", Source(tool, path, legacy))
+        return read_tool(tool, path, self.tools)
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
         """Put the tool definitions into a request."""

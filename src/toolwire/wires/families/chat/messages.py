@@ -34,17 +34,13 @@ from toolwire.wires.engine.specs import (
     patch_block,
     patch_parts,
     raise_unexpected,
-    read_arguments,
     read_block,
-    read_id,
-    read_name,
+    read_result_id,
     require_object,
+    text_or_none,
 )
+from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, text_block
 
-PLAIN_TEXT = Block("content", Text, write=lambda part, context: part.text)
-"""Content that is a plain string."""
-REFUSAL = Block("refusal", Text, write=lambda part, context: part.text)
-REASONING = Block("reasoning", Reasoning, write=lambda part, context: part.text)
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 _ALWAYS_WRITTEN = {"role", "content"}
 
@@ -99,12 +95,21 @@ class Chat(Struct, frozen=True, eq=False):
 
     def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
         spec = self.results.get(role)
-        if spec is None or spec.read is None:
+        if spec is None:
             part: Part = opaque(role, message, path)
             source = Source(message, path, self.message)
             return Message("user", (part,), None, self.name, source=source)
-        part = spec.read(message, path, spec)
+        part = self._read_result(message, path, spec)
         return Message("tool", (part,), None, self.name, source=Source(message, path, spec))
+
+    def _read_result(self, message: Object, path: JsonPath, spec: Block) -> Part:
+        if spec.read is not None:
+            return spec.read(message, path, spec)
+        call_id, origin = read_result_id(message.get("tool_call_id"))
+        content = message.get("content")
+        output = content if isinstance(content, str) else self.read_output(content, path)
+        name = text_or_none(message["name"]) if "name" in message else None
+        return Result(call_id, output, False, name, origin, source=Source(message, path, spec))
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
         """Read the content of a result: plain text, or parts."""
@@ -232,7 +237,7 @@ class Chat(Struct, frozen=True, eq=False):
     def write_content(self, part: Part, context: EncodeContext) -> JSON:
         """Write a part of a user or system message; None if it cannot be there."""
         if isinstance(part, Text):
-            return {"type": "text", "text": part.text} if part.text else None
+            return text_block(part.text) if part.text else None
         if isinstance(part, Media):
             write = self.content["image_url"].write
             assert write is not None
@@ -273,7 +278,7 @@ class Chat(Struct, frozen=True, eq=False):
         if len(texts) == 1 or (texts and context.kind == "response"):
             out["content"] = "".join(texts)
         elif texts:
-            out["content"] = [{"type": "text", "text": text} for text in texts]
+            out["content"] = [text_block(text) for text in texts]
         if calls:
             out["tool_calls"] = calls
         elif out["content"] is None and "refusal" not in out:
@@ -299,6 +304,12 @@ class Chat(Struct, frozen=True, eq=False):
         patched = patch_parts(message.parts, original.parts, raw, message.path, context)
         if not isinstance(patched, UnsetType):
             return patched
+        return self.rebuild(message, original, raw, context)
+
+    def rebuild(
+        self, message: Message, original: Message, raw: Object, context: EncodeContext
+    ) -> JSON | UnsetType:
+        """Write a message of this wire that gained or lost parts, or has parts of another type."""
         blocks = self._blocks_by_field(message, context)
         if blocks is None:
             return UNSET
@@ -383,29 +394,6 @@ def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
     )
 
 
-def read_function_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a call whose name and arguments are in the object `function`."""
-    call_id, origin = read_id(block.get("id"))
-    function = block.get("function")
-    if not isinstance(function, dict):
-        function = {}
-    return Call(
-        call_id,
-        read_name(function.get("name")),
-        read_arguments(function.get("arguments")),
-        origin,
-        source=Source(block, path, spec),
-    )
-
-
-def read_text_block(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a block whose text is in the field that its type names."""
-    text = block[spec.name]
-    if not isinstance(text, str):
-        raise TypeError("a string")
-    return Text(text, spec.name == "refusal", source=Source(block, path, spec))
-
-
 def single_text(content: list[JSON]) -> JSON:
     """Content as the plain string that most servers expect if it is one text, else as blocks."""
     if len(content) == 1:
@@ -436,6 +424,4 @@ def _join(blocks: list[JSON]) -> JSON:
 
 
 def _as_text_blocks(blocks: list[JSON]) -> list[JSON]:
-    return [
-        {"type": "text", "text": block} if isinstance(block, str) else block for block in blocks
-    ]
+    return [text_block(block) if isinstance(block, str) else block for block in blocks]

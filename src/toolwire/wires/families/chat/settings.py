@@ -5,7 +5,7 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -20,7 +20,6 @@ from toolwire.wires.engine.specs import (
     Block,
     count_at,
     flag_or_none,
-    raise_unexpected,
     read_name,
     require_object,
     require_string,
@@ -33,14 +32,12 @@ ReadTool: TypeAlias = "Callable[[JSON, JsonPath], Tool]"
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
 
 
-def read_tool(wire: str, tool: JSON, path: JsonPath, blocks: dict[str, Block]) -> Tool:
-    """Read a tool definition: an object under the name of its kind, one of `blocks`.
+def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
+    """Read a tool definition: an object under the name of its kind, one of `specs`.
 
     A tool of any other kind is the provider's own and keeps only its type.
     """
-    if not isinstance(tool, dict):
-        raise_unexpected(wire, path, "an object", tool)
-    for kind, spec in blocks.items():
+    for kind, spec in specs.items():
         inner = tool.get(kind)
         if isinstance(inner, dict):
             return describe_tool(inner, kind, Source(tool, path, spec))
@@ -100,7 +97,13 @@ def write_tool(
 # --- settings -------------------------------------------------------------------------------------
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
+def same_name(*names: str) -> tuple[SettingSpec, ...]:
+    """Settings whose fields have their neutral names."""
+    return tuple(SettingSpec(name, (name,)) for name in names)
+
+
+def read_stop(value: JSON) -> Setting | UnsetType:
+    """Read stop sequences: one, or a list."""
     if isinstance(value, str):
         return (value,)
     return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
@@ -131,8 +134,16 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return {"type": "json_schema", "json_schema": inner}
 
 
-STOP = SettingSpec("stop", ("stop",), _read_stop)
+STOP = SettingSpec("stop", ("stop",), read_stop)
 FORMAT = SettingSpec("format", ("response_format",), _read_format, _write_format)
+REQUEST = (
+    *same_name("model", "max_tokens", "temperature", "top_p"),
+    *same_name("presence_penalty", "frequency_penalty", "stream"),
+    SettingSpec("candidates", ("n",)),
+    STOP,
+    FORMAT,
+)
+"""The settings that requests of most chat wires share."""
 
 UsageDetail: TypeAlias = Literal["cached", "cache_write", "reasoning"]
 _USAGE_DETAILS: dict[UsageDetail, tuple[str, str]] = {
@@ -165,23 +176,8 @@ def usage_setting(*details: UsageDetail) -> SettingSpec:
             count: int | None = getattr(value, name)
             if count is not None:
                 out = put(out, path, count)
-        report_usage_losses(value, context, counts=details)
         return out
 
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
     known = frozenset((*counts, *(".".join(path) for path in paths.values())))
     return SettingSpec("usage", ("usage",), read, write, known)
-
-
-def report_usage_losses(
-    usage: Usage, context: EncodeContext, *, counts: tuple[UsageDetail, ...] = ()
-) -> None:
-    """Report the counts that a wire does not hold, in the words of lowering.
-
-    The usage of streams, and of most plain responses, does not pass through lowering.
-    """
-    lost = [
-        name for name in _USAGE_DETAILS if name not in counts and getattr(usage, name) is not None
-    ]
-    if lost:
-        context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")

@@ -5,14 +5,13 @@ A `Chat` and a `ChatStreamSpec` hold the tables of a wire; this module knows no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
 from toolwire.streaming.events import (
     Event,
@@ -22,11 +21,10 @@ from toolwire.streaming.events import (
     PartStart,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.stream import StreamReader, merge
+from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL
+from toolwire.wires.families.chat.bodies import ChatBodies
 from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.messages import PLAIN_TEXT, REASONING, REFUSAL, Chat
 from toolwire.wires.families.chat.tool_call_deltas import (
     NOT_STARTED,
     TEXT_FIELDS,
@@ -53,12 +51,7 @@ _EMPTY_PARTS: dict[str, Part] = {
 class ChatStreamSpec(Struct, frozen=True, eq=False):
     """How one chat wire streams."""
 
-    settings: tuple[SettingSpec, ...]
-    """The settings of a response."""
-    finish_reasons: Mapping[str, str]
-    """Finish reasons of the wire, and what they mean."""
-    write: Callable[[Conversation, EncodeContext], JSON]
-    """Writes a whole body."""
+    bodies: ChatBodies
     keeps_index: bool = False
     """True if a whole message keeps the index of each call."""
     empty_content: JSON = ""
@@ -70,11 +63,12 @@ class ChatStreamSpec(Struct, frozen=True, eq=False):
 class ChatPartReader(StreamReader):
     """The state of a stream that is read, and the events of its parts."""
 
-    def __init__(self, chat: Chat, spec: ChatStreamSpec, *, keep: bool = False) -> None:
+    def __init__(self, spec: ChatStreamSpec, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
-        self.wire = chat.name
-        self.chat = chat
         self.spec = spec
+        self.bodies = spec.bodies
+        self.chat = chat = spec.bodies.chat
+        self.wire = chat.name
         self.started = False
         self.next_slot = 0
         self.choices: dict[int, ChoiceState] = {}

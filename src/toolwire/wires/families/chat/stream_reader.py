@@ -97,7 +97,7 @@ class ChatReader(ChatPartReader):
             if key == "usage":
                 if value:
                     self.envelope[key] = value
-                    usage = read_settings(self.spec.settings, {"usage": value}, frozenset())
+                    usage = read_settings(self.bodies.response, {"usage": value}, frozenset())
                     out.append(Metadata(usage.values))
                 continue
             previous = self.envelope.get(key)
@@ -116,7 +116,7 @@ class ChatReader(ChatPartReader):
         self.started = True
         self.seed = str(self.envelope.get("id") or "")
         known = {key: value for key, value in self.envelope.items() if key != "usage"}
-        settings = read_settings(self.spec.settings, known, frozenset({"object"}))
+        settings = read_settings(self.bodies.response, known, frozenset({"object"}))
         return [
             MessageStart(settings.values),
             *(unsupported((self.count, *path)) for path in settings.unknown),
@@ -257,7 +257,7 @@ class ChatReader(ChatPartReader):
         out = self.close_parts(cut=False)
         for index, state in self.choices.items():
             reason = state.finish_reason
-            stop = self.spec.finish_reasons.get(reason, reason) if reason else None
+            stop = self.bodies.finish_from_wire.get(reason, reason) if reason else None
             out.append(Finish(stop, index))
         return out
 

@@ -26,7 +26,7 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
-from toolwire.wires.families.chat.messages import REASONING_JOINED, Chat
+from toolwire.wires.families.chat.messages import REASONING_JOINED
 from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.tool_call_deltas import TEXT_FIELDS
@@ -63,12 +63,13 @@ class ChatWriter(StreamWriter):
     supports_candidates = True
 
     def __init__(
-        self, chat: Chat, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
+        self, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
     ) -> None:
         super().__init__(context, version)
-        self.supports_custom_calls = "custom" in chat.calls
-        self.chat = chat
         self.spec = spec
+        self.bodies = spec.bodies
+        self.chat = spec.bodies.chat
+        self.supports_custom_calls = "custom" in self.chat.calls
         self.frame: Object = {}
         """All of a chunk but its choices."""
         self._choices: dict[int, _Choice] = {}
@@ -76,7 +77,7 @@ class ChatWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.write_empty_body(self.spec.write)
+        body = self.write_empty_body(self.bodies.write)
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
         self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
         content = None if self.spec.empty_content is None else ""
@@ -173,7 +174,7 @@ class ChatWriter(StreamWriter):
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
-        choices = self.write_empty_body(self.spec.write, event.stop)["choices"]
+        choices = self.write_empty_body(self.bodies.write, event.stop)["choices"]
         written = choices[0] if isinstance(choices, list) else None
         reason = written.get("finish_reason") if isinstance(written, dict) else None
         choice = self._choices.get(event.choice)
@@ -182,7 +183,7 @@ class ChatWriter(StreamWriter):
         return [self.chunk(event.choice, delta, reason)]
 
     def close(self) -> list[Chunk]:
-        usage = self.write_empty_body(self.spec.write).get("usage")
+        usage = self.write_empty_body(self.bodies.write).get("usage")
         return [] if usage is None else [{**self.frame, "choices": [], "usage": usage}]
 
     def error(self, event: StreamError) -> list[Chunk]:
@@ -202,8 +203,6 @@ def _argument_delta(index: int, family: str, text: str) -> Object:
     return {"tool_calls": [{"index": index, family: {TEXT_FIELDS[family]: text}}]}
 
 
-def chat_stream(chat: Chat, spec: ChatStreamSpec) -> StreamSpec:
+def chat_stream(spec: ChatStreamSpec) -> StreamSpec:
     """How a chat wire streams."""
-    return StreamSpec(
-        partial(ChatReader, chat, spec), partial(ChatWriter, chat, spec), data_sse, DONE
-    )
+    return StreamSpec(partial(ChatReader, spec), partial(ChatWriter, spec), data_sse, DONE)
