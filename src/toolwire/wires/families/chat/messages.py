@@ -246,14 +246,10 @@ class Chat(Struct, frozen=True, eq=False):
         return None
 
     def write_call(self, call: Call, context: EncodeContext) -> Object:
-        """Write an entry of `tool_calls`."""
-        write = self.call_spec(call).write
+        """Write an entry of `tool_calls`; a call of another kind becomes a function call."""
+        write = (self.calls.get(call.family) or self.calls["function"]).write
         assert write is not None
         return require_object(write(call, context))
-
-    def call_spec(self, call: Call) -> Block:
-        """The spec of a call; a call of a kind that this wire does not have is a function call."""
-        return self.calls.get(call.family) or self.calls["function"]
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: content, refusal, reasoning, calls."""

@@ -32,7 +32,7 @@ from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.tool_call_deltas import TEXT_FIELDS
 
 
-class _Choice(Struct, eq=False):
+class WrittenChoice(Struct, eq=False):
     """One choice while its chunks are written."""
 
     index: int
@@ -48,7 +48,7 @@ class _Choice(Struct, eq=False):
 class _OpenPart(Struct, eq=False):
     """A part that was started and not ended."""
 
-    choice: _Choice
+    choice: WrittenChoice
     delta: Callable[[str], Object]
     """The delta that holds a piece of its text."""
     family: str = ""
@@ -72,7 +72,7 @@ class ChatWriter(StreamWriter):
         self.supports_custom_calls = "custom" in self.chat.calls
         self.frame: Object = {}
         """All of a chunk but its choices."""
-        self._choices: dict[int, _Choice] = {}
+        self.choices: dict[int, WrittenChoice] = {}
         self._open: dict[int, _OpenPart] = {}
 
     def begin(self, event: MessageStart) -> list[Chunk]:
@@ -92,14 +92,14 @@ class ChatWriter(StreamWriter):
 
     def start_choice(self, index: int) -> list[Chunk]:
         """The first chunk of a choice, if it is not started; that of choice 0 is always written."""
-        if index in self._choices:
+        if index in self.choices:
             return []
-        self._choices[index] = _Choice(index)
+        self.choices[index] = WrittenChoice(index)
         return [self.chunk(index, {"role": "assistant"})] if index else []
 
     def start(self, event: PartStart) -> list[Chunk]:
         out = self.start_choice(event.choice)
-        choice, part = self._choices[event.choice], event.part
+        choice, part = self.choices[event.choice], event.part
         if isinstance(part, Call):
             return out + self._start_call(event, choice, part)
         if isinstance(part, Reasoning):
@@ -119,21 +119,21 @@ class ChatWriter(StreamWriter):
             return {"content": [self.chat.reasoning_block(text)]}
         return {self.chat.reasoning_fields[0]: text}
 
-    def _start_call(self, event: PartStart, choice: _Choice, call: Call) -> list[Chunk]:
-        spec = self.chat.call_spec(call)
+    def _start_call(self, event: PartStart, choice: WrittenChoice, call: Call) -> list[Chunk]:
+        family = call.family if call.family in self.chat.calls else "function"
         index = choice.started_calls
         choice.started_calls += 1
         choice.has_output = True
-        delta = partial(_argument_delta, index, spec.name)
-        self._open[event.slot] = _OpenPart(choice, delta, spec.name)
+        delta = partial(_argument_delta, index, family)
+        self._open[event.slot] = _OpenPart(choice, delta, family)
         if self.spec.whole_calls:
             choice.buffer.start(event)
             return []
         block = self.chat.write_call(call, self.context)
-        inner = block[spec.name]
+        inner = block[family]
         assert isinstance(inner, dict)
-        empty: Object = {**inner, TEXT_FIELDS[spec.name]: ""}
-        entry: Object = {"index": index, **block, spec.name: empty}
+        empty: Object = {**inner, TEXT_FIELDS[family]: ""}
+        entry: Object = {"index": index, **block, family: empty}
         return [self.chunk(choice.index, {"tool_calls": [entry]})]
 
     def delta(self, event: PartDelta) -> list[Chunk]:
@@ -157,27 +157,34 @@ class ChatWriter(StreamWriter):
             return []
         choice = part.choice
         if self.spec.whole_calls:
-            return [self._whole_call(choice, call) for call in choice.buffer.end(event)]
+            return [
+                chunk
+                for call in choice.buffer.end(event)
+                for chunk in self.write_whole_call(choice, call)
+            ]
         self.report_changed_arguments(event)
         if not part.empty or event.cut or part.family != "function":
             return []
         return [self.chunk(choice.index, part.delta("{}"))]
 
-    def _whole_call(self, choice: _Choice, call: Part) -> Chunk:
+    def write_whole_call(self, choice: WrittenChoice, call: Part) -> list[Chunk]:
+        """Write a call that is complete."""
         assert isinstance(call, Call)
         entry = {**self.chat.write_call(call, self.context), "index": choice.written_calls}
         choice.written_calls += 1
-        return self.chunk(choice.index, {"tool_calls": [entry]})
+        return [self.chunk(choice.index, {"tool_calls": [entry]})]
 
     def complete(self, event: PartComplete) -> list[Chunk]:
         """Write nothing: lowering leaves only parts that are written in pieces."""
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
-        choices = self.write_empty_body(self.bodies.write, event.stop)["choices"]
+        choice = self.choices.get(event.choice)
+        has_calls = choice is not None and choice.started_calls > 0
+        stop = self.bodies.stop_to_write(event.stop, has_calls=has_calls)
+        choices = self.write_empty_body(self.bodies.write, stop)["choices"]
         written = choices[0] if isinstance(choices, list) else None
         reason = written.get("finish_reason") if isinstance(written, dict) else None
-        choice = self._choices.get(event.choice)
         has_output = choice is not None and choice.has_output
         delta: Object = {} if has_output or self.spec.empty_content == "" else {"content": ""}
         return [self.chunk(event.choice, delta, reason)]
