@@ -385,3 +385,25 @@ def test_the_other_blocks_of_a_user_message_stay_verbatim_when_one_is_removed() 
         "content": [text],
         "name": "Ada",
     }
+
+
+def test_another_id_of_a_legacy_call_is_reported_lost() -> None:
+    body: JSON = {
+        "messages": [
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": ""}},
+            {"role": "function", "name": "f", "content": "done"},
+        ]
+    }
+    conversation = decode(body, "openai-chat")
+    written = encode(conversation.change_call_id(conversation.calls()[0], "c1"), "openai-chat")
+    assert written.body == body
+    assert [loss.path for loss in written.losses] == [("messages", 0, "function_call")]
+
+
+def test_an_edit_that_this_wire_cannot_hold_is_reported() -> None:
+    image: JSON = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    body: JSON = {"messages": [{"role": "user", "content": [image]}]}
+    conversation = decode(body, "openai-chat")
+    [part] = conversation.parts()
+    edited = conversation.replace(part, Media("video", url="https://example.org/a.mp4"))
+    assert [loss.path for loss in encode(edited, "openai-chat").losses] == [part.path]

@@ -146,6 +146,8 @@ def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_legacy(call: Call, context: EncodeContext) -> JSON:
+    if call.origin != "minted":
+        context.report_loss(call, "a legacy call has no id; its name pairs it with its result")
     return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
 
 

@@ -209,8 +209,15 @@ class Chat(Struct, frozen=True, eq=False):
 
     def write_answer(self, message: Message, context: EncodeContext) -> JSON:
         """Write the message of a response."""
+        ordinal = context.ordinal
         native = self.write_native(message, context)
-        return self.write_assistant(message, context) if isinstance(native, UnsetType) else native
+        if isinstance(native, UnsetType):
+            return self.write_assistant(message, context)
+        context.ordinal = ordinal
+        for part in message.parts:
+            if isinstance(part, Call):
+                context.wire_id(part)  # maps the id that a reader will mint
+        return native
 
     def _write_user(self, message: Message, context: EncodeContext) -> list[JSON]:
         """Write the results of a message, then the rest of it."""
