@@ -110,9 +110,9 @@ STREAMED_PLAN = Block(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def read_document_output(content: JSON) -> Object | None:
+def read_document_output(content: list[JSON]) -> Object | None:
     """The output of a result that is a single document without an id; None for any other."""
-    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    only = content[0] if len(content) == 1 else None
     document = only.get("document") if isinstance(only, dict) else None
     data = document.get("data") if isinstance(document, dict) else None
     if isinstance(data, dict) and is_document(data) and only == _bare_document(data):

@@ -30,8 +30,8 @@ class CohereBodies(SingleMessageBodies, frozen=True, eq=False, kw_only=True):
         return known | {"strict_tools"} if has_flag else known
 
     def read_tools(self, body: Object) -> tuple[Tool, ...]:
-        strict = flag_or_none(body.get("strict_tools"))
-        return tuple(replace(tool, strict=strict) for tool in super().read_tools(body))
+        tools, strict = super().read_tools(body), flag_or_none(body.get("strict_tools"))
+        return tools if strict is None else tuple(replace(tool, strict=strict) for tool in tools)
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
         if conversation.wire == self.chat.name and conversation.same_tools:

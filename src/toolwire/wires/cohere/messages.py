@@ -25,7 +25,7 @@ class CohereChat(Chat, frozen=True, eq=False):
     """The chat family, with a plan beside the calls and documents in results."""
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
-        document = read_document_output(content)
+        document = read_document_output(content) if isinstance(content, list) else None
         return super().read_output(content, path) if document is None else document
 
     def write_result(self, result: Result, context: EncodeContext) -> JSON:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
 from toolwire.wires.mistral.blocks import CALLS, CONTENT, NAME, RESULTS
 from toolwire.wires.mistral.bodies import BODIES, match_score

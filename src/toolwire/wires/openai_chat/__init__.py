@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from toolwire.wires.engine.capabilities import DATA_ONLY, DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
 from toolwire.wires.openai_chat.blocks import (
     CALL_DELTA,

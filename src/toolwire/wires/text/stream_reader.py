@@ -18,8 +18,7 @@ from toolwire.conversation.parts import Call
 from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import copy_json
-from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec, ChoiceState
 from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.tool_call_deltas import CallState
 from toolwire.wires.text.blocks import CONTENT, NAME, is_text, read_call

@@ -21,7 +21,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, data_sse
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import ChatWriter, WrittenChoice
 from toolwire.wires.text.assistant_text import AssistantText
 from toolwire.wires.text.blocks import TAGS_IN_TEXT

@@ -15,9 +15,11 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import CLIENT_TOOLS
 from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingsRead,
+    put_tools,
     read_settings,
     write_finish_reason,
     write_settings,
@@ -25,8 +27,10 @@ from toolwire.wires.engine.settings import (
 from toolwire.wires.engine.specs import Block, list_at, object_at, raise_unexpected, require_object
 from toolwire.wires.engine.stream import copy_json
 from toolwire.wires.families.chat.messages import Chat, has_calls
-from toolwire.wires.families.chat.settings import WriteTool, describe_tool, read_tool, replace_tools
+from toolwire.wires.families.chat.settings import WriteTool, describe_tool, read_tool
 
+_REQUEST_FIELDS = frozenset({"messages", "tools"})
+_LEGACY_REQUEST_FIELDS = _REQUEST_FIELDS | {"functions"}
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 
 
@@ -103,18 +107,16 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
 
     def request_fields(self, body: Object) -> frozenset[str]:
         """The fields of a request that are no settings."""
-        legacy = self.legacy_tools
-        return frozenset(("messages", "tools", *([] if legacy is None else [legacy.name])))
+        return _REQUEST_FIELDS if self.legacy_tools is None else _LEGACY_REQUEST_FIELDS
 
     def read_tools(self, body: Object) -> tuple[Tool, ...]:
         """Read the tool definitions of a request."""
-        legacy = self.legacy_tools
-        return tuple(
-            self.read_tool(tool, (key, i))
-            for key in ("tools", *([] if legacy is None else [legacy.name]))
-            if body.get(key) is not None
-            for i, tool in enumerate(list_at(self.chat.name, body, (key,)))
-        )
+        out: list[Tool] = []
+        for key in ("tools",) if self.legacy_tools is None else ("tools", self.legacy_tools.name):
+            if body.get(key) is not None:
+                definitions = list_at(self.chat.name, body, (key,))
+                out += [self.read_tool(tool, (key, i)) for i, tool in enumerate(definitions)]
+        return tuple(out)
 
     def read_tool(self, tool: JSON, path: JsonPath) -> Tool:
         """Read one tool definition."""
@@ -126,8 +128,25 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return read_tool(tool, path, self.tools)
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
-        """Put the tool definitions into a request."""
-        replace_tools(body, conversation, context, read=self.read_tool, write=self.write_tool)
+        """Put the tool definitions into a request, unless they are in it already.
+
+        Unedited definitions of this wire are kept verbatim.
+        """
+        native = conversation.wire == self.chat.name
+        if native and conversation.same_tools:
+            return
+        out: list[JSON] = []
+        for tool in conversation.tools:
+            same_name = context.name(tool.name) == tool.name
+            unmoved = native and same_name and tool.path[:1] == ("tools",)
+            raw = tool.raw
+            if unmoved and isinstance(raw, dict) and self.read_tool(raw, tool.path) == tool:
+                out.append(raw)
+            elif tool.kind in CLIENT_TOOLS:
+                out.append(self.write_tool(tool, context))
+            else:
+                context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+        put_tools(body, out)
 
     # --- responses ---
 
@@ -199,17 +218,16 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         self, frame: Object, message: Message, context: EncodeContext
     ) -> Object:
         """The frame with the reason why the model stopped."""
-        stop = self.stop_to_write(message.stop, has_calls=has_calls(message))
-        reason = write_finish_reason(
-            replace(message, stop=stop), self.finish_to_wire, self.finish_from_wire, context
-        )
-        return {**frame, self.finish_field: reason or self.finish_to_wire["stop"]}
+        if message.stop == "tool" and has_calls(message):
+            message = replace(message, stop=self.stop_after_calls)
+        to_wire, from_wire = self.finish_to_wire, self.finish_from_wire
+        reason = write_finish_reason(message, to_wire, from_wire, context) or to_wire["stop"]
+        return {**frame, self.finish_field: reason}
 
-    def stop_to_write(self, stop: str | None, *, has_calls: bool) -> str | None:
-        """The reason to write: on wires without a word for calls, the calls themselves say it."""
-        if stop == "tool" and has_calls and "tool" not in self.finish_from_wire.values():
-            return "stop"
-        return stop
+    @property
+    def stop_after_calls(self) -> str:
+        """The stop reason of a message with calls: on wires without a word, the calls say it."""
+        return "tool" if "tool" in self.finish_from_wire.values() else "stop"
 
 
 class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):

@@ -11,11 +11,10 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
-from toolwire.conversation.model import Conversation, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import CLIENT_TOOLS
-from toolwire.wires.engine.settings import SettingSpec, put_tools
+from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
     Block,
     count_at,
@@ -28,7 +27,6 @@ from toolwire.wires.engine.specs import (
 
 # --- tool definitions -----------------------------------------------------------------------------
 
-ReadTool: TypeAlias = "Callable[[JSON, JsonPath], Tool]"
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
 
 
@@ -54,34 +52,6 @@ def describe_tool(inner: Object, kind: str, source: Source) -> Tool:
         kind,
         source=source,
     )
-
-
-def replace_tools(
-    body: Object,
-    conversation: Conversation,
-    context: EncodeContext,
-    *,
-    read: ReadTool,
-    write: WriteTool,
-) -> None:
-    """Put the tool definitions into a body, unless they are in it already.
-
-    Unedited definitions of this wire are kept verbatim; provider tools of other wires are reported.
-    """
-    native = conversation.wire == context.wire
-    if native and conversation.same_tools:
-        return
-    out: list[JSON] = []
-    for tool in conversation.tools:
-        same_name = context.name(tool.name) == tool.name
-        unmoved = native and same_name and tool.path[:1] == ("tools",)
-        if unmoved and isinstance(tool.raw, dict) and read(tool.raw, tool.path) == tool:
-            out.append(tool.raw)
-        elif tool.kind in CLIENT_TOOLS:
-            out.append(write(tool, context))
-        else:
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-    put_tools(body, out)
 
 
 def write_tool(

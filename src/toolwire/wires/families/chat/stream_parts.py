@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from msgspec import Struct
-
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
@@ -23,8 +21,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.stream import StreamReader, merge
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL
-from toolwire.wires.families.chat.bodies import ChatBodies
-from toolwire.wires.families.chat.choice import ChoiceState
+from toolwire.wires.families.chat.choice import ChatStreamSpec, ChoiceState
 from toolwire.wires.families.chat.tool_call_deltas import (
     NOT_STARTED,
     TEXT_FIELDS,
@@ -46,18 +43,6 @@ _EMPTY_PARTS: dict[str, Part] = {
     "reasoning": Reasoning("", source=Source(spec=REASONING)),
 }
 """The part that the text of each field starts."""
-
-
-class ChatStreamSpec(Struct, frozen=True, eq=False):
-    """How one chat wire streams."""
-
-    bodies: ChatBodies
-    keeps_index: bool = False
-    """True if a whole message keeps the index of each call."""
-    empty_content: JSON = ""
-    """The content of a message that has only calls."""
-    whole_calls: bool = False
-    """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
 
 
 class ChatPartReader(StreamReader):
@@ -93,7 +78,7 @@ class ChatPartReader(StreamReader):
         if field_path in self.reported:
             return []
         self.reported.add(field_path)
-        return [unsupported(path)]
+        return [Unsupported(path, "no such field on this wire")]
 
     # --- texts ---
 
@@ -136,13 +121,10 @@ class ChatPartReader(StreamReader):
         """Read an entry of `tool_calls`. A call starts when its id and name are known."""
         delta = read_call_delta(entry)
         call = state.calls.find(delta, self.count)
-        text = call.arguments.add(delta.arguments)
-        out = self._read_unknown_fields(call, entry, path)
-        started = call.slot != NOT_STARTED
-        if text and (self.keep or not started):
-            call.pieces.append(text)
-        if started:
-            return [*out, PartDelta(call.slot, text)] if text else out
+        out = self._grow_call(call, delta.arguments)
+        out += self._read_unknown_fields(call, entry, path)
+        if call.slot != NOT_STARTED:
+            return out
         call.name_complete = (
             call.name_complete
             or call.arguments.started
@@ -159,6 +141,14 @@ class ChatPartReader(StreamReader):
         if call not in self.waiting:
             self.waiting = [*self.waiting, call]
         return out
+
+    def _grow_call(self, call: CallState, arguments: JSON) -> list[Event]:
+        """Add a piece of arguments; a call that is not started keeps it until then."""
+        text = call.arguments.add(arguments)
+        started = call.slot != NOT_STARTED
+        if text and (self.keep or not started):
+            call.pieces.append(text)
+        return [PartDelta(call.slot, text)] if text and started else []
 
     def _read_unknown_fields(self, call: CallState, entry: Object, path: JsonPath) -> list[Event]:
         """Report the unknown fields of a call, and keep them for the whole body."""
@@ -192,13 +182,10 @@ class ChatPartReader(StreamReader):
         name = read_word(entry.get("name"))
         if name and name != call.name:
             call.name += name
-        text = call.arguments.add(entry.get("arguments"))
-        started = call.slot != NOT_STARTED
-        if text and (self.keep or not started):
-            call.pieces.append(text)
-        if started:
-            return [PartDelta(call.slot, text)] if text else []
-        return self.start_call(state, call) if call.name and call.arguments.started else []
+        out = self._grow_call(call, entry.get("arguments"))
+        if call.slot == NOT_STARTED and call.name and call.arguments.started:
+            out += self.start_call(state, call)
+        return out
 
     def start_calls(self, calls: Iterable[CallState], *, last: bool = False) -> list[Event]:
         """Start calls that waited for a chunk that had neither their id nor more of their name.
@@ -307,8 +294,3 @@ class ChatPartReader(StreamReader):
                     )
                 )
         return out
-
-
-def unsupported(path: JsonPath) -> Event:
-    """The report of an unknown field."""
-    return Unsupported(path, "no such field on this wire")

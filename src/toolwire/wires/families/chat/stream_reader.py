@@ -23,7 +23,7 @@ from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import STREAM_CUT, copy_json, merge
 from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.stream_parts import ChatPartReader, unsupported
+from toolwire.wires.families.chat.stream_parts import ChatPartReader
 from toolwire.wires.families.chat.tool_call_deltas import NOT_STARTED, CallTable
 
 _CHOICE_FIELDS = frozenset({"index", "delta", "message", "finish_reason"})
@@ -117,10 +117,10 @@ class ChatReader(ChatPartReader):
         self.seed = str(self.envelope.get("id") or "")
         known = {key: value for key, value in self.envelope.items() if key != "usage"}
         settings = read_settings(self.bodies.response, known, frozenset({"object"}))
-        return [
-            MessageStart(settings.values),
-            *(unsupported((self.count, *path)) for path in settings.unknown),
-        ]
+        out: list[Event] = [MessageStart(settings.values)]
+        for path in settings.unknown:
+            out += self.report_unknown((self.count, *path))
+        return out
 
     def _read_error(self, error: JSON) -> list[Event]:
         self.error = error
@@ -267,12 +267,7 @@ class ChatReader(ChatPartReader):
         body: Object = {
             **self.envelope,
             "choices": [
-                state.to_json(
-                    self.chat,
-                    empty_content=self.spec.empty_content,
-                    keeps_index=self.spec.keeps_index,
-                    failed=self.error is not None,
-                )
+                state.to_json(self.spec, failed=self.error is not None)
                 for _, state in sorted(self.choices.items())
             ],
         }

@@ -26,8 +26,8 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
+from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.messages import REASONING_JOINED
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
 from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.tool_call_deltas import TEXT_FIELDS
 
@@ -179,9 +179,9 @@ class ChatWriter(StreamWriter):
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
-        choice = self.choices.get(event.choice)
-        has_calls = choice is not None and choice.started_calls > 0
-        stop = self.bodies.stop_to_write(event.stop, has_calls=has_calls)
+        choice, stop = self.choices.get(event.choice), event.stop
+        if stop == "tool" and choice is not None and choice.started_calls:
+            stop = self.bodies.stop_after_calls
         choices = self.write_empty_body(self.bodies.write, stop)["choices"]
         written = choices[0] if isinstance(choices, list) else None
         reason = written.get("finish_reason") if isinstance(written, dict) else None
