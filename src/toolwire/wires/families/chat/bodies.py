@@ -50,6 +50,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     response_defaults: Object
     """Fields that every response has, with their values if the source has none."""
     request_defaults: Object = {}
+    """The same for requests."""
     ordered: bool = False
     """True if results without ids follow the order of their calls."""
     legacy_tools: Block | None = None
@@ -201,16 +202,14 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     ) -> Object:
         """Put a choice for each message into a response."""
         choices: list[JSON] = []
+        native = conversation.wire == self.chat.name
         for i, message in enumerate(messages):
-            native = conversation.wire == self.chat.name
-            original = get(conversation.source.body, message.path[:-1]) if native else UNSET
-            if not isinstance(original, dict):
+            choice = get(conversation.source.body, message.path[:-1]) if native else UNSET
+            if not isinstance(choice, dict):
                 choice = self.write_finish_reason({"index": i}, message, context)
-            elif not message.parts and original.get("message") is None:
-                choices.append(original)
+            elif not message.parts and choice.get("message") is None:
+                choices.append(choice)
                 continue
-            else:
-                choice = original
             choices.append({**choice, "message": self.chat.write_answer(message, context)})
         return {**body, "choices": choices}
 

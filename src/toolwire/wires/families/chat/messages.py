@@ -145,7 +145,11 @@ class Chat(Struct, frozen=True, eq=False):
             parts += self._read_calls(calls, path + ("tool_calls",))
         if self.legacy_call is not None and not only_calls:
             legacy = message.get(self.legacy_call.name)
-            if isinstance(legacy, dict) and not _is_placeholder(legacy):
+            # Some servers send an empty legacy call with every answer.
+            if isinstance(legacy, dict) and (legacy.get("name"), legacy.get("arguments")) != (
+                "",
+                "",
+            ):
                 parts.append(_read(self.legacy_call, legacy, path + (self.legacy_call.name,)))
         return parts
 
@@ -318,7 +322,7 @@ class Chat(Struct, frozen=True, eq=False):
             return UNSET
         if message.role == "assistant":
             return self._rebuild_assistant(raw, original, blocks, context)
-        if blocks.keys() != {"content"} or not isinstance(raw["content"], list):
+        if blocks.keys() != {"content"} or not isinstance(raw.get("content"), list):
             return UNSET
         return {**raw, "content": _as_text_blocks(blocks["content"])}
 
@@ -333,15 +337,19 @@ class Chat(Struct, frozen=True, eq=False):
         out: dict[str, list[JSON]] = {}
         last_path: JsonPath = ()
         for part in message.parts:
+            path = part.path
             if isinstance(part.raw, UnsetType):
                 field, block = self._new_block(part, context)
-            else:
-                field = str(part.path[depth]) if len(part.path) > depth else ""
-                shared = part.path == last_path  # a call and its result in one block
+            elif path[: depth - 1] == message.path[:-1] and len(path) > depth:
+                field = str(path[depth])
+                # A call that the provider ran shares its block with its result.
+                shared = isinstance(part, Result) and path == last_path
                 block = patch_block(part, context, out[field].pop() if shared else part.raw)
-            if not field or isinstance(block, UnsetType):
+            else:
                 return None
-            last_path = part.path
+            if isinstance(block, UnsetType):
+                return None
+            last_path = path
             if field in self.reasoning_fields and field in out:
                 context.report_loss(part, REASONING_JOINED)
             out.setdefault(field, []).append(block)
@@ -364,7 +372,8 @@ class Chat(Struct, frozen=True, eq=False):
     ) -> Object:
         """An assistant message that gained or lost parts; fields without parts stay verbatim."""
         depth = len(original.path)
-        emptied = {str(part.path[depth]) for part in original.parts} - blocks.keys()
+        fields = {str(part.path[depth]) for part in original.parts if len(part.path) > depth}
+        emptied = fields - blocks.keys()
         lost_calls = "tool_calls" in emptied
         if not emptied.isdisjoint(self.reasoning_fields):
             emptied.update(self.reasoning_fields)  # only one of them was read
@@ -413,11 +422,6 @@ def _plain_text(content: str, path: JsonPath) -> Text:
 def _read(spec: Block, block: Object, path: JsonPath) -> Part:
     assert spec.read is not None
     return spec.read(block, path, spec)
-
-
-def _is_placeholder(legacy: JSON) -> bool:
-    """True for an empty legacy call: some servers send one with every answer."""
-    return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
 
 
 def _join(blocks: list[JSON]) -> JSON:
