@@ -12,9 +12,8 @@
 
 from __future__ import annotations
 
-from toolwire.wires.cohere.blocks import CALLS, CONTENT, RESULTS
+from toolwire.wires.cohere.blocks import CALLS, CONTENT, NAME, RESULTS
 from toolwire.wires.cohere.bodies import BODIES, match_score
-from toolwire.wires.cohere.messages import NAME
 from toolwire.wires.cohere.stream import STREAM
 from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks

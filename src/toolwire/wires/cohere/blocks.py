@@ -1,4 +1,4 @@
-"""The content blocks, calls and results of Cohere Chat: how each type is read and written."""
+"""The blocks of Cohere Chat: content, calls, results and messages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.parts import (
+    Call,
     Media,
     Message,
     Output,
@@ -13,6 +14,7 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Source,
+    Text,
     describe,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -31,6 +33,9 @@ from toolwire.wires.families.chat.blocks import (
     TOOL_MESSAGE,
     text_block,
 )
+from toolwire.wires.families.chat.messages import Chat, has_calls, report_misplaced, single_text
+
+NAME = "cohere"
 
 # --- content --------------------------------------------------------------------------------------
 
@@ -39,8 +44,7 @@ def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
     return Reasoning(require_string(block[spec.name]), source=Source(block, path, spec))
 
 
-def thinking_block(text: str) -> Object:
-    """The block of a reasoning text."""
+def _thinking_block(text: str) -> Object:
     return {"type": "thinking", "thinking": text}
 
 
@@ -84,7 +88,7 @@ CONTENT = blocks(
         "thinking",
         part=Reasoning,
         read=_read_reasoning,
-        write=lambda part, _: thinking_block(part.text),
+        write=lambda part, _: _thinking_block(part.text),
         keys=keys("type", "thinking"),
         deltas={"content.thinking": ("thinking", "thinking")},
     ),
@@ -110,17 +114,17 @@ STREAMED_PLAN = Block(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def read_document_output(content: list[JSON]) -> Object | None:
+def _read_document_output(content: list[JSON]) -> Object | None:
     """The output of a result that is a single document without an id; None for any other."""
     only = content[0] if len(content) == 1 else None
     document = only.get("document") if isinstance(only, dict) else None
     data = document.get("data") if isinstance(document, dict) else None
-    if isinstance(data, dict) and is_document(data) and only == _bare_document(data):
+    if isinstance(data, dict) and _is_document(data) and only == _bare_document(data):
         return data
     return None
 
 
-def is_document(output: Output) -> bool:
+def _is_document(output: Output) -> bool:
     """True if an output is written as a document.
 
     An object that has only a text is not: it would be read as a text document.
@@ -132,8 +136,7 @@ def _bare_document(data: Object) -> Object:
     return {"type": "document", "document": {"data": data}}
 
 
-def write_result(result: Result, context: EncodeContext) -> JSON:
-    """Write the message of a result."""
+def _write_result(result: Result, context: EncodeContext) -> JSON:
     output = context.output(result)
     content: JSON
     if isinstance(output, str):
@@ -141,7 +144,7 @@ def write_result(result: Result, context: EncodeContext) -> JSON:
     elif isinstance(output, tuple):
         written = (_write_result_part(part, context) for part in output)
         content = [block for block in written if block is not None]
-    elif isinstance(output, dict) and is_document(output):
+    elif isinstance(output, dict) and _is_document(output):
         content = [_bare_document(output)]
     else:
         content = text_of(output)
@@ -166,6 +169,62 @@ CALLS = blocks(
     )
 )
 RESULTS = blocks(
-    replace(TOOL_MESSAGE, write=write_result, keys=keys("role", "content", "tool_call_id"))
+    replace(TOOL_MESSAGE, write=_write_result, keys=keys("role", "content", "tool_call_id"))
 )
-MESSAGE = Block("message", part=Message, keys=keys("role", "content", "tool_calls", "tool_plan"))
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+class CohereChat(Chat, frozen=True, eq=False):
+    """The chat family, with a plan beside the calls and documents in results."""
+
+    def read_output(self, content: JSON, path: JsonPath) -> Output:
+        document = _read_document_output(content) if isinstance(content, list) else None
+        return super().read_output(content, path) if document is None else document
+
+    def write_result(self, result: Result, context: EncodeContext) -> JSON:
+        context.record_result_form(result, flag=False, structure=_is_document(result.output))
+        return _write_result(result, context)
+
+    def write_assistant(self, message: Message, context: EncodeContext) -> Object:
+        """Write an assistant message: plan, content, calls.
+
+        Reasoning is the plan if the message has calls, and a block of the content otherwise. In
+        an answer it is always a block: while one is streamed, calls may still follow.
+        """
+        has_plan = context.kind == "request" and has_calls(message)
+        plans: list[str] = []
+        content: list[JSON] = []
+        calls: list[JSON] = []
+        for part in message.parts:
+            if isinstance(part, Call):
+                calls.append(self.write_call(part, context))
+            elif isinstance(part, Text):
+                if part.text:
+                    content.append(text_block(part.text))
+            elif not isinstance(part, Reasoning):
+                report_misplaced(part, "assistant", context)
+            elif has_plan:
+                if content or calls or plans:
+                    context.report_loss(part, "the plan is one text before the content here")
+                plans.append(part.text)
+            else:
+                content.append(_thinking_block(part.text))
+        out: Object = {"role": "assistant"}
+        if plans or (calls and not content):
+            out["tool_plan"] = "\n".join(plans)
+        if content or not calls:
+            out["content"] = single_text(content) or "" if context.kind == "request" else content
+        return {**out, "tool_calls": calls} if calls else out
+
+
+CHAT = CohereChat(
+    name=NAME,
+    content=CONTENT,
+    calls=CALLS,
+    results=RESULTS,
+    message=Block("message", part=Message, keys=keys("role", "content", "tool_calls", "tool_plan")),
+    roles={"user": "user", "assistant": "assistant", "system": "system"},
+    reasoning_fields=("tool_plan",),
+    reasoning_block=_thinking_block,
+)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation, Tool
-from toolwire.wires.cohere.messages import CHAT
+from toolwire.wires.cohere.blocks import CHAT
 from toolwire.wires.cohere.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
-from toolwire.wires.cohere.blocks import CALLS, CONTENT, STREAMED_PLAN
+from toolwire.wires.cohere.blocks import CALLS, CONTENT, NAME, STREAMED_PLAN
 from toolwire.wires.cohere.bodies import BODIES
-from toolwire.wires.cohere.messages import NAME
 from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings

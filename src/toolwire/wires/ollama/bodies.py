@@ -8,7 +8,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead
 from toolwire.wires.engine.specs import count_at, keys
 from toolwire.wires.families.chat.bodies import SingleMessageBodies
-from toolwire.wires.ollama.messages import CHAT
+from toolwire.wires.ollama.blocks import CHAT
 from toolwire.wires.ollama.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,

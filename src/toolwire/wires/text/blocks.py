@@ -34,7 +34,7 @@ from toolwire.wires.families.chat.blocks import IMAGE_URL, PLAIN_TEXT, TEXT, tex
 from toolwire.wires.text.dialect import CallMatch, Dialect
 from toolwire.wires.text.dialects import DIALECTS
 from toolwire.wires.text.scanner import find_calls
-from toolwire.wires.text.tags import find_results, find_tools, write_result
+from toolwire.wires.text.tags import ResultMatch, find_results, find_tools, write_result
 
 NAME = "text"
 
@@ -94,67 +94,56 @@ class PartSpan(Struct, frozen=True):
     part: Part
 
 
-class _TagRange(Struct, frozen=True):
-    """A range of a string with tags, and the parts inside it."""
-
-    start: int
-    end: int
-    spans: list[PartSpan]
-
-
 def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
     """The parts of a string in order: the text between tags, and the content of the tags."""
-    line_breaks = 1
-    if role == "assistant":
-        ranges = _call_ranges(text, path)
-    elif role == "system":
-        section = find_tools(text)
-        ranges = [] if section is None else [_TagRange(section.start, section.end, [])]
-        line_breaks = 2
-    else:
-        ranges = _result_ranges(text, path)
-    if not ranges:
-        whole = Text(text, source=Source(text, path, PLAIN_TEXT))
-        return [PartSpan(0, len(text), whole)] if text else []
+    line_breaks = 2 if role == "system" else 1
     spans: list[PartSpan] = []
     last = 0
-    for tagged in ranges:
-        spans += _text_between(text, last, tagged.start, path, line_breaks)
-        spans += tagged.spans
-        last = tagged.end
-    return spans + _text_between(text, last, len(text), path, line_breaks)
+    for start, end, tagged in _tagged_ranges(text, path, role):
+        spans += _text_between(text, last, start, path, line_breaks)
+        spans += tagged
+        last = end
+    if last:
+        return spans + _text_between(text, last, len(text), path, line_breaks)
+    whole = Text(text, source=Source(text, path, PLAIN_TEXT))
+    return [PartSpan(0, len(text), whole)] if text else []
 
 
-def _call_ranges(text: str, path: JsonPath) -> list[_TagRange]:
-    dialect, found = find_calls(text)
+def _tagged_ranges(text: str, path: JsonPath, role: Role) -> list[tuple[int, int, list[PartSpan]]]:
+    """The start and end of each range with tags, and the parts inside it."""
+    if role == "assistant":
+        dialect, found = find_calls(text)
+        return [
+            (
+                block.start,
+                block.end,
+                [
+                    PartSpan(call.start, call.end, read_call(call, dialect, text, path))
+                    for call in block.calls
+                ],
+            )
+            for block in found
+        ]
+    if role == "system":
+        section = find_tools(text)
+        return [] if section is None else [(section.start, section.end, [])]
     return [
-        _TagRange(
-            block.start,
-            block.end,
-            [
-                PartSpan(call.start, call.end, read_call(call, dialect, text, path))
-                for call in block.calls
-            ],
-        )
-        for block in found
+        (result.start, result.end, [PartSpan(*result.span, _read_result(result, text, path))])
+        for result in find_results(text)
     ]
 
 
-def _result_ranges(text: str, path: JsonPath) -> list[_TagRange]:
-    ranges: list[_TagRange] = []
-    for found in find_results(text):
-        start, end = found.span
-        call_id, origin = read_result_id(found.id)
-        result = Result(
-            call_id,
-            _read_output(found.output, path),
-            error=found.error,
-            name=found.name,
-            origin=origin,
-            source=Source(text[start:end], path, RESULT),
-        )
-        ranges.append(_TagRange(found.start, found.end, [PartSpan(start, end, result)]))
-    return ranges
+def _read_result(found: ResultMatch, text: str, path: JsonPath) -> Result:
+    start, end = found.span
+    call_id, origin = read_result_id(found.id)
+    return Result(
+        call_id,
+        _read_output(found.output, path),
+        error=found.error,
+        name=found.name,
+        origin=origin,
+        source=Source(text[start:end], path, RESULT),
+    )
 
 
 def read_call(call: CallMatch, dialect: Dialect, text: str, path: JsonPath) -> Call:
