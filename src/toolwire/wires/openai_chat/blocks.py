@@ -14,7 +14,6 @@ from toolwire.wires.engine.specs import (
     blocks,
     keys,
     read_arguments,
-    read_id,
     read_name,
     require_object,
     require_string,
@@ -111,19 +110,6 @@ def _write_function(call: Call, context: EncodeContext) -> JSON:
     return write_function_call(call, context)
 
 
-def _read_custom(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("id"))
-    custom = require_object(block["custom"])
-    return Call(
-        call_id,
-        read_name(custom.get("name")),
-        read_arguments(custom.get("input")),
-        origin,
-        "custom",
-        source=Source(block, path, spec),
-    )
-
-
 def _write_custom(call: Call, context: EncodeContext) -> JSON:
     """Write a call whose input is free text; other wires hold that text in the field `input`."""
     text: JSON = call.arguments
@@ -181,7 +167,6 @@ CALLS = blocks(
     replace(
         FUNCTION_CALL,
         name="custom",
-        read=_read_custom,
         write=_write_custom,
         keys=keys("id", "type", "custom"),
         inner=(("custom", keys("name", "input")),),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Source
@@ -12,25 +14,27 @@ from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
 from toolwire.wires.text.blocks import ROLES
 from toolwire.wires.text.messages import content_of
-from toolwire.wires.text.tags import find_tools, write_tools
+from toolwire.wires.text.tags import ToolSection, find_tools, write_tools
 
 _TOOL = Block("tool", part=Tool, keys=TOOL_FIELDS)
 
 
 def read_tools(messages: list[JSON]) -> list[Tool]:
     """The tools that are defined in system prompts."""
-    tools: list[Tool] = []
+    return [
+        _read_tool(tool, ("messages", *path))
+        for path, _, section in _sections(messages)
+        for tool in section.tools
+    ]
+
+
+def _sections(messages: list[JSON]) -> Iterator[tuple[JsonPath, str, ToolSection]]:
+    """Each section of a system prompt that defines tools, with its text and the path to that."""
     for i, message in enumerate(messages):
-        if isinstance(message, dict) and _is_system(message):
-            for text, path in content_of(message, ("messages", i)):
-                section = find_tools(text) if isinstance(text, str) else None
-                if section is not None:
-                    tools += (_read_tool(tool, path) for tool in section.tools)
-    return tools
-
-
-def _is_system(message: Object) -> bool:
-    return ROLES.get(str(message.get("role"))) == "system"
+        if isinstance(message, dict) and ROLES.get(str(message.get("role"))) == "system":
+            for text, path in content_of(message, (i,)):
+                if isinstance(text, str) and (section := find_tools(text)) is not None:
+                    yield path, text, section
 
 
 def _read_tool(tool: Object, path: JsonPath) -> Tool:
@@ -52,13 +56,9 @@ def put_tools(tools: tuple[Tool, ...], messages: list[JSON], context: EncodeCont
         if tool.kind not in CLIENT_TOOLS:  # put there by an edit
             context.report_loss(tool, f"a tool of another provider: {tool.kind}")
     section = write_tools(definitions) if definitions else ""
-    for i, message in enumerate(messages):
-        if isinstance(message, dict) and _is_system(message):
-            for text, path in content_of(message, ()):
-                old = find_tools(text) if isinstance(text, str) else None
-                if isinstance(text, str) and old is not None:
-                    new = text[: old.start] + section + text[old.end :]
-                    return put(messages, (i, *path), new)  # type: ignore[return-value]
+    for path, text, old in _sections(messages):
+        new = text[: old.start] + section + text[old.end :]
+        return put(messages, path, new)  # type: ignore[return-value]
     if not section:
         return messages
     first = messages[0] if messages else None

@@ -89,17 +89,22 @@ IMAGE_URL = Block(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def read_function_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a call whose name and arguments are in the object `function`."""
+TEXT_FIELDS = {"function": "arguments", "custom": "input"}
+"""Kinds of calls, and the field that holds the text of each."""
+
+
+def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    """Read a call whose name and text are in the object that its kind names."""
     call_id, origin = read_id(block.get("id"))
-    function = block.get("function")
-    if not isinstance(function, dict):
-        function = {}
+    inner = block.get(spec.name)
+    if not isinstance(inner, dict):
+        inner = {}
     return Call(
         call_id,
-        read_name(function.get("name")),
-        read_arguments(function.get("arguments")),
+        read_name(inner.get("name")),
+        read_arguments(inner.get(TEXT_FIELDS[spec.name])),
         origin,
+        spec.family,
         source=Source(block, path, spec),
     )
 
@@ -133,7 +138,7 @@ def write_tool_message(result: Result, context: EncodeContext) -> Object:
 FUNCTION_CALL = Block(
     "function",
     part=Call,
-    read=read_function_call,
+    read=read_call,
     write=write_function_call,
     keys=keys("id", "type", "function"),
     inner=(("function", keys("name", "arguments")),),

@@ -20,11 +20,10 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.engine.stream import StreamReader, merge
-from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL
+from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, TEXT_FIELDS
 from toolwire.wires.families.chat.choice import ChatStreamSpec, ChoiceState
 from toolwire.wires.families.chat.tool_call_deltas import (
     NOT_STARTED,
-    TEXT_FIELDS,
     CallState,
     CallTable,
     new_call,
