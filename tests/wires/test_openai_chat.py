@@ -14,8 +14,10 @@ from toolwire import (
     Loss,
     Media,
     Message,
+    Reasoning,
     Result,
     Text,
+    Tool,
     catalogue,
     decode,
     encode,
@@ -407,3 +409,64 @@ def test_an_edit_that_this_wire_cannot_hold_is_reported() -> None:
     [part] = conversation.parts()
     edited = conversation.replace(part, Media("video", url="https://example.org/a.mp4"))
     assert [loss.path for loss in encode(edited, "openai-chat").losses] == [part.path]
+
+
+ADDED = Call("added0001", "f", {})
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama"])
+def test_a_call_that_is_added_to_a_message_leaves_the_rest_of_it_verbatim(wire: str) -> None:
+    message: Object = {"role": "assistant", "content": "Let me look.", "unknown": 1}
+    conversation = decode({"messages": [message]}, wire)
+    [read] = conversation.messages
+    edited = replace(conversation, messages=(replace(read, parts=(*read.parts, ADDED)),))
+    written = encode(edited, wire)
+    assert written.losses == []
+    assert [call.id for call in decode(written.body, wire).calls()] == [ADDED.id]
+    expected = {**message, "tool_calls": get(written.body, ("messages", 0, "tool_calls"))}
+    assert get(written.body, ("messages", 0)) == expected
+
+
+REASONING: dict[str, tuple[str, JSON]] = {
+    "openai-chat": ("reasoning_content", "Hm."),
+    "mistral": (
+        "content",
+        [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+            {"type": "text", "text": "Yes."},
+        ],
+    ),
+}
+"""For each wire, the field that holds reasoning which is added to an answer, and its value."""
+
+
+@pytest.mark.parametrize("wire", REASONING)
+def test_reasoning_that_is_added_to_an_answer_leaves_the_rest_of_it_verbatim(wire: str) -> None:
+    message: Object = {"role": "assistant", "content": "Yes.", "unknown": 1}
+    conversation = decode({"choices": [{"message": message}]}, wire, "response")
+    [read] = conversation.messages
+    parts = (Reasoning("Hm."), *read.parts)
+    written = encode(
+        replace(conversation, messages=(replace(read, parts=parts),)), wire, "response"
+    )
+    field, value = REASONING[wire]
+    assert get(written.body, ("choices", 0, "message")) == {**message, field: value}
+
+
+def test_a_part_of_a_response_that_moves_into_a_request_is_written_anew() -> None:
+    choice: JSON = {"message": {"role": "assistant", "content": "Yes.", "refusal": "No."}}
+    [_, refusal] = decode({"choices": [choice]}, "openai-chat", "response").parts()
+    conversation = decode({"messages": [{"role": "assistant", "content": "Oh."}]}, "openai-chat")
+    [read] = conversation.messages
+    edited = replace(conversation, messages=(replace(read, parts=(*read.parts, refusal)),))
+    expected = {"role": "assistant", "content": "Oh.", "refusal": "No."}
+    assert get(encode(edited, "openai-chat").body, ("messages", 0)) == expected
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama", "text"])
+def test_a_tool_of_another_provider_that_is_added_by_hand_is_reported(wire: str) -> None:
+    conversation = decode({"messages": [{"role": "user", "content": "Hi"}]}, wire)
+    edited = replace(conversation, tools=(Tool("", kind="web_search"),))
+    assert [loss.reason for loss in encode(edited, wire).losses] == [
+        "a tool of another provider: web_search"
+    ]

@@ -25,7 +25,6 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.errors import RemoteError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     Block,
@@ -302,10 +301,7 @@ class Chat(Struct, frozen=True, eq=False):
         raw = message.raw
         if message.wire != context.wire or not isinstance(raw, dict):
             return UNSET
-        try:
-            original = self.read_message(raw, message.path)
-        except RemoteError:  # the message is from a body of another kind, with another format
-            return UNSET
+        original = self.read_message(raw, message.path)
         if original.role != message.role and context.kind == "request":
             return UNSET
         patched = patch_parts(message.parts, original.parts, raw, message.path, context)

@@ -19,6 +19,7 @@ from toolwire.streaming.events import (
     PartStart,
     Unsupported,
 )
+from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import StreamReader, merge
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, TEXT_FIELDS
 from toolwire.wires.families.chat.choice import ChatStreamSpec, ChoiceState
@@ -223,11 +224,11 @@ class ChatPartReader(StreamReader):
             call.pieces.clear()
         return [*out, PartDelta(call.slot, text)] if text else out
 
-    def read_server_tools(self, state: ChoiceState, entries: JSON, path: JsonPath) -> list[Event]:
+    def read_server_tools(
+        self, state: ChoiceState, spec: Block, entries: JSON, path: JsonPath
+    ) -> list[Event]:
         """Read calls that the provider ran; each is emitted when its result is there."""
-        spec = self.chat.server_tools
-        if spec is None or spec.read is None or spec.answer is None or spec.answer.read is None:
-            return []
+        assert spec.read is not None and spec.answer is not None and spec.answer.read is not None
         out: list[Event] = []
         for i, entry in enumerate(entries if isinstance(entries, list) else []):
             if not isinstance(entry, dict):

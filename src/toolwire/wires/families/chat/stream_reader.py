@@ -218,7 +218,7 @@ class ChatReader(ChatPartReader):
                 continue
             path: JsonPath = (self.count, "choices", position, "delta", key)
             if spec is not None and key == spec.name:
-                out += self.read_server_tools(state, value, path)
+                out += self.read_server_tools(state, spec, value, path)
             else:
                 out += self.report_unknown(path)
         return out
