@@ -470,3 +470,26 @@ def test_a_tool_of_another_provider_that_is_added_by_hand_is_reported(wire: str)
     assert [loss.reason for loss in encode(edited, wire).losses] == [
         "a tool of another provider: web_search"
     ]
+
+
+PICTURE = "iVBORw0KGgo="
+IMAGES: dict[str, Object] = {
+    "openai-chat": {
+        "content": [{"type": "input_audio", "input_audio": {"data": "", "format": ""}}]
+    },
+    "mistral": {"content": [{"type": "input_audio", "input_audio": "AAAA"}]},
+    "cohere": {"content": [{"type": "document", "document": {"data": {"text": "Hi"}}}]},
+    "text": {"content": [{"type": "image_url", "image_url": {"url": "https://example.org/a"}}]},
+    "ollama": {"content": "", "images": [PICTURE]},
+}
+"""For each wire, a user message with one medium."""
+
+
+@pytest.mark.parametrize("wire", IMAGES)
+def test_media_that_replace_media_are_written_or_reported(wire: str) -> None:
+    conversation = decode({"messages": [{"role": "user", **IMAGES[wire]}]}, wire)
+    [part] = conversation.parts()
+    for medium in (Media("image", "image/png", PICTURE), Media("video", url="https://a.org/b.mp4")):
+        written = encode(conversation.replace(part, medium), wire)
+        [again] = decode(written.body, wire).parts()
+        assert written.losses or again == medium

@@ -31,6 +31,7 @@ from toolwire.wires.families.chat.blocks import (
     IMAGE_URL,
     TEXT,
     TOOL_MESSAGE,
+    name_in_text,
     text_block,
 )
 from toolwire.wires.families.chat.messages import Chat, has_calls, report_misplaced, single_text
@@ -68,7 +69,9 @@ def _only_text(data: JSON) -> str | None:
 
 
 def _write_document(media: Media, context: EncodeContext) -> JSON:
-    text = media.text or ""
+    text = media.text
+    if text is None:
+        return name_in_text(media, context)
     document: Object = {"data": {"text": text}}
     if media.spec is CONTENT["document"] and media.mime == "application/json":
         try:

@@ -25,6 +25,7 @@ from toolwire.wires.families.chat.blocks import (
     name_in_text,
     read_media_url,
     text_block,
+    write_image_url,
     write_tool_message,
 )
 from toolwire.wires.families.chat.merge import join_content
@@ -72,7 +73,7 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     if media.url is not None and media.mime is not None:
         context.report_loss(media, "the MIME type of a URL is not kept here")
     if media.kind == "image":
-        return {"type": "image_url", "image_url": {"url": url}}
+        return write_image_url(media, context)
     if media.kind == "file":
         name: Object = {} if media.name is None else {"document_name": media.name}
         return {"type": "document_url", "document_url": url, **name}
@@ -83,6 +84,8 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
 
 def _write_audio(media: Media, context: EncodeContext) -> JSON:
     """Write audio of this wire in the form in which it was read."""
+    if media.kind != "audio" or (media.data or media.url) is None:
+        return _write_media(media, context)
     audio: JSON = data_url(media) if media.mime else media.data or media.url
     if isinstance(get(media.raw, ("input_audio",)), dict) and media.data is not None:  # type: ignore[arg-type]
         audio = {"data": media.data, "format": (media.mime or "").partition("/")[2]}

@@ -74,7 +74,10 @@ def _read_images(message: Object, path: JsonPath) -> list[Part]:
 
 
 def _write_image(media: Media, context: EncodeContext) -> JSON:
-    data = standard(media.data or "")
+    if media.kind != "image" or media.data is None:  # the list holds nothing else
+        context.report_loss(media, f"this wire takes no such {media.kind}; the image is unchanged")
+        return media.raw if isinstance(media.raw, str) else ""
+    data = standard(media.data)
     if data != media.data:
         context.report_loss(media, "base64 in the URL-safe alphabet is sent in the standard one")
     if media.mime is not None and _mime_type(data) != media.mime:

@@ -27,6 +27,7 @@ from toolwire.wires.families.chat.blocks import (
     name_in_text,
     read_text_block,
     write_function_call,
+    write_image_url,
     write_tool_message,
 )
 from toolwire.wires.families.chat.messages import Chat
@@ -60,7 +61,7 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     """Write images by URL or data, and anything else by data."""
     url = data_url(media)
     if media.kind == "image" and url is not None:
-        return {"type": "image_url", "image_url": {"url": url}}
+        return write_image_url(media, context)
     if media.data is None:
         return name_in_text(media, context)
     audio_format = (mime_of(media) or "").partition("/")[2]
