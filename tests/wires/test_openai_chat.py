@@ -453,7 +453,7 @@ def test_reasoning_that_is_added_to_an_answer_leaves_the_rest_of_it_verbatim(wir
     assert get(written.body, ("choices", 0, "message")) == {**message, field: value}
 
 
-def test_a_part_of_a_response_that_moves_into_a_request_is_written_anew() -> None:
+def test_a_part_of_a_response_that_moves_into_a_request_is_written_from_its_content() -> None:
     choice: JSON = {"message": {"role": "assistant", "content": "Yes.", "refusal": "No."}}
     [_, refusal] = decode({"choices": [choice]}, "openai-chat", "response").parts()
     conversation = decode({"messages": [{"role": "assistant", "content": "Oh."}]}, "openai-chat")

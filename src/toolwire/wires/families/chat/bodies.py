@@ -186,7 +186,12 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         body = write_settings(self.response, conversation, context)
         own = conversation.wire == self.chat.name and conversation.kind == "response"
         if not own:
-            body = {**require_object(copy_json(self.response_defaults)), **body}
+            defaults = {
+                key: copy_json(value) if isinstance(value, dict) else value
+                for key, value in self.response_defaults.items()
+                if key not in body
+            }
+            body = {**defaults, **body}
         context.seed = self.seed(body)
         messages = conversation.messages
         if not messages and not own:

@@ -35,7 +35,6 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     read_block,
     read_result_id,
-    require_object,
     text_or_none,
 )
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, text_block
@@ -212,6 +211,8 @@ class Chat(Struct, frozen=True, eq=False):
 
     def write_answer(self, message: Message, context: EncodeContext) -> JSON:
         """Write the message of a response."""
+        if message.wire != context.wire:
+            return self.write_assistant(message, context)
         ordinal = context.ordinal
         native = self.write_native(message, context)
         if isinstance(native, UnsetType):
@@ -259,7 +260,9 @@ class Chat(Struct, frozen=True, eq=False):
         """Write an entry of `tool_calls`; a call of another kind becomes a function call."""
         write = (self.calls.get(call.family) or self.calls["function"]).write
         assert write is not None
-        return require_object(write(call, context))
+        block = write(call, context)
+        assert isinstance(block, dict)
+        return block
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: content, refusal, reasoning, calls."""
@@ -369,13 +372,13 @@ class Chat(Struct, frozen=True, eq=False):
         """An assistant message that gained or lost parts; fields without parts stay verbatim."""
         depth = len(original.path)
         fields = {str(part.path[depth]) for part in original.parts if len(part.path) > depth}
-        emptied = fields - blocks.keys()
-        lost_calls = "tool_calls" in emptied
-        if not emptied.isdisjoint(self.reasoning_fields):
-            emptied.update(self.reasoning_fields)  # only one of them was read
+        empty_fields = fields - blocks.keys()
+        lost_calls = "tool_calls" in empty_fields
+        if not empty_fields.isdisjoint(self.reasoning_fields):
+            empty_fields.update(self.reasoning_fields)  # only one of them was read
         if "tool_calls" not in blocks:
-            emptied.add("tool_calls")  # most servers refuse an empty list
-        out = {key: value for key, value in raw.items() if key not in emptied - {"content"}}
+            empty_fields.add("tool_calls")  # most servers refuse an empty list
+        out = {key: value for key, value in raw.items() if key not in empty_fields - {"content"}}
         previous, current = raw.get("content"), blocks.pop("content", [])
         if isinstance(previous, list) and (current or context.kind == "response"):
             out["content"] = _as_text_blocks(current)
