@@ -189,7 +189,6 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             defaults = {
                 key: copy_json(value) if isinstance(value, dict) else value
                 for key, value in self.response_defaults.items()
-                if key not in body
             }
             body = {**defaults, **body}
         context.seed = self.seed(body)
