@@ -22,13 +22,13 @@ from toolwire.wires.families.chat.blocks import (
     IMAGE_URL,
     TEXT,
     TOOL_MESSAGE,
+    join_content,
     name_in_text,
     read_media_url,
     text_block,
     write_image_url,
     write_tool_message,
 )
-from toolwire.wires.families.chat.merge import join_content
 from toolwire.wires.families.chat.messages import (
     REASONING_JOINED,
     Chat,

@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.wires.engine.stream import copy_json
+from toolwire.wires.families.chat.blocks import join_content
 from toolwire.wires.families.chat.bodies import ChatBodies
-from toolwire.wires.families.chat.merge import join_content
 from toolwire.wires.families.chat.tool_call_deltas import CallState, CallTable
 
 
