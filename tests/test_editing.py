@@ -421,7 +421,7 @@ def test_a_renamed_call_goes_to_another_wire_with_its_result(wire: str) -> None:
     ]
 
 
-@known_bug("the other calls of the message lose their unknown fields", "ollama")
+@named
 def test_delete_pair_keeps_the_rest_of_the_body_verbatim(wire: str) -> None:
     body, (call_path, result_path) = NAMED[wire]
     conversation = decode(body, wire)

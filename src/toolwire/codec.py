@@ -311,7 +311,8 @@ def _patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
         len(message.parts) for message in conversation.messages
     ]:
         return UNSET  # messages were merged or split
-    return patch_parts(conversation.parts(), original.parts(), source.body, (), context)
+    patched = patch_parts(conversation.parts(), original.parts(), source.body, (), context)
+    return UNSET if context.losses else patched  # the full route reports them
 
 
 def _context_of_plain_answer(

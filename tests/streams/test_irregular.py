@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import pytest
 from cases import DEEP, streaming
 from msgspec import Struct
 from rows import rows
@@ -29,6 +30,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
+from toolwire.wires.families.chat.argument_text import ArgumentText
 
 SOURCE = "openai-chat"
 TARGETS = [name for name in streaming() if name != SOURCE]
@@ -1491,3 +1493,26 @@ def test_made_ids_are_those_of_the_body() -> None:
             assert sorted(body) == sorted(way) if not held.others else len({*way}) == len(body), (
                 held.name
             )
+
+
+ESCAPES = '{"ab":"' + '\\"' * 100 + '"}'
+ARGUMENTS: dict[str, tuple[list[JSON], str]] = {
+    "braces and blanks": (["{}", "  "], "{}"),
+    "text after braces": (["{}", "x"], "{}"),
+    "repeated in pieces": (['{"a":1}', '{"a":', "1}"], '{"a":1}'),
+    "replaced in pieces": (['{"a":1}', '{"b":', "2}"], '{"b":2}'),
+    "a number": ([5], "5"),
+    "objects that are merged": ([{"a": {"b": 1}}, {"a": {"c": 2}}], '{"a":{"b":1,"c":2}}'),
+    "one character at a time": ([*ESCAPES], ESCAPES),
+    "a nested object that starts like the text": (['{"a":', '{"a":1}}'], '{"a":{"a":1}}'),
+    "snapshots": (['{"a":', '{"a":{"b"', '{"a":{"b":1}}'], '{"a":{"b":1}}'),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_pieces_of_arguments_add_up(name: str) -> None:
+    pieces, expected = ARGUMENTS[name]
+    arguments = ArgumentText()
+    text = "".join([arguments.add(piece) for piece in pieces])
+    rest, whole = arguments.finish()
+    assert (text + rest if whole is None else whole) == expected

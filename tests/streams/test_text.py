@@ -163,7 +163,7 @@ def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
     """The blocks of a text, found by trying every dialect at every place."""
     for one in DIALECTS.values():
         whole = (
-            one.parse(text, 0)
+            one.block.parse(text, 0)
             if one.bare_start and text.lstrip(" \t\n\r").startswith(one.bare_start)
             else None
         )
@@ -179,13 +179,14 @@ def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
             if re.compile(one.opens).match(text, at)
         ]
         found = next(
-            ((one, block) for one in tried if (block := one.parse(text, at)) is not None), None
+            ((one, block) for one in tried if (block := one.block.parse(text, at)) is not None),
+            None,
         )
         if found is None:
             at += 1
             continue
         spoken, block = found
-        after = spoken.parse_closing(text, block.end) if spoken.parse_closing else None
+        after = spoken.closing.parse(text, block.end) if spoken.closing else None
         out += [block] if after is None else [block, after]
         at = out[-1].end
     return spoken, out

@@ -256,3 +256,34 @@ def test_a_result_added_to_a_history_leaves_the_rest_to_the_letter() -> None:
         {"role": "tool", "tool_call_id": "a", "content": "18 C"},
     ]  # type: ignore[misc]
     assert isinstance(decode(body, "cohere").pairs()[0].result, Result)
+
+
+def test_an_edited_document_is_written_as_a_json_object() -> None:
+    block: JSON = {"type": "document", "document": {"id": "d1", "data": {"celsius": 18}}}
+    results: JSON = {"role": "tool", "tool_call_id": "a", "content": [block]}
+    conversation = decode({"messages": [results]}, "cohere")
+    [result] = conversation.results()
+    assert isinstance(result.output, tuple)
+    [document] = result.output
+    assert isinstance(document, Media)
+    for text, data, losses in (
+        ('{"celsius":20}', {"celsius": 20}, 0),
+        ("warm", {"text": "warm"}, 1),
+    ):
+        output = (replace(document, text=text, source=replace(document.source, original=document)),)
+        written = encode(conversation.replace(result, replace(result, output=output)), "cohere")
+        path = ("messages", 0, "content", 0, "document")
+        assert get(written.body, path) == {"id": "d1", "data": data}
+        assert len(written.losses) == losses
+
+
+def test_a_text_document_in_a_result_loses_its_type() -> None:
+    call = Call("a", "f", {})
+    page = Media("file", "text/html", text="<p>", name="page")
+    messages = [Message("assistant", call), Message("tool", call.result((page,)))]
+    written = encode(Conversation(messages), "cohere")
+    document: JSON = {"data": {"text": "<p>"}, "id": "page"}
+    assert get(written.body, ("messages", 1, "content", 0, "document")) == document
+    assert [loss.reason for loss in written.losses] == [
+        "a document has no MIME type here: text/html"
+    ]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import judges
+import pytest
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
@@ -341,3 +342,30 @@ def test_usage_counts_what_came_from_the_cache() -> None:
 def test_the_judge_takes_the_cases_and_refuses_a_call_without_a_function() -> None:
     assert {name for name, kind, body in cases() if complaints(body, kind)} == {"unknown-chunks"}
     assert "tool_calls" in complaints(case("unknown-chunks"))
+
+
+EDITED_AUDIO: dict[str, tuple[JSON, JSON]] = {
+    "base64": ("AAAA", "BBBB"),
+    "object": ({"data": "AAAA", "format": "wav"}, {"data": "BBBB", "format": "wav"}),
+    "data URL": ("data:audio/wav;base64,AAAA", "data:audio/wav;base64,BBBB"),
+}
+
+
+@pytest.mark.parametrize("form", EDITED_AUDIO)
+def test_edited_audio_keeps_the_form_in_which_it_was_sent(form: str) -> None:
+    before, after = EDITED_AUDIO[form]
+    block: JSON = {"type": "input_audio", "input_audio": before}
+    conversation = decode({"messages": [{"role": "user", "content": [block]}]}, "mistral")
+    [audio] = conversation.parts()
+    assert isinstance(audio, Media)
+    written = encode(conversation.replace(audio, replace(audio, data="BBBB")), "mistral")
+    assert get(written.body, ("messages", 0, "content", 0, "input_audio")) == after
+    assert written.losses == []
+
+
+def test_an_edited_file_id_is_written() -> None:
+    block: JSON = {"type": "file", "file_id": "f1"}
+    conversation = decode({"messages": [{"role": "user", "content": [block]}]}, "mistral")
+    [file] = conversation.parts()
+    written = encode(conversation.replace(file, Media("file", file="f2")), "mistral")
+    assert get(written.body, ("messages", 0, "content", 0)) == {"type": "file", "file_id": "f2"}

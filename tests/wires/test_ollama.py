@@ -25,7 +25,7 @@ from toolwire import (
     translate,
 )
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Format, Kind, Usage
 
@@ -283,3 +283,28 @@ def test_an_edited_list_of_tools_keeps_the_others_as_they_were() -> None:
     read = decode({"messages": [], "tools": tools}, "ollama")
     encoded = encode(replace(read, tools=read.tools[:1]), "ollama")
     assert (encoded.body["tools"], encoded.losses) == (tools[:1], [])  # type: ignore[index,call-overload]
+
+
+def test_an_edit_reports_only_what_it_changes() -> None:
+    function: JSON = {"name": "f", "arguments": "not an object"}
+    message: JSON = {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
+    conversation = decode({"messages": [message]}, "ollama")
+    written = encode(conversation.rename_call(conversation.calls()[0], "g"), "ollama")
+    assert written.losses == []
+    path = ("messages", 0, "tool_calls", 0, "function")
+    assert get(written.body, path) == {"name": "g", "arguments": "not an object"}
+
+
+def test_the_id_map_holds_the_ids_that_are_minted_after_a_call_was_deleted() -> None:
+    calls: JSON = [{"function": {"name": name, "arguments": {}}} for name in ("f", "g")]
+    body: JSON = {
+        "model": "m",
+        "created_at": "2026-01-01T00:00:00Z",
+        "done": True,
+        "message": {"role": "assistant", "content": "", "tool_calls": calls},
+    }
+    conversation = decode(body, "ollama", "response")
+    edited = conversation.delete_pair(conversation.calls()[0])
+    written = encode(edited, "ollama", "response")
+    [again] = decode(written.body, "ollama", "response").calls()
+    assert written.ids.ids == {again.id: edited.calls()[0].id}

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolwire import (
     Call,
@@ -13,14 +14,16 @@ from toolwire import (
     Loss,
     Media,
     Message,
+    Reasoning,
     Result,
     Text,
+    Tool,
     catalogue,
     decode,
     encode,
     translate,
 )
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Kind
 
 NAME = "openai-chat"
@@ -324,3 +327,169 @@ def test_a_sound_without_a_known_type_is_sent_as_a_file_and_keeps_its_name() -> 
     encoded = encode(Conversation([named]), NAME)
     assert encoded.body["messages"][0]["content"][0]["type"] == "input_audio"  # type: ignore[index,call-overload]
     assert [loss.reason for loss in encoded.losses] == ["the name of this audio is not kept here"]
+
+
+# --- edits of messages of this wire ---------------------------------------------------------------
+
+
+def unnumbered_call(name: str) -> Object:
+    """A call without an id, and with fields that only its server knows."""
+    return {
+        "type": "function",
+        "unknown": 1,
+        "function": {"name": name, "arguments": "{}", "inner": 2},
+    }
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral"])
+def test_the_other_calls_of_a_response_stay_verbatim_when_one_is_deleted(wire: str) -> None:
+    message: Object = {
+        "role": "assistant",
+        "content": "Let me look.",
+        "unknown": 3,
+        "tool_calls": [unnumbered_call("weather"), unnumbered_call("clock")],
+    }
+    choice: JSON = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    conversation = decode({"id": "r1", "choices": [choice]}, wire, "response")
+    written = encode(conversation.delete_pair(conversation.calls()[0]), wire, "response")
+    expected = {**message, "tool_calls": [unnumbered_call("clock")]}
+    assert get(written.body, ("choices", 0, "message")) == expected
+    assert written.losses == []
+
+
+def test_a_tool_that_the_server_ran_stays_when_a_call_is_deleted() -> None:
+    executed: JSON = {"index": 0, "type": "search", "arguments": "{}", "output": "found"}
+    message: Object = {
+        "role": "assistant",
+        "content": None,
+        "executed_tools": [executed],
+        "tool_calls": [unnumbered_call("clock")],
+    }
+    conversation = decode({"choices": [{"message": message}]}, "openai-chat", "response")
+    edited = conversation.delete_pair(conversation.calls()[1])
+    written = encode(edited, "openai-chat", "response").body
+    assert get(written, ("choices", 0, "message")) == {
+        "role": "assistant",
+        "content": "",
+        "executed_tools": [executed],
+    }
+
+
+def test_the_other_blocks_of_a_user_message_stay_verbatim_when_one_is_removed() -> None:
+    text: JSON = {"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}}
+    image: JSON = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    body: JSON = {"messages": [{"role": "user", "content": [text, image], "name": "Ada"}]}
+    conversation = decode(body, "openai-chat")
+    message = conversation.messages[0]
+    edited = replace(conversation, messages=(replace(message, parts=message.parts[:1]),))
+    assert get(encode(edited, "openai-chat").body, ("messages", 0)) == {
+        "role": "user",
+        "content": [text],
+        "name": "Ada",
+    }
+
+
+def test_another_id_of_a_legacy_call_is_reported_lost() -> None:
+    body: JSON = {
+        "messages": [
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": ""}},
+            {"role": "function", "name": "f", "content": "done"},
+        ]
+    }
+    conversation = decode(body, "openai-chat")
+    written = encode(conversation.change_call_id(conversation.calls()[0], "c1"), "openai-chat")
+    assert written.body == body
+    assert [loss.path for loss in written.losses] == [("messages", 0, "function_call")]
+
+
+def test_an_edit_that_this_wire_cannot_hold_is_reported() -> None:
+    image: JSON = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    body: JSON = {"messages": [{"role": "user", "content": [image]}]}
+    conversation = decode(body, "openai-chat")
+    [part] = conversation.parts()
+    edited = conversation.replace(part, Media("video", url="https://example.org/a.mp4"))
+    assert [loss.path for loss in encode(edited, "openai-chat").losses] == [part.path]
+
+
+ADDED = Call("added0001", "f", {})
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama"])
+def test_a_call_that_is_added_to_a_message_leaves_the_rest_of_it_verbatim(wire: str) -> None:
+    message: Object = {"role": "assistant", "content": "Let me look.", "unknown": 1}
+    conversation = decode({"messages": [message]}, wire)
+    [read] = conversation.messages
+    edited = replace(conversation, messages=(replace(read, parts=(*read.parts, ADDED)),))
+    written = encode(edited, wire)
+    assert written.losses == []
+    assert [call.id for call in decode(written.body, wire).calls()] == [ADDED.id]
+    expected = {**message, "tool_calls": get(written.body, ("messages", 0, "tool_calls"))}
+    assert get(written.body, ("messages", 0)) == expected
+
+
+REASONING: dict[str, tuple[str, JSON]] = {
+    "openai-chat": ("reasoning_content", "Hm."),
+    "mistral": (
+        "content",
+        [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+            {"type": "text", "text": "Yes."},
+        ],
+    ),
+}
+"""For each wire, the field that holds reasoning which is added to an answer, and its value."""
+
+
+@pytest.mark.parametrize("wire", REASONING)
+def test_reasoning_that_is_added_to_an_answer_leaves_the_rest_of_it_verbatim(wire: str) -> None:
+    message: Object = {"role": "assistant", "content": "Yes.", "unknown": 1}
+    conversation = decode({"choices": [{"message": message}]}, wire, "response")
+    [read] = conversation.messages
+    parts = (Reasoning("Hm."), *read.parts)
+    written = encode(
+        replace(conversation, messages=(replace(read, parts=parts),)), wire, "response"
+    )
+    field, value = REASONING[wire]
+    assert get(written.body, ("choices", 0, "message")) == {**message, field: value}
+
+
+def test_a_part_of_a_response_that_moves_into_a_request_is_written_from_its_content() -> None:
+    choice: JSON = {"message": {"role": "assistant", "content": "Yes.", "refusal": "No."}}
+    [_, refusal] = decode({"choices": [choice]}, "openai-chat", "response").parts()
+    conversation = decode({"messages": [{"role": "assistant", "content": "Oh."}]}, "openai-chat")
+    [read] = conversation.messages
+    edited = replace(conversation, messages=(replace(read, parts=(*read.parts, refusal)),))
+    expected = {"role": "assistant", "content": "Oh.", "refusal": "No."}
+    assert get(encode(edited, "openai-chat").body, ("messages", 0)) == expected
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama", "text"])
+def test_a_tool_of_another_provider_that_is_added_by_hand_is_reported(wire: str) -> None:
+    conversation = decode({"messages": [{"role": "user", "content": "Hi"}]}, wire)
+    edited = replace(conversation, tools=(Tool("", kind="web_search"),))
+    assert [loss.reason for loss in encode(edited, wire).losses] == [
+        "a tool of another provider: web_search"
+    ]
+
+
+PICTURE = "iVBORw0KGgo="
+IMAGES: dict[str, Object] = {
+    "openai-chat": {
+        "content": [{"type": "input_audio", "input_audio": {"data": "", "format": ""}}]
+    },
+    "mistral": {"content": [{"type": "input_audio", "input_audio": "AAAA"}]},
+    "cohere": {"content": [{"type": "document", "document": {"data": {"text": "Hi"}}}]},
+    "text": {"content": [{"type": "image_url", "image_url": {"url": "https://example.org/a"}}]},
+    "ollama": {"content": "", "images": [PICTURE]},
+}
+"""For each wire, a user message with one medium."""
+
+
+@pytest.mark.parametrize("wire", IMAGES)
+def test_media_that_replace_media_are_written_or_reported(wire: str) -> None:
+    conversation = decode({"messages": [{"role": "user", **IMAGES[wire]}]}, wire)
+    [part] = conversation.parts()
+    for medium in (Media("image", "image/png", PICTURE), Media("video", url="https://a.org/b.mp4")):
+        written = encode(conversation.replace(part, medium), wire)
+        [again] = decode(written.body, wire).parts()
+        assert written.losses or again == medium

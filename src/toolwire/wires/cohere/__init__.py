@@ -10,19 +10,35 @@
 - citations-point-at-results: `citations` name documents by call id; no other wire has them.
 """
 
-from toolwire.wires.cohere.blocks import CALLS, CAPABILITIES, CONTENT, RESULTS
-from toolwire.wires.cohere.bodies import match_score, read, write
-from toolwire.wires.cohere.settings import NAME
+from __future__ import annotations
+
+from toolwire.wires.cohere.blocks import CALLS, CONTENT, NAME, RESULTS
+from toolwire.wires.cohere.bodies import BODIES, match_score
 from toolwire.wires.cohere.stream import STREAM
+from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
 
 WIRE = Wire(
     name=NAME,
     title="Cohere Chat v2",
     rows=all_blocks(CONTENT, CALLS, RESULTS),
-    read=read,
-    write=write,
+    read=BODIES.read,
+    write=BODIES.write,
     match_score=match_score,
     stream=STREAM,
-    capabilities=CAPABILITIES,
+    capabilities=Capabilities(
+        refusals=False,
+        media={
+            "user": MediaSupport(image=DATA_OR_URL),
+            "result": MediaSupport(file=frozenset({"text"})),
+        },
+        media_names=frozenset({"file"}),
+        error_flag=False,
+        result_media="after",
+        text_after_calls=False,
+        candidates=False,
+        choice_names="none",
+        format_fields=frozenset(),
+        usage_fields=frozenset({"cached"}),
+    ),
 )

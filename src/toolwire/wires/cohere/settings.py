@@ -3,77 +3,29 @@
 from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
-from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
-from toolwire.wires.engine.specs import (
-    Block,
-    keys,
-    raise_unexpected,
-    read_name,
-    require_object,
-    require_string,
-    text_or_none,
-)
-
-NAME = "cohere"
+from toolwire.wires.engine.specs import blocks, keys, require_object
+from toolwire.wires.families.chat import settings as chat_settings
+from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
+from toolwire.wires.families.chat.settings import read_stop, same_name
 
 # --- tool definitions -----------------------------------------------------------------------------
 
-TOOL = Block(
-    "function",
-    part=Tool,
-    keys=keys("type", "function"),
-    inner=(("function", keys("name", "description", "parameters")),),
-)
-_EMPTY_SCHEMA: Object = {"type": "object", "properties": {}}
+TOOLS = blocks(replace(FUNCTION_TOOL, inner=(("function", TOOL_FIELDS - {"strict"}),)))
 
 
-def read_tool(tool: JSON, path: JsonPath, strict: bool | None) -> Tool:
-    """A tool definition; `strict` is the flag that all tools of a request share."""
-    if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
-    function = tool.get("function")
-    if not isinstance(function, dict):
-        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
-    return Tool(
-        read_name(function.get("name")),
-        text_or_none(function.get("description")),
-        function.get("parameters"),
-        strict,
-        source=Source(tool, path, TOOL),
-    )
-
-
-def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> Object:
-    """The fields `tools` and, if all tools agree on it, `strict_tools`."""
-    definitions: list[JSON] = []
-    portable = [tool for tool in tools if tool.kind in ("function", "custom")]
-    flags = {tool.strict for tool in portable}
-    for tool in tools:
-        if tool not in portable:
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        function: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            function["description"] = tool.description
-        if tool.kind == "custom":
-            function["parameters"] = context.schema_of(tool)
-        elif isinstance(tool.schema, dict):
-            function["parameters"] = tool.schema
-        else:
-            context.report_loss(tool, "a tool must have a schema here; an empty one is sent")
-            function["parameters"] = _EMPTY_SCHEMA
-        if len(flags) > 1 and tool.strict is not None:
-            context.report_loss(tool, "all tools share one strict flag here; these do not agree")
-        definitions.append({"type": "function", "function": function})
-    if not definitions:
-        return {}
-    strict = flags.pop() if len(flags) == 1 else None
-    return {"tools": definitions, **({} if strict is None else {"strict_tools": strict})}
+def write_tool(tool: Tool, context: EncodeContext) -> JSON:
+    """Write a function; its schema is required."""
+    schema = context.schema_of(tool)
+    if not isinstance(schema, dict):
+        context.report_loss(tool, "a tool must have a schema here; an empty one is sent")
+        schema = {"type": "object", "properties": {}}
+    return chat_settings.write_tool(replace(tool, strict=None), context, schema=schema)
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -104,21 +56,12 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return out
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 REQUEST = (
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", ("max_tokens",)),
-    SettingSpec("temperature", ("temperature",)),
+    *same_name("model", "max_tokens", "temperature", "seed", "stream"),
+    *same_name("presence_penalty", "frequency_penalty"),
     SettingSpec("top_p", ("p",)),
     SettingSpec("top_k", ("k",)),
-    SettingSpec("seed", ("seed",)),
-    SettingSpec("presence_penalty", ("presence_penalty",)),
-    SettingSpec("frequency_penalty", ("frequency_penalty",)),
-    SettingSpec("stop", ("stop_sequences",), read=_read_stop),
-    SettingSpec("stream", ("stream",)),
+    SettingSpec("stop", ("stop_sequences",), read=read_stop),
     SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
     SettingSpec("format", ("response_format",), read=_read_format, write=_write_format),
     SettingSpec("budget", ("thinking",), *reasoning_budget("token_budget", 1)),
@@ -145,10 +88,6 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    counts = {"cache_write": value.cache_write, "reasoning": value.reasoning}
-    lost = [name for name, count in counts.items() if count is not None]
-    if lost:  # streams and plain answers are not lowered
-        context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")
     out: Object = {"tokens": {"input_tokens": value.input or 0, "output_tokens": value.output or 0}}
     if value.cached is not None:
         out["cached_tokens"] = value.cached

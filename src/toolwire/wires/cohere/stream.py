@@ -14,13 +14,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
-from toolwire.wires.cohere.blocks import CALLS, CONTENT, FOREIGN, STREAMED_PLAN
-from toolwire.wires.cohere.bodies import write
-from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
+from toolwire.wires.cohere.blocks import CALLS, CONTENT, NAME, STREAMED_PLAN
+from toolwire.wires.cohere.bodies import BODIES
+from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
@@ -34,7 +35,10 @@ from toolwire.wires.families.blocks.indexed_stream import (
 )
 
 _PLAN = "tool_plan"
-_PLAN_KEY = (_PLAN, 0)
+ListKey: TypeAlias = "tuple[str, JSON]"
+"""The field of the message that holds a block, and the index of the block."""
+_PLAN_KEY: ListKey = (_PLAN, 0)
+_CITATION_KEY: ListKey = ("citations", 0)
 _EVENT_KEYS = keys("type", "index", "delta", "id", "logprobs")
 _GROWING = keys("role", "content", _PLAN, "tool_calls", "citations")
 """Fields of the message that have events of their own."""
@@ -43,11 +47,6 @@ _LISTS = {"content": CONTENT, "tool_calls": CALLS}
 
 def _without(fields: Object, names: frozenset[str]) -> Object:
     return {key: value for key, value in fields.items() if key not in names}
-
-
-def _index(event: Chunk) -> JSON:
-    index = event.get("index")
-    return index if isinstance(index, int) else 0
 
 
 class CohereReader(IndexedBlockReader):
@@ -74,17 +73,24 @@ class CohereReader(IndexedBlockReader):
 
     def read(self, event: Chunk) -> list[Event]:
         event_type = event.get("type")
-        handler = _HANDLERS.get(event_type) if isinstance(event_type, str) else None
-        if handler is None:
+        if not isinstance(event_type, str) or event_type not in _EVENTS:
             message = event.get("message")
             if event_type is None and isinstance(message, str):
                 self.error = message
                 return self.fail(message, None)
             return [Unsupported((self.count,), f"an unknown event: {event_type}")]
         self.recognized = True
-        if event_type == "tool-plan-delta" or _PLAN_KEY not in self.open:
-            return handler(self, event)
-        return [*self.close_block(_PLAN_KEY), *handler(self, event)]
+        out: list[Event] = []
+        if event_type != "tool-plan-delta" and _PLAN_KEY in self.open:
+            out = self.close_block(_PLAN_KEY)
+        field = _FIELD_EVENTS.get(event_type)
+        if field is None:
+            return [*out, *_MESSAGE_EVENTS[event_type](self, event)]
+        name, handle = field
+        value, others = self._message_field(event, name)
+        index = event.get("index")
+        key = (name, index if isinstance(index, int) else 0)
+        return [*out, *others, *handle(self, key, value)]
 
     # --- the message ---
 
@@ -104,16 +110,15 @@ class CohereReader(IndexedBlockReader):
         events += self._keep((), _without(event, _EVENT_KEYS), self.fields)
         events += self._keep(("delta", "message"), _without(announced, _GROWING), self.message)
         plan = announced.get(_PLAN)
-        if isinstance(plan, str) and plan:
-            events += self.grow(_PLAN_KEY, _PLAN, plan, (_PLAN,))
-            events += self.close_block(_PLAN_KEY)
+        if plan:
+            events += [*self._grow_plan(_PLAN_KEY, plan), *self.close_block(_PLAN_KEY)]
         for name in _LISTS:
             content = announced.get(name) or []
             for block in content if isinstance(content, list) else [content]:
                 events += [*self._start_block((name, 0), block), *self.close_block((name, 0))]
         citations = announced.get("citations")
         for citation in citations if isinstance(citations, list) else []:
-            events += self._keep_citation(citation)
+            events += self._keep_citation(_CITATION_KEY, citation)
         return events
 
     def _message_field(self, event: Chunk, name: str) -> tuple[JSON, list[Event]]:
@@ -151,27 +156,19 @@ class CohereReader(IndexedBlockReader):
             self.logprobs.append(value)
         return self.report(("logprobs",))
 
-    def _keep_citation(self, citation: JSON) -> list[Event]:
+    def _keep_citation(self, key: ListKey, citation: JSON) -> list[Event]:
         if citation is None:
             return []
         if self.keep:
             self.citations += citation if isinstance(citation, list) else [citation]
         return self.report(("delta", "message", "citations"))
 
-    def _citation_start(self, event: Chunk) -> list[Event]:
-        citation, events = self._message_field(event, "citations")
-        return events + self._keep_citation(citation)
-
     def _debug(self, event: Chunk) -> list[Event]:
         return self._keep((), _without(event, _EVENT_KEYS), self.fields)
 
     # --- blocks ---
 
-    def _start(self, name: str, event: Chunk) -> list[Event]:
-        block, events = self._message_field(event, name)
-        return events + self._start_block((name, _index(event)), block)
-
-    def _start_block(self, key: tuple[str, JSON], value: JSON) -> list[Event]:
+    def _start_block(self, key: ListKey, value: JSON) -> list[Event]:
         name, _ = key
         block: Object = {"type": "text", "text": value} if isinstance(value, str) else {}
         if isinstance(value, dict):
@@ -183,16 +180,20 @@ class CohereReader(IndexedBlockReader):
     def new_block(self, spec: Block) -> Object:
         return {} if spec is STREAMED_PLAN else {"type": spec.name}
 
-    def _delta(self, name: str, event: Chunk) -> list[Event]:
-        value, events = self._message_field(event, name)
-        key = (name, _index(event))
+    def _grow_block(self, key: ListKey, value: JSON) -> list[Event]:
+        name, _ = key
+        events: list[Event] = []
         if name == "content" and isinstance(value, str):
             value = {"text": value}
         if name == "tool_calls" and key not in self.open:  # it has neither id nor name
             events += self.start_block(key, self.new_block(CALLS["function"]), CALLS["function"])
-        if isinstance(value, dict):
-            events += self.grow_nested(key, {name: value})
-        return events
+        return events + self.grow_nested(key, {name: value}) if isinstance(value, dict) else events
+
+    def _grow_plan(self, key: ListKey, text: JSON) -> list[Event]:
+        return self.grow(_PLAN_KEY, _PLAN, text, (_PLAN,)) if isinstance(text, str) and text else []
+
+    def _end_block(self, key: ListKey, value: JSON) -> list[Event]:
+        return self.close_block(key)
 
     def keep_unknown(self, key: BlockKey, path: JsonPath, piece: JSON) -> list[Event]:
         record = self.open.get(key)
@@ -201,16 +202,6 @@ class CohereReader(IndexedBlockReader):
         if record is not None and path == ("id",) and record.block.get("id") == piece:
             return []  # deltas may repeat the type and the id
         return super().keep_unknown(key, path, piece)
-
-    def _plan_delta(self, event: Chunk) -> list[Event]:
-        text, events = self._message_field(event, _PLAN)
-        if isinstance(text, str) and text:
-            events += self.grow(_PLAN_KEY, _PLAN, text, (_PLAN,))
-        return events
-
-    def _end(self, name: str, event: Chunk) -> list[Event]:
-        _, events = self._message_field(event, name)
-        return events + self.close_block((name, _index(event)))
 
     def read_block(self, key: BlockKey, block: Object) -> Part:
         specs = _LISTS["tool_calls" if _list_name(key) == "tool_calls" else "content"]
@@ -276,20 +267,24 @@ def _list_name(key: BlockKey) -> str:
     return key[0] if isinstance(key, tuple) else ""
 
 
-_HANDLERS: dict[str, Callable[[CohereReader, Chunk], list[Event]]] = {
-    "content-delta": lambda reader, event: reader._delta("content", event),
-    "tool-call-delta": lambda reader, event: reader._delta("tool_calls", event),
-    "tool-plan-delta": CohereReader._plan_delta,
-    "content-start": lambda reader, event: reader._start("content", event),
-    "content-end": lambda reader, event: reader._end("content", event),
-    "tool-call-start": lambda reader, event: reader._start("tool_calls", event),
-    "tool-call-end": lambda reader, event: reader._end("tool_calls", event),
-    "citation-start": CohereReader._citation_start,
-    "citation-end": lambda reader, event: [],
+_FIELD_EVENTS: dict[str, tuple[str, Callable[[CohereReader, ListKey, JSON], list[Event]]]] = {
+    "content-start": ("content", CohereReader._start_block),
+    "content-delta": ("content", CohereReader._grow_block),
+    "content-end": ("content", CohereReader._end_block),
+    "tool-call-start": ("tool_calls", CohereReader._start_block),
+    "tool-call-delta": ("tool_calls", CohereReader._grow_block),
+    "tool-call-end": ("tool_calls", CohereReader._end_block),
+    "tool-plan-delta": (_PLAN, CohereReader._grow_plan),
+    "citation-start": ("citations", CohereReader._keep_citation),
+}
+"""Events about one field of the message: the field, and what reads its value."""
+_MESSAGE_EVENTS: dict[str, Callable[[CohereReader, Chunk], list[Event]]] = {
     "message-start": CohereReader._message_start,
     "message-end": CohereReader._message_end,
+    "citation-end": lambda reader, event: [],
     "debug": CohereReader._debug,
 }
+_EVENTS = _FIELD_EVENTS.keys() | _MESSAGE_EVENTS.keys()
 
 _EVENT_NAMES = {"content": "content", "tool_calls": "tool-call"}
 _EMPTY_MESSAGE: Object = {"content": [], _PLAN: "", "tool_calls": [], "citations": []}
@@ -298,6 +293,7 @@ _SPECS: dict[type[Part], Block] = {
     Reasoning: CONTENT["thinking"],
     Call: CALLS["function"],
 }
+_WRITERS = {part: spec.write for part, spec in _SPECS.items() if spec.write is not None}
 
 
 class CohereWriter(IndexedBlockWriter):
@@ -305,7 +301,7 @@ class CohereWriter(IndexedBlockWriter):
 
     repeats_deltas = True
     specs = _SPECS
-    writers = FOREIGN
+    writers = _WRITERS
     empty_arguments = "{}"
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
@@ -320,7 +316,7 @@ class CohereWriter(IndexedBlockWriter):
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         message: Object = {"role": "assistant", **_EMPTY_MESSAGE}
-        response_id = self.write_empty_body(write)["id"]
+        response_id = self.write_empty_body(BODIES.write)["id"]
         return [{"type": "message-start", "id": response_id, "delta": {"message": message}}]
 
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
@@ -342,7 +338,7 @@ class CohereWriter(IndexedBlockWriter):
         }
 
     def write_end(self) -> list[Chunk]:
-        body = self.write_empty_body(write, self.stop)
+        body = self.write_empty_body(BODIES.write, self.stop)
         return [{"type": "message-end", "delta": _without(body, keys("id", "message"))}]
 
     def write_error(self, event: StreamError) -> Chunk:

@@ -153,12 +153,13 @@ class EncodeContext:
         The id that a reader of the body will mint instead is recorded in `sent_ids`.
         """
         sent = call.id if self.ids is None else self.call_id(call)
-        self.ordinal += 1
-        self.called_names[call.id] = call.name
-        if sent[:3] != MINTED or not self.hides_id(sent):
-            return sent
-        self._record_id(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
-        return None
+        hidden = sent[:3] == MINTED and self.hides_id(sent)
+        if not self.patching:  # calls of messages that are kept verbatim are counted with these
+            self.called_names[call.id] = call.name
+            if hidden:
+                self._record_id(mint(self.seed, self.ordinal, self.name(call.name)), sent)
+            self.ordinal += 1
+        return None if hidden else sent
 
     # --- arguments ---
 

@@ -76,10 +76,10 @@ def lower(
     if not plain:
         messages = _lower_messages(messages, capabilities, wire=wire, kind=kind, losses=losses)
     tools = conversation.tools
-    if not native and conversation.wire != wire:
+    if not native:
         tools = _lower_tools(tools, capabilities, kind=kind, losses=losses)
     settings = conversation.settings
-    if conversation.wire != wire:
+    if conversation.wire != wire or settings is not conversation.source.settings:
         paths = conversation.source.setting_paths
         settings = lower_settings(settings, capabilities, paths, losses)
     unchanged = messages is conversation.messages and tools is conversation.tools

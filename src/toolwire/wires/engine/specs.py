@@ -218,9 +218,15 @@ def patch_block(part: Part, context: EncodeContext, block: JSON) -> JSON | Unset
     ):
         return UNSET
     context.patching = True
+    first = len(context.losses)
     try:
         new = spec.write(part, context)
-        return patch(block, spec.write(original, context), new) if isinstance(block, dict) else new
+        reported = context.losses[first:]
+        old = spec.write(original, context)
+        # What the original cannot express either is not lost: it stays in the block.
+        unchanged = context.losses[first + len(reported) :]
+        context.losses[first:] = [loss for loss in reported if loss not in unchanged]
+        return patch(block, old, new) if isinstance(block, dict) else new
     finally:
         context.patching = False
 

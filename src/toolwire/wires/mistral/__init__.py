@@ -14,22 +14,13 @@ from __future__ import annotations
 
 from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
-from toolwire.wires.mistral.blocks import CALLS, CHAT, CONTENT, NAME, RESULTS, thinking_block
+from toolwire.wires.mistral.blocks import CALLS, CONTENT, NAME, RESULTS
 from toolwire.wires.mistral.bodies import BODIES, match_score
-from toolwire.wires.mistral.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, file=DATA_OR_URL)
 
-STREAM = ChatStreamSpec(
-    settings=RESPONSE,
-    finish_reasons=FINISH_REASON_FROM_WIRE,
-    write=BODIES.write,
-    reasoning_delta=lambda text: {"content": [thinking_block(text)]},
-    keeps_index=True,
-    whole_calls=True,
-)
 WIRE = Wire(
     name=NAME,
     title="Mistral chat completions",
@@ -37,7 +28,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
-    stream=chat_stream(CHAT, STREAM),
+    stream=chat_stream(ChatStreamSpec(BODIES, keeps_index=True, whole_calls=True)),
     capabilities=Capabilities(
         refusals=False,
         media={"system": _MEDIA, "user": _MEDIA},

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
-from toolwire.conversation.parts import (
-    Call,
-    Media,
-    Message,
-    Part,
-    Reasoning,
-    Result,
-    Source,
-    Text,
-    describe,
-)
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Source, Text
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.media import data_url, kind_by, mime_of
 from toolwire.wires.engine.specs import (
     Block,
     Id,
     blocks,
     keys,
     object_at,
-    read_result_id,
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.chat.merge import join_content
+from toolwire.wires.families.chat.blocks import (
+    FUNCTION_CALL,
+    IMAGE_URL,
+    TEXT,
+    TOOL_MESSAGE,
+    join_content,
+    name_in_text,
+    read_media_url,
+    text_block,
+    write_image_url,
+    write_tool_message,
+)
 from toolwire.wires.families.chat.messages import (
     REASONING_JOINED,
     Chat,
-    read_function_call,
-    read_text_block,
     report_misplaced,
     single_text,
 )
@@ -45,26 +41,17 @@ NAME = "mistral"
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_url(
-    url: str, source: Source, *, kind: Literal["image", "audio"] | None, name: str | None = None
-) -> Part:
-    """Read media by URL; the kind of a data URL is that of its MIME type if none is given."""
-    mime, data = split_data_url(url) or (None, None)
-    if data is not None:
-        return Media(kind or kind_by(mime), mime, data, name=name, source=source)
-    return Media(kind or "file", mime, url=url, name=name, source=source)
-
-
 def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
     image = block["image_url"]
     url = require_string(image["url"] if isinstance(image, dict) else image)
-    return _read_url(url, Source(block, path, spec), kind="image")
+    return read_media_url("image", url, Source(block, path, spec))
 
 
 def _read_document(block: Object, path: JsonPath, spec: Block) -> Part:
-    name = text_or_none(block.get("document_name"))
     url = require_string(block["document_url"])
-    return _read_url(url, Source(block, path, spec), kind=None, name=name)
+    name = text_or_none(block.get("document_name"))
+    media = read_media_url("file", url, Source(block, path, spec), name=name)
+    return media if media.mime is None else replace(media, kind=kind_by(media.mime))
 
 
 def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -74,20 +61,19 @@ def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
         mime = f"audio/{require_string(audio['format'])}"
         return Media("audio", mime, require_string(audio["data"]), source=source)
     if require_string(audio).startswith(("http://", "https://", "data:")):
-        return _read_url(require_string(audio), source, kind="audio")
+        return read_media_url("audio", require_string(audio), source)
     return Media("audio", data=require_string(audio), source=source)
 
 
 def _write_media(media: Media, context: EncodeContext) -> JSON:
     """Write images, documents and audio by URL or data."""
     url = data_url(media)
-    if url is None or media.kind == "video":  # put into a message of this wire by hand
-        context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
-        return {"type": "text", "text": describe(media)}
+    if url is None or media.kind == "video":
+        return name_in_text(media, context)
     if media.url is not None and media.mime is not None:
         context.report_loss(media, "the MIME type of a URL is not kept here")
     if media.kind == "image":
-        return {"type": "image_url", "image_url": {"url": url}}
+        return write_image_url(media, context)
     if media.kind == "file":
         name: Object = {} if media.name is None else {"document_name": media.name}
         return {"type": "document_url", "document_url": url, **name}
@@ -98,6 +84,8 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
 
 def _write_audio(media: Media, context: EncodeContext) -> JSON:
     """Write audio of this wire in the form in which it was read."""
+    if media.kind != "audio" or (media.data or media.url) is None:
+        return _write_media(media, context)
     audio: JSON = data_url(media) if media.mime else media.data or media.url
     if isinstance(get(media.raw, ("input_audio",)), dict) and media.data is not None:  # type: ignore[arg-type]
         audio = {"data": media.data, "format": (media.mime or "").partition("/")[2]}
@@ -138,21 +126,8 @@ def _write_thinking(part: Reasoning, context: EncodeContext) -> JSON:
 
 
 CONTENT = blocks(
-    Block(
-        "text",
-        part=Text,
-        read=read_text_block,
-        write=lambda part, _: {"type": "text", "text": part.text},
-        keys=keys("type", "text"),
-    ),
-    Block(
-        "image_url",
-        part=Media,
-        read=_read_image,
-        write=_write_media,
-        keys=keys("type", "image_url"),
-        inner=(("image_url", keys("url")),),
-    ),
+    TEXT,
+    replace(IMAGE_URL, read=_read_image, write=_write_media),
     Block(
         "document_url",
         part=Media,
@@ -183,46 +158,16 @@ _REFERRING_THINKING = replace(CONTENT["thinking"], keys=keys("type", "signature"
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _write_function(call: Call, context: EncodeContext) -> Object:
-    if call.family == "custom":
-        arguments = text_of(context.arguments_object(call))
-    else:
-        arguments = context.arguments_text(call)
-    return {
-        "id": context.call_id(call),
-        "type": "function",
-        "function": {"name": context.name(call.name), "arguments": arguments},
-    }
-
-
-def _read_tool_message(message: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(message.get("tool_call_id"))
-    output = CHAT.read_output(message.get("content"), path)
-    name = text_or_none(message.get("name"))
-    return Result(call_id, output, False, name, origin, source=Source(message, path, spec))
-
-
 def _write_tool_message(result: Result, context: EncodeContext) -> JSON:
-    output = context.output(result)
-    content: JSON = result.text
-    if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
-        content = [{"type": "text", "text": describe(part)} for part in output]
-    out: Object = {"role": "tool", "tool_call_id": context.result_id(result), "content": content}
+    out = write_tool_message(result, context)
     return out if result.name is None else {**out, "name": context.name(result.name)}
 
 
 CALLS = blocks(
-    Block(
-        "function",
-        part=Call,
-        read=read_function_call,
-        write=_write_function,
+    replace(
+        FUNCTION_CALL,
         keys=keys("id", "type", "function", "index"),
-        inner=(("function", keys("name", "arguments")),),
         discriminator={"path": "choices[].message.tool_calls[]"},
-        direction="call",
-        family="function",
-        executor="client",
         ids=(
             Id("id", required=False, nullable=True),
             Id("index", "position", required=False, nullable=True),
@@ -230,19 +175,7 @@ CALLS = blocks(
     )
 )
 RESULTS = blocks(
-    Block(
-        "tool",
-        part=Result,
-        read=_read_tool_message,
-        write=_write_tool_message,
-        keys=keys("role", "content", "tool_call_id", "name"),
-        discriminator={"role": "tool"},
-        direction="output",
-        family="function",
-        executor="client",
-        ids=(Id("tool_call_id", required=False),),
-        forms=("request",),
-    )
+    replace(TOOL_MESSAGE, write=_write_tool_message, ids=(Id("tool_call_id", required=False),))
 )
 
 # --- messages -------------------------------------------------------------------------------------
@@ -262,7 +195,7 @@ class MistralChat(Chat, frozen=True, eq=False):
         path: JsonPath = ("choices", index, "message" if has_message else "messages")
         if choice.get("message") is None:
             return Message("assistant", (), source=Source(path=path))
-        return self.read_message(choice["message"], path)
+        return self.read_answer(choice["message"], path)
 
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         found = super().read_message(message, path)
@@ -278,13 +211,11 @@ class MistralChat(Chat, frozen=True, eq=False):
         has_reasoning = False
         for part in message.parts:
             if isinstance(part, Call):
-                call = _write_function(part, context)
+                call = self.write_call(part, context)
                 calls.append({**call, "index": len(calls)} if response else call)
             elif isinstance(part, Text):
-                if part.refusal:  # not every response passes through lowering
-                    context.report_loss(part, "a refusal is sent as plain text")
                 if part.text:
-                    content.append({"type": "text", "text": part.text})
+                    content.append(text_block(part.text))
             elif isinstance(part, Reasoning):
                 if has_reasoning:
                     context.report_loss(part, REASONING_JOINED)
@@ -307,4 +238,5 @@ CHAT = MistralChat(
     results=RESULTS,
     message=_MESSAGE,
     roles={"user": "user", "assistant": "assistant", "system": "system"},
+    reasoning_block=thinking_block,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, get
-from toolwire.wires.engine.specs import keys
+from toolwire.wires.engine.specs import blocks, keys
+from toolwire.wires.families.chat.blocks import FUNCTION_TOOL
 from toolwire.wires.families.chat.bodies import ChatBodies
 from toolwire.wires.mistral.blocks import CHAT, CONTENT
 from toolwire.wires.mistral.settings import (
@@ -11,7 +12,6 @@ from toolwire.wires.mistral.settings import (
     FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
-    read_tool,
     write_tool,
 )
 
@@ -19,11 +19,11 @@ BODIES = ChatBodies(
     chat=CHAT,
     request=REQUEST,
     response=RESPONSE,
-    read_tool=read_tool,
+    tools=blocks(FUNCTION_TOOL),
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    required={
+    response_defaults={
         "id": "",
         "object": "chat.completion",
         "created": 0,

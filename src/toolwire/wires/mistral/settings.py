@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from msgspec import UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Choice, Setting, Tool
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
-from toolwire.wires.engine.specs import Block, blocks, keys, require_object, require_string
+from toolwire.wires.engine.specs import keys, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
-from toolwire.wires.families.chat.settings import FORMAT, STOP, usage_setting
-from toolwire.wires.mistral.blocks import NAME
-
-TOOLS = blocks(
-    Block(
-        "function",
-        part=Tool,
-        keys=keys("type", "function"),
-        inner=(("function", keys("name", "description", "parameters", "strict")),),
-    )
-)
-
-
-def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """Read a tool definition."""
-    return chat_settings.read_tool(NAME, tool, path, TOOLS)
+from toolwire.wires.families.chat.settings import same_name, usage_setting
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
@@ -62,21 +47,10 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.mode
 
 
-_SAME_NAME = (
-    "model",
-    "max_tokens",
-    "temperature",
-    "top_p",
-    "top_k",
-    "presence_penalty",
-    "frequency_penalty",
-    "stream",
-)
 REQUEST = (
-    *(SettingSpec(name, (name,)) for name in _SAME_NAME),
+    *chat_settings.REQUEST,
+    SettingSpec("top_k", ("top_k",)),
     SettingSpec("seed", ("random_seed",)),
-    SettingSpec("candidates", ("n",)),
-    STOP,
     SettingSpec(
         "choice",
         ("tool_choice",),
@@ -85,15 +59,9 @@ REQUEST = (
         knows=keys("", "type", "function.name"),
     ),
     SettingSpec("parallel", ("parallel_tool_calls",)),
-    FORMAT,
     SettingSpec("effort", ("reasoning_effort",)),
 )
-RESPONSE = (
-    SettingSpec("id", ("id",)),
-    SettingSpec("model", ("model",)),
-    SettingSpec("created", ("created",)),
-    usage_setting("cached"),
-)
+RESPONSE = (*same_name("id", "model", "created"), usage_setting("cached"))
 FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",

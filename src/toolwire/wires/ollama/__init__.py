@@ -16,7 +16,7 @@ from __future__ import annotations
 from toolwire.wires.engine.capabilities import DATA_ONLY, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.ollama.blocks import CALLS, IMAGE, NAME, RESULTS
-from toolwire.wires.ollama.bodies import match_score, read, write
+from toolwire.wires.ollama.bodies import BODIES, match_score
 from toolwire.wires.ollama.stream import STREAM
 
 _IMAGES = MediaSupport(image=DATA_ONLY)
@@ -25,8 +25,8 @@ WIRE = Wire(
     name=NAME,
     title="Ollama /api/chat",
     rows=all_blocks((IMAGE,), CALLS, RESULTS),
-    read=read,
-    write=write,
+    read=BODIES.read,
+    write=BODIES.write,
     match_score=match_score,
     stream=STREAM,
     capabilities=Capabilities(
@@ -36,6 +36,7 @@ WIRE = Wire(
         error_flag=False,
         text_after_calls=False,
         candidates=False,
+        strict_tools=False,
         format_fields=frozenset(),
         usage_fields=frozenset(),
     ),

@@ -1,13 +1,25 @@
-"""The blocks of Ollama's chat: images, calls and results."""
+"""The blocks of Ollama's chat: images, calls, results and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import NO_SOURCE, Call, Media, Part, Result, Source, Text, describe
+from toolwire.conversation.parts import (
+    NO_SOURCE,
+    Call,
+    Media,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+)
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import standard
 from toolwire.wires.engine.specs import (
@@ -19,10 +31,15 @@ from toolwire.wires.engine.specs import (
     read_result_id,
     text_or_none,
 )
-from toolwire.wires.families.chat.messages import read_function_call
+from toolwire.wires.families.chat.blocks import FUNCTION_CALL, TOOL_MESSAGE
+from toolwire.wires.families.chat.messages import Chat
+from toolwire.wires.families.chat.turn_results import TurnResults
 
 NAME = "ollama"
 ONE_TEXT = "a message has one text here, and its images after that"
+ONE_REASONING = "reasoning is one text here, before everything else"
+TEXT_AFTER_CALL = "text after a call stands before the calls here"
+IMAGE_AFTER_CALL = "an image after a call is before the calls here"
 
 # --- images ---------------------------------------------------------------------------------------
 
@@ -40,8 +57,7 @@ def _mime_type(data: str) -> str | None:
     return next((mime for prefix, mime in types if data.startswith(prefix)), None)
 
 
-def read_images(message: Object, path: JsonPath) -> list[Part]:
-    """Read the images of a message."""
+def _read_images(message: Object, path: JsonPath) -> list[Part]:
     images = message.get("images")
     if images is None:
         return []
@@ -58,7 +74,10 @@ def read_images(message: Object, path: JsonPath) -> list[Part]:
 
 
 def _write_image(media: Media, context: EncodeContext) -> JSON:
-    data = standard(media.data or "")
+    if media.kind != "image" or media.data is None:  # the list holds nothing else
+        context.report_loss(media, f"this wire takes no such {media.kind}; the image is unchanged")
+        return media.raw if isinstance(media.raw, str) else ""
+    data = standard(media.data)
     if data != media.data:
         context.report_loss(media, "base64 in the URL-safe alphabet is sent in the standard one")
     if media.mime is not None and _mime_type(data) != media.mime:
@@ -69,7 +88,7 @@ def _write_image(media: Media, context: EncodeContext) -> JSON:
 IMAGE = Block("images", part=Media, write=_write_image)
 
 
-def write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Object:
+def _write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Object:
     """The fields `content` and `images` of a message; any other part is named in the text."""
     texts: list[str] = []
     images: list[JSON] = []
@@ -78,8 +97,6 @@ def write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Obje
             images.append(_write_image(part, context))
             continue
         if isinstance(part, Text):
-            if part.refusal:  # not every response passes through lowering
-                context.report_loss(part, "a refusal is sent as plain text")
             if not part.text:
                 continue
             if (texts or images) and not _replaces_part(part):
@@ -100,7 +117,7 @@ def _replaces_part(text: Text) -> bool:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def write_call(call: Call, context: EncodeContext) -> JSON:
+def _write_call(call: Call, context: EncodeContext) -> JSON:
     """Write a call; a minted id is left out where order pairs as well."""
     call_id = context.wire_id(call)
     function: Object = {
@@ -117,7 +134,7 @@ def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
         raise_unexpected(NAME, path + ("content",), "a string", content)
     name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
     source = Source(message, path, spec)
-    parts = read_images(message, path)
+    parts = _read_images(message, path)
     if not parts:
         return Result(call_id, content or "", False, name, origin, source=source)
     if content:
@@ -126,7 +143,7 @@ def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
     return Result(call_id, tuple(parts), False, name, origin, source=source)
 
 
-def write_result(result: Result, context: EncodeContext) -> JSON:
+def _write_result(result: Result, context: EncodeContext) -> JSON:
     """Write the message of a result: the name of its tool, and the id only if its call has one."""
     out: Object = {"role": "tool", "content": "", "tool_name": context.result_name(result)}
     call_id = context.result_id(result)
@@ -134,37 +151,103 @@ def write_result(result: Result, context: EncodeContext) -> JSON:
         out["tool_call_id"] = call_id
     output = context.output(result)
     if isinstance(output, tuple):
-        return out | write_text_and_images(output, context)
+        return out | _write_text_and_images(output, context)
     return out | {"content": result.text}
 
 
 CALLS = blocks(
-    Block(
-        "function",
-        part=Call,
-        read=read_function_call,
-        write=write_call,
-        keys=keys("id", "type", "function"),
+    replace(
+        FUNCTION_CALL,
+        write=_write_call,
         inner=(("function", keys("index", "name", "arguments")),),
         discriminator={"path": "message.tool_calls[]"},
-        direction="call",
-        family="function",
-        executor="client",
         ids=(Id("id", required=False), Id("function.index", "position", required=False)),
     )
 )
 RESULTS = blocks(
-    Block(
-        "tool",
-        part=Result,
+    replace(
+        TOOL_MESSAGE,
         read=_read_result,
-        write=write_result,
+        write=_write_result,
         keys=keys("role", "content", "images", "tool_name", "name", "tool_call_id"),
-        discriminator={"role": "tool"},
-        direction="output",
-        family="function",
-        executor="client",
         ids=(Id("tool_call_id", required=False),),
-        forms=("request",),
     )
+)
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+class OllamaChat(Chat, frozen=True, eq=False):
+    """The chat shape with images beside the text."""
+
+    def read_parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
+        if content is not None and not isinstance(content, str):
+            raise_unexpected(NAME, path + ("content",), "a string", content)
+        parts = super().read_parts(message, content, path)
+        first_call = sum(not isinstance(part, Call) for part in parts)
+        return [*parts[:first_call], *_read_images(message, path), *parts[first_call:]]
+
+    def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
+        """Write a history with the results of a turn in the order of their calls.
+
+        Most templates pair by order only.
+        """
+        out: list[JSON] = []
+        turn = TurnResults(context)
+        for message in messages:
+            ordinal = context.ordinal
+            native = self.write_native(message, context)
+            others = [part for part in message.parts if not isinstance(part, Result)]
+            if isinstance(native, UnsetType) and message.role != "assistant":
+                turn.add([part for part in message.parts if isinstance(part, Result)])
+            if message.role == "assistant" or others or not isinstance(native, UnsetType):
+                out += self._write_results(turn, context)
+            turn.follow(message)
+            if not isinstance(native, UnsetType):
+                out.append(native)
+                turn.keep(message, ordinal)
+            elif message.role == "assistant":
+                out.append(self.write_assistant(message, context))
+            elif others:
+                role = "system" if message.role == "system" else "user"
+                out.append({"role": role, **_write_text_and_images(others, context)})
+        out += self._write_results(turn, context)
+        turn.map_orphans()
+        return out
+
+    def _write_results(self, turn: TurnResults, context: EncodeContext) -> list[JSON]:
+        return [self.write_result(result, context) for result in turn.take()]
+
+    def write_assistant(self, message: Message, context: EncodeContext) -> Object:
+        """Write an assistant message: text, images, reasoning, calls."""
+        others: list[Part] = []
+        reasoning: list[str] = []
+        calls: list[JSON] = []
+        for part in message.parts:
+            if isinstance(part, Call):
+                calls.append(self.write_call(part, context))
+            elif isinstance(part, Reasoning):
+                if others or calls or reasoning:
+                    context.report_loss(part, ONE_REASONING)
+                reasoning.append(part.text)
+            else:
+                if calls:
+                    context.report_loss(part, IMAGE_AFTER_CALL)
+                others.append(part)
+        out: Object = {"role": "assistant", **_write_text_and_images(others, context)}
+        if reasoning:
+            out["thinking"] = "\n".join(reasoning)
+        return {**out, "tool_calls": calls} if calls else out
+
+
+CHAT = OllamaChat(
+    NAME,
+    content={},
+    calls=CALLS,
+    results=RESULTS,
+    message=Block(
+        "message", part=Message, keys=keys("role", "content", "thinking", "images", "tool_calls")
+    ),
+    roles={"user": "user", "assistant": "assistant", "system": "system"},
+    reasoning_fields=("thinking",),
 )

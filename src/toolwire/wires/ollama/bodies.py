@@ -2,106 +2,67 @@
 
 from __future__ import annotations
 
-from msgspec import UnsetType
-from msgspec.structs import replace
-
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.model import BodySource, Conversation, Kind, Usage
-from toolwire.conversation.parts import Call, Message
+from toolwire.conversation.model import Conversation, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import write_finish_reason, write_settings
-from toolwire.wires.engine.specs import object_at, patch_message, raise_unexpected, text_or_none
-from toolwire.wires.families.chat.bodies import read_request
-from toolwire.wires.families.chat.settings import replace_tools
-from toolwire.wires.ollama.blocks import NAME
-from toolwire.wires.ollama.messages import CHAT, read_answer
+from toolwire.wires.engine.settings import SettingsRead
+from toolwire.wires.engine.specs import count_at, keys
+from toolwire.wires.families.chat.bodies import SingleMessageBodies
+from toolwire.wires.ollama.blocks import CHAT
 from toolwire.wires.ollama.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
-    read_finish_reason,
-    read_response_settings,
-    read_tool,
+    TOOLS,
     write_tool,
 )
 
-_EPOCH = "1970-01-01T00:00:00Z"
-"""The time of a response that has none: the wire requires one."""
 
+class OllamaBodies(SingleMessageBodies, frozen=True, eq=False, kw_only=True):
+    """The bodies of a chat wire whose usage is in two fields."""
 
-def read(body: JSON, kind: Kind) -> Conversation:
-    """Read a request or a response."""
-    if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
-    if kind == "response":
-        return _read_response(body)
-    return read_request(CHAT, body, settings=REQUEST, read_tool=read_tool, ordered=True)
-
-
-def _read_response(body: Object) -> Conversation:
-    settings = read_response_settings(body)
-    message = read_answer(object_at(NAME, body, ("message",)), ("message",))
-    stop = read_finish_reason(body)
-    if stop == "stop" and _has_calls(message):
-        stop = "tool"
-    return Conversation(
-        assign_ids((replace(message, stop=stop),), seed=response_seed(body), ordered=True),
-        (),
-        settings.values,
-        NAME,
-        "response",
-        source=BodySource(
-            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
-        ),
-    )
-
-
-def response_seed(body: Object) -> str:
-    """The seed of minted ids: a response has no id, so its time distinguishes it from others."""
-    return text_or_none(body.get("created_at")) or ""
-
-
-def _has_calls(message: Message) -> bool:
-    return any(isinstance(part, Call) for part in message.parts)
-
-
-def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """Write a request or a response."""
-    if context.kind == "response":
-        return _write_response(conversation, context)
-    body = write_settings(REQUEST, conversation, context)
-    if conversation.wire != NAME:
-        body.setdefault("stream", False)
-    body["messages"] = CHAT.write_messages(conversation.messages, context)
-    replace_tools(body, conversation, context, read=read_tool, write=write_tool)
-    return body
-
-
-def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
-    body = write_settings(RESPONSE, conversation, context)
-    if conversation.wire != NAME or conversation.kind != "response":
-        body = {"model": "", "created_at": _EPOCH, "done": True, "done_reason": "stop", **body}
-    context.seed = response_seed(body)
-    messages = conversation.messages or (Message("assistant", ()),)
-    for message in messages[1:]:  # added to a response of this wire by hand
-        context.report_loss(message, "a response holds one message here")
-    message = messages[0]
-    written = patch_message(message, context, read_answer)
-    if isinstance(written, UnsetType):
-        written = CHAT.write_assistant(message, context)
-    body["message"] = written
-    stop = "stop" if message.stop == "tool" and _has_calls(message) else message.stop
-    if stop is not None and read_finish_reason(body) != stop:
-        body["done_reason"] = write_finish_reason(
-            replace(message, stop=stop), FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+    def read_response_settings(self, body: Object) -> SettingsRead:
+        settings = super().read_response_settings(body)
+        input_tokens = count_at(body, "prompt_eval_count")
+        if input_tokens is None:
+            return settings
+        usage = settings.values.get("usage")
+        output_tokens = usage.output if isinstance(usage, Usage) else None
+        return SettingsRead(
+            {**settings.values, "usage": Usage(input_tokens, output_tokens)},
+            {"usage": ("prompt_eval_count",), **settings.places},
+            tuple(path for path in settings.unknown if path != ("prompt_eval_count",)),
         )
-    usage = conversation.settings.get("usage")
-    if isinstance(usage, Usage) and usage.input is not None:
-        body["prompt_eval_count"] = usage.input
-    return body
 
+    def write_response(self, conversation: Conversation, context: EncodeContext) -> Object:
+        body = super().write_response(conversation, context)
+        usage = conversation.settings.get("usage")
+        if isinstance(usage, Usage) and usage.input is not None:
+            body["prompt_eval_count"] = usage.input
+        return body
+
+
+BODIES = OllamaBodies(
+    chat=CHAT,
+    request=REQUEST,
+    response=RESPONSE,
+    tools=TOOLS,
+    write_tool=write_tool,
+    finish_from_wire=FINISH_REASON_FROM_WIRE,
+    finish_to_wire=FINISH_REASON_TO_WIRE,
+    response_defaults={
+        "model": "",
+        "created_at": "1970-01-01T00:00:00Z",
+        "done": True,
+        "done_reason": "stop",
+    },
+    request_defaults={"stream": False},
+    ordered=True,
+    answer_fields=keys("message", "done", "done_reason"),
+    finish_field="done_reason",
+    seed_field="created_at",
+)
 
 # --- recognition ----------------------------------------------------------------------------------
 

@@ -7,41 +7,20 @@ from datetime import UTC, datetime
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, SettingsRead, read_settings
-from toolwire.wires.engine.specs import (
-    Block,
-    blocks,
-    count_at,
-    keys,
-    require_object,
-    require_string,
-)
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import blocks, count_at, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
-from toolwire.wires.ollama.blocks import NAME
+from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
+from toolwire.wires.families.chat.settings import read_stop, same_name
 
-TOOLS = blocks(
-    Block(
-        "function",
-        part=Tool,
-        keys=keys("type", "function"),
-        inner=(("function", keys("name", "description", "parameters")),),
-    )
-)
-
-
-def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """Read a tool definition."""
-    return chat_settings.read_tool(NAME, tool, path, TOOLS)
+TOOLS = blocks(replace(FUNCTION_TOOL, inner=(("function", TOOL_FIELDS - {"strict"}),)))
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
     """Write a function."""
-    if tool.strict is not None:  # lowering reports only `strict: true`
-        context.report_loss(tool, "a tool has no strict flag here")
-        tool = replace(tool, strict=None)
     return chat_settings.write_tool(tool, context, schema=context.schema_of(tool))
 
 
@@ -57,25 +36,16 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.schema if isinstance(value.schema, dict) else "json"
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value if isinstance(value, str) and value in ("low", "medium", "high") else UNSET
 
 
+_OPTIONS = ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
 REQUEST = (
-    SettingSpec("model", ("model",)),
+    *same_name("model", "stream"),
     SettingSpec("max_tokens", ("options", "num_predict")),
-    SettingSpec("temperature", ("options", "temperature")),
-    SettingSpec("top_p", ("options", "top_p")),
-    SettingSpec("top_k", ("options", "top_k")),
-    SettingSpec("seed", ("options", "seed")),
-    SettingSpec("presence_penalty", ("options", "presence_penalty")),
-    SettingSpec("frequency_penalty", ("options", "frequency_penalty")),
-    SettingSpec("stop", ("options", "stop"), read=_read_stop),
-    SettingSpec("stream", ("stream",)),
+    *(SettingSpec(name, ("options", name)) for name in _OPTIONS),
+    SettingSpec("stop", ("options", "stop"), read=read_stop),
     SettingSpec("format", ("format",), read=_read_format, write=_write_format),
     # `think: true` names no effort, so only this wire gets it back.
     SettingSpec("effort", ("think",), read=require_string, write=_write_effort),
@@ -105,7 +75,6 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    chat_settings.report_usage_losses(value, context)
     return value.output or 0
 
 
@@ -117,27 +86,5 @@ RESPONSE = (
 )
 
 
-def read_response_settings(body: Object) -> SettingsRead:
-    """Read the settings of a response; its usage is in two fields."""
-    input_tokens = count_at(body, "prompt_eval_count")
-    known = keys("message", "done", "done_reason")
-    if input_tokens is None:
-        return read_settings(RESPONSE, body, known)
-    settings = read_settings(RESPONSE, body, known | {"prompt_eval_count"})
-    usage = settings.values.get("usage")
-    output_tokens = usage.output if isinstance(usage, Usage) else None
-    settings.values["usage"] = Usage(input_tokens, output_tokens)
-    settings.places.setdefault("usage", ("prompt_eval_count",))
-    return settings
-
-
 FINISH_REASON_FROM_WIRE = {"stop": "stop", "length": "length"}
 FINISH_REASON_TO_WIRE = {"stop": "stop", "tool": "stop", "length": "length", "sequence": "stop"}
-
-
-def read_finish_reason(body: Object) -> str | None:
-    """Why the model stopped, if a body says so."""
-    reason = body.get("done_reason")
-    if not reason or not isinstance(reason, str):
-        return None
-    return FINISH_REASON_FROM_WIRE.get(reason, reason)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
@@ -48,16 +47,15 @@ from toolwire.wires.engine.stream import (
     merge,
     ndjson_line,
 )
-from toolwire.wires.ollama.blocks import NAME, ONE_TEXT
-from toolwire.wires.ollama.bodies import response_seed, write
-from toolwire.wires.ollama.messages import (
+from toolwire.wires.ollama.blocks import (
     CHAT,
     IMAGE_AFTER_CALL,
+    NAME,
     ONE_REASONING,
+    ONE_TEXT,
     TEXT_AFTER_CALL,
-    read_answer,
 )
-from toolwire.wires.ollama.settings import read_finish_reason, read_response_settings
+from toolwire.wires.ollama.bodies import BODIES
 
 _UNKNOWN_FIELD = "no such field on this wire"
 _PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
@@ -118,10 +116,10 @@ class OllamaReader(StreamReader):
     def _read_frame(self, event: Chunk) -> list[Event]:
         """Read all of a line but its message."""
         out: list[Event] = []
-        settings = read_response_settings(event)
+        settings = BODIES.read_response_settings(event)
         if not self.started and not event.get("error"):
             self.started = True
-            self.seed = response_seed(event)
+            self.seed = BODIES.seed(event)
             first = {name: value for name, value in settings.values.items() if name not in LATE}
             self.emitted.update(first)
             out.append(MessageStart(first))
@@ -135,7 +133,7 @@ class OllamaReader(StreamReader):
                 out.append(Unsupported((self.count, *path), _UNKNOWN_FIELD))
         if event.get("done") is True or isinstance(event.get("done_reason"), str):
             self.over = True
-            self.stop = read_finish_reason(event) or self.stop
+            self.stop = BODIES.read_finish_reason(event) or self.stop
         if self.keep:
             self._keep_frame(event)
         return out
@@ -170,11 +168,11 @@ class OllamaReader(StreamReader):
         path: JsonPath = (self.count, "message")
         out: list[Event] = []
         try:
-            answer = read_answer({**message, "role": "assistant"}, path)
+            answer = CHAT.read_answer({**message, "role": "assistant"}, path)
         except RemoteError as error:
             out.append(Unsupported(error.path, error.why))
             message = {key: _readable(key, value) for key, value in message.items()}
-            answer = read_answer({**message, "role": "assistant"}, path)
+            answer = CHAT.read_answer({**message, "role": "assistant"}, path)
         if self.keep:
             self._keep_message(message)
         out += self._report_unknown(message, path)
@@ -242,15 +240,6 @@ def _readable(key: str, value: JSON) -> JSON:
 # --- writing --------------------------------------------------------------------------------------
 
 
-class _Written(Struct):
-    """What the message has so far."""
-
-    reasoning: bool = False
-    text: bool = False
-    images: bool = False
-    calls: bool = False
-
-
 class OllamaWriter(StreamWriter):
     """Writes lines."""
 
@@ -258,15 +247,17 @@ class OllamaWriter(StreamWriter):
         super().__init__(context, version)
         self._frame: Object = {}
         self._calls = PartBuffer()
-        self._empty: dict[int, Part] = {}
-        """Texts and reasoning of which nothing was written."""
-        self._reasoning_slots: set[int] = set()
-        self._written = _Written()
+        self._texts: dict[int, Part] = {}
+        """Open texts and reasoning, by slot."""
+        self._empty: set[int] = set()
+        """Slots of those of which nothing was written."""
+        self._written: set[type[Part]] = set()
+        """The types of the parts that were written."""
         self._stop: str | None = None
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.write_empty_body(write)
+        body = self.write_empty_body(BODIES.write)
         self._frame = {key: body[key] for key in ("model", "created_at")}
         return []
 
@@ -277,10 +268,9 @@ class OllamaWriter(StreamWriter):
         if isinstance(event.part, Call):
             self._calls.start(event)
             return []
+        self._texts[event.slot] = event.part
         if not event.more:
-            self._empty[event.slot] = event.part
-        if isinstance(event.part, Reasoning):
-            self._reasoning_slots.add(event.slot)
+            self._empty.add(event.slot)
         return []
 
     def delta(self, event: PartDelta) -> list[Chunk]:
@@ -288,9 +278,11 @@ class OllamaWriter(StreamWriter):
         if slot in self._calls:
             self._calls.delta(event)
             return []
+        part = self._texts[slot]
         if slot in self._empty and text:
-            text = self._separator(self._empty.pop(slot)) + text
-        if slot in self._reasoning_slots:
+            self._empty.remove(slot)
+            text = self._separator(part) + text
+        if isinstance(part, Reasoning):
             return [self._line({"role": "assistant", "content": "", "thinking": text})]
         return [self._line({"role": "assistant", "content": text})]
 
@@ -301,43 +293,43 @@ class OllamaWriter(StreamWriter):
         """The line break before a further text: texts are joined as in a whole message."""
         written = self._written
         if isinstance(part, Reasoning):
-            further = written.reasoning
-            if further or written.text or written.images or written.calls:
+            if written:
                 self.context.report_loss(part, ONE_REASONING)
-            written.reasoning = True
-            return "\n" if further else ""
-        if written.calls:
-            self.context.report_loss(part, TEXT_AFTER_CALL)
-        if written.text or written.images:
-            self.context.report_loss(part, ONE_TEXT)
-        further, written.text = written.text, True
-        return "\n" if further else ""
+        else:
+            if Call in written:
+                self.context.report_loss(part, TEXT_AFTER_CALL)
+            if Text in written or Media in written:
+                self.context.report_loss(part, ONE_TEXT)
+        separator = "\n" if type(part) in written else ""
+        written.add(type(part))
+        return separator
 
     def end(self, event: PartEnd) -> list[Chunk]:
-        self._empty.pop(event.slot, None)
-        self._reasoning_slots.discard(event.slot)
+        self._texts.pop(event.slot, None)
+        self._empty.discard(event.slot)
         if event.slot not in self._calls:
             return []
-        self._written.calls = True
-        return [self._line(self._write_part(call)) for call in self._calls.end(event)]
+        self._written.add(Call)
+        return [self._write_part(call) for call in self._calls.end(event)]
 
-    def _write_part(self, part: Part) -> Object:
-        return CHAT.write_assistant(Message("assistant", (part,)), self.context)
+    def _write_part(self, part: Part) -> Chunk:
+        return self._line(CHAT.write_assistant(Message("assistant", (part,)), self.context))
 
     def complete(self, event: PartComplete) -> list[Chunk]:
         part = event.part
         if isinstance(part, Media):
-            if self._written.calls:
+            if Call in self._written:
                 self.context.report_loss(part, IMAGE_AFTER_CALL)
-            self._written.images = True
-        return [self._line(self._write_part(part))]
+            self._written.add(Media)
+        return [self._write_part(part)]
 
     def finish(self, event: Finish) -> list[Chunk]:
-        self._stop = "stop" if event.stop == "tool" and self._written.calls else event.stop
+        ends_with_calls = event.stop == "tool" and Call in self._written
+        self._stop = BODIES.stop_after_calls if ends_with_calls else event.stop
         return []
 
     def close(self) -> list[Chunk]:
-        return [self.write_empty_body(write, self._stop)]
+        return [self.write_empty_body(BODIES.write, self._stop)]
 
     def error(self, event: StreamError) -> list[Chunk]:
         return [{"error": event.message}]

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from toolwire.wires.engine.capabilities import DATA_ONLY, DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
 from toolwire.wires.openai_chat.blocks import (
     CALL_DELTA,
     CALLS,
-    CHAT,
     CONTENT,
     EXECUTED_TOOLS,
     LEGACY_CALL,
@@ -28,17 +27,9 @@ from toolwire.wires.openai_chat.blocks import (
     RESULTS,
 )
 from toolwire.wires.openai_chat.bodies import BODIES, match_score
-from toolwire.wires.openai_chat.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_ONLY, video=DATA_ONLY, file=DATA_ONLY)
 
-STREAM = ChatStreamSpec(
-    settings=RESPONSE,
-    finish_reasons=FINISH_REASON_FROM_WIRE,
-    write=BODIES.write,
-    reasoning_delta=lambda text: {"reasoning_content": text},
-    empty_content=None,
-)
 WIRE = Wire(
     name=NAME,
     title="OpenAI Chat Completions",
@@ -46,7 +37,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
-    stream=chat_stream(CHAT, STREAM),
+    stream=chat_stream(ChatStreamSpec(BODIES, empty_content=None)),
     capabilities=Capabilities(
         media={"system": _MEDIA, "user": _MEDIA},
         # Audio has no name here, but audio of unknown type is sent as a file, which has one.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, describe
+from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.specs import (
@@ -12,27 +14,27 @@ from toolwire.wires.engine.specs import (
     blocks,
     keys,
     read_arguments,
-    read_id,
     read_name,
-    read_result_id,
     require_object,
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.chat.messages import Chat, read_function_call, read_text_block
+from toolwire.wires.families.chat.blocks import (
+    FUNCTION_CALL,
+    IMAGE_URL,
+    TEXT,
+    TOOL_MESSAGE,
+    name_in_text,
+    read_text_block,
+    write_function_call,
+    write_image_url,
+    write_tool_message,
+)
+from toolwire.wires.families.chat.messages import Chat
 
 NAME = "openai-chat"
 
 # --- content --------------------------------------------------------------------------------------
-
-
-def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
-    url = require_string(require_object(block["image_url"])["url"])
-    source = Source(block, path, spec)
-    mime, data = split_data_url(url) or (None, None)
-    if data is None:
-        return Media("image", mime, url=url, source=source)
-    return Media("image", mime, data, source=source)
 
 
 def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -59,10 +61,9 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     """Write images by URL or data, and anything else by data."""
     url = data_url(media)
     if media.kind == "image" and url is not None:
-        return {"type": "image_url", "image_url": {"url": url}}
-    if media.data is None:  # a part that was put into a message of this wire by hand
-        context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
-        return {"type": "text", "text": describe(media)}
+        return write_image_url(media, context)
+    if media.data is None:
+        return name_in_text(media, context)
     audio_format = (mime_of(media) or "").partition("/")[2]
     if media.kind == "audio" and audio_format:
         if media.name is not None:
@@ -74,13 +75,7 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
 
 
 CONTENT = blocks(
-    Block(
-        "text",
-        part=Text,
-        read=read_text_block,
-        write=lambda part, _: {"type": "text", "text": part.text},
-        keys=keys("type", "text"),
-    ),
+    TEXT,
     Block(
         "refusal",
         part=Text,
@@ -88,14 +83,7 @@ CONTENT = blocks(
         write=lambda part, _: {"type": "refusal", "refusal": part.text},
         keys=keys("type", "refusal"),
     ),
-    Block(
-        "image_url",
-        part=Media,
-        read=_read_image,
-        write=_write_media,
-        keys=keys("type", "image_url"),
-        inner=(("image_url", keys("url")),),
-    ),
+    replace(IMAGE_URL, write=_write_media),
     Block(
         "input_audio",
         part=Media,
@@ -120,21 +108,7 @@ CONTENT = blocks(
 def _write_function(call: Call, context: EncodeContext) -> JSON:
     if context.reverse_map.forms and "custom" in context.recorded_forms(call):
         return _write_custom(call, context)
-    function: Object = {"name": context.name(call.name), "arguments": context.arguments_text(call)}
-    return {"id": context.call_id(call), "type": "function", "function": function}
-
-
-def _read_custom(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("id"))
-    custom = require_object(block["custom"])
-    return Call(
-        call_id,
-        read_name(custom.get("name")),
-        read_arguments(custom.get("input")),
-        origin,
-        "custom",
-        source=Source(block, path, spec),
-    )
+    return write_function_call(call, context)
 
 
 def _write_custom(call: Call, context: EncodeContext) -> JSON:
@@ -159,6 +133,8 @@ def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_legacy(call: Call, context: EncodeContext) -> JSON:
+    if call.origin != "minted":
+        context.report_loss(call, "a legacy call has no id; its name pairs it with its result")
     return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
 
 
@@ -188,31 +164,15 @@ def _read_executed_result(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 CALLS = blocks(
-    Block(
-        "function",
-        part=Call,
-        read=read_function_call,
-        write=_write_function,
-        keys=keys("id", "type", "function"),
-        inner=(("function", keys("name", "arguments")),),
-        discriminator={"path": "tool_calls[]", "type": "function"},
-        direction="call",
-        family="function",
-        executor="client",
-        ids=(Id("id"),),
-    ),
-    Block(
-        "custom",
-        part=Call,
-        read=_read_custom,
+    replace(FUNCTION_CALL, write=_write_function),
+    replace(
+        FUNCTION_CALL,
+        name="custom",
         write=_write_custom,
         keys=keys("id", "type", "custom"),
         inner=(("custom", keys("name", "input")),),
         discriminator={"path": "tool_calls[]", "type": "custom"},
-        direction="call",
         family="custom",
-        executor="client",
-        ids=(Id("id"),),
     ),
 )
 LEGACY_CALL = Block(
@@ -262,26 +222,11 @@ CALL_DELTA = Block(
 # --- results --------------------------------------------------------------------------------------
 
 
-def _read_tool_message(message: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(message.get("tool_call_id"))
-    content = message.get("content")
-    output = content if isinstance(content, str) else CHAT.read_output(content, path)
-    name = text_or_none(message["name"]) if "name" in message else None
-    return Result(call_id, output, False, name, origin, source=Source(message, path, spec))
-
-
 def _write_tool_message(result: Result, context: EncodeContext) -> JSON:
+    out = write_tool_message(result, context)
     if result.name and result.spec is RESULTS["tool"]:  # a message of this wire that had the name
-        return {
-            "role": "tool",
-            "name": context.name(result.name),
-            "tool_call_id": context.result_id(result),
-            "content": _write_output(result),
-        }
-    if context.no_mapping and isinstance(result.output, str):
-        return {"role": "tool", "tool_call_id": result.call_id, "content": result.output}
-    call_id = context.result_id(result)
-    return {"role": "tool", "tool_call_id": call_id, "content": _write_output(result)}
+        out["name"] = context.name(result.name)
+    return out
 
 
 def _read_function_message(message: Object, path: JsonPath, spec: Block) -> Part:
@@ -297,44 +242,21 @@ def _read_function_message(message: Object, path: JsonPath, spec: Block) -> Part
 
 
 def _write_function_message(result: Result, context: EncodeContext) -> JSON:
-    name = context.name(result.name or "")
-    return {"role": "function", "name": name, "content": _write_output(result)}
-
-
-def _write_output(result: Result) -> JSON:
-    output = result.output
-    if isinstance(output, str):
-        return output
-    if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
-        return [{"type": "text", "text": describe(part)} for part in output]
-    return result.text
+    content = write_tool_message(result, context)["content"]
+    return {"role": "function", "name": context.name(result.name or ""), "content": content}
 
 
 RESULTS = blocks(
-    Block(
-        "tool",
-        part=Result,
-        read=_read_tool_message,
-        write=_write_tool_message,
-        keys=keys("role", "content", "tool_call_id", "name"),
-        discriminator={"role": "tool"},
-        direction="output",
-        family="function",
-        executor="client",
-        ids=(Id("tool_call_id"),),
-        forms=("request",),
-    ),
-    Block(
-        "function",
-        part=Result,
+    replace(TOOL_MESSAGE, write=_write_tool_message),
+    replace(
+        TOOL_MESSAGE,
+        name="function",
         read=_read_function_message,
         write=_write_function_message,
         keys=keys("role", "content", "name"),
         discriminator={"role": "function"},
-        direction="output",
         family="function-legacy",
-        executor="client",
-        forms=("request",),
+        ids=(),
     ),
 )
 CHAT = Chat(

@@ -9,9 +9,10 @@ from toolwire.wires.openai_chat.blocks import CHAT
 from toolwire.wires.openai_chat.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
+    LEGACY_TOOLS,
     REQUEST,
     RESPONSE,
-    read_tool,
+    TOOLS,
     write_tool,
 )
 
@@ -19,12 +20,12 @@ BODIES = ChatBodies(
     chat=CHAT,
     request=REQUEST,
     response=RESPONSE,
-    read_tool=read_tool,
+    tools=TOOLS,
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    required={"id": "", "object": "chat.completion", "created": 0, "model": ""},
-    tool_fields=("tools", "functions"),
+    response_defaults={"id": "", "object": "chat.completion", "created": 0, "model": ""},
+    legacy_tools=LEGACY_TOOLS,
 )
 
 # --- recognition ----------------------------------------------------------------------------------

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice, Setting, Tool
-from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, write_user
 from toolwire.wires.engine.specs import Block, blocks, keys, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
-from toolwire.wires.families.chat.settings import FORMAT, STOP, usage_setting
-from toolwire.wires.openai_chat.blocks import NAME
+from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
+from toolwire.wires.families.chat.settings import same_name, usage_setting
 
-_FUNCTION_KEYS = keys("name", "description", "parameters", "strict")
 TOOLS = blocks(
-    Block(
-        "function", part=Tool, keys=keys("type", "function"), inner=(("function", _FUNCTION_KEYS),)
-    ),
+    FUNCTION_TOOL,
     Block(
         "custom",
         part=Tool,
@@ -26,14 +22,7 @@ TOOLS = blocks(
         inner=(("custom", keys("name", "description")),),
     ),
 )
-LEGACY_FUNCTION = Block("functions", part=Tool, keys=_FUNCTION_KEYS)
-
-
-def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """Read a tool definition of `tools` or of the legacy field `functions`."""
-    if path[0] == "functions" and isinstance(tool, dict):
-        return chat_settings.describe_tool(tool, "function", Source(tool, path, LEGACY_FUNCTION))
-    return chat_settings.read_tool(NAME, tool, path, TOOLS)
+LEGACY_TOOLS = Block("functions", part=Tool, keys=TOOL_FIELDS)
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
@@ -73,27 +62,16 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 REQUEST = (
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", ("max_tokens",)),
+    *chat_settings.REQUEST,
     SettingSpec("max_tokens", ("max_completion_tokens",)),
-    SettingSpec("temperature", ("temperature",)),
-    SettingSpec("top_p", ("top_p",)),
     SettingSpec("seed", ("seed",)),
-    SettingSpec("presence_penalty", ("presence_penalty",)),
-    SettingSpec("frequency_penalty", ("frequency_penalty",)),
-    SettingSpec("candidates", ("n",)),
-    STOP,
-    SettingSpec("stream", ("stream",)),
     SettingSpec("user", ("user",), write=write_user),
     SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
     SettingSpec("parallel", ("parallel_tool_calls",)),
-    FORMAT,
     SettingSpec("effort", ("reasoning_effort",)),
 )
 RESPONSE = (
-    SettingSpec("id", ("id",)),
-    SettingSpec("model", ("model",)),
-    SettingSpec("created", ("created",)),
+    *same_name("id", "model", "created"),
     usage_setting("cached", "cache_write", "reasoning"),
 )
 FINISH_REASON_FROM_WIRE = {

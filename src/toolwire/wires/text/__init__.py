@@ -18,7 +18,7 @@ from __future__ import annotations
 from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.text.blocks import CALLS, CONTENT, NAME, RESULT
-from toolwire.wires.text.bodies import match_score, read, write
+from toolwire.wires.text.bodies import BODIES, match_score
 from toolwire.wires.text.stream_writer import STREAM
 
 _IMAGES = MediaSupport(image=DATA_OR_URL)
@@ -27,8 +27,8 @@ WIRE = Wire(
     name=NAME,
     title="Tools in plain text",
     rows=all_blocks(CONTENT, CALLS, (RESULT,)),
-    read=read,
-    write=write,
+    read=BODIES.read,
+    write=BODIES.write,
     match_score=match_score,
     stream=STREAM,
     capabilities=Capabilities(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from toolwire.conversation.parts import Call, Part, Text
 from toolwire.wires.engine.encode_context import EncodeContext
 
+ONE_TEXT = "a message has one text here; several are joined"
+
 
 class AssistantText:
     """The text of one message as it grows: every text and call starts on a new line.
@@ -54,7 +56,7 @@ class AssistantText:
 
     def _line(self, part: Text | Call, text: str) -> str:
         if self._last is Text and isinstance(part, Text):
-            self._context.report_loss(part, "a message has one text here; several are joined")
+            self._context.report_loss(part, ONE_TEXT)
         line = f"\n{text}" if self.started else text
         self.started, self._last = True, type(part)
         return line

@@ -11,11 +11,9 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import (
     Call,
-    Media,
     Message,
     Output,
     Part,
-    Reasoning,
     Result,
     Role,
     Source,
@@ -23,7 +21,6 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, split_data_url
 from toolwire.wires.engine.specs import (
     Block,
     Id,
@@ -32,68 +29,20 @@ from toolwire.wires.engine.specs import (
     read_id,
     read_result_id,
     require_object,
-    require_string,
 )
+from toolwire.wires.families.chat.blocks import IMAGE_URL, PLAIN_TEXT, TEXT, text_block
 from toolwire.wires.text.dialect import CallMatch, Dialect
 from toolwire.wires.text.dialects import DIALECTS
 from toolwire.wires.text.scanner import find_calls
-from toolwire.wires.text.tags import find_results, find_tools, write_result
+from toolwire.wires.text.tags import ResultMatch, find_results, find_tools, write_result
 
 NAME = "text"
 
 # --- block specs ----------------------------------------------------------------------------------
 
-
-def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["text"]), source=Source(block, path, spec))
-
-
-def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
-    url = require_string(require_object(block["image_url"])["url"])
-    source = Source(block, path, spec)
-    inline = split_data_url(url)
-    if inline is None:
-        return Media("image", url=url, source=source)
-    mime, data = inline
-    return Media("image", mime, data, source=source)
-
-
-def write_image(media: Media, context: EncodeContext) -> JSON:
-    """The block of an image.
-
-    Losses are reported for media that were edited on this wire, which lowering does not see.
-    """
-    url = data_url(media)
-    if media.kind == "image" and url is not None:
-        if media.name is not None:
-            context.report_loss(media, "the name of this image is not kept here")
-        return {"type": "image_url", "image_url": {"url": url}}
-    context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
-    return {"type": "text", "text": describe(media)}
-
-
-CONTENT = blocks(
-    Block(
-        "text",
-        part=Text,
-        read=_read_text,
-        write=lambda part, context: {"type": "text", "text": part.text},
-        keys=keys("type", "text"),
-    ),
-    Block(
-        "image_url",
-        part=Media,
-        read=_read_image,
-        write=write_image,
-        keys=keys("type", "image_url"),
-        inner=(("image_url", keys("url")),),
-    ),
-)
-PLAIN_TEXT = Block("content", part=Text, write=lambda part, context: part.text)
-"""A string without tags."""
+CONTENT = blocks(TEXT, IMAGE_URL)
 PIECE = Block("piece", part=Text)
 """Text between the tags of a string."""
-REASONING = Block("reasoning", part=Reasoning, write=lambda part, context: part.text)
 _ID = (Id("id", required=False, nullable=True),)
 CALLS = blocks(
     *(
@@ -145,67 +94,56 @@ class PartSpan(Struct, frozen=True):
     part: Part
 
 
-class _TagRange(Struct, frozen=True):
-    """A range of a string with tags, and the parts inside it."""
-
-    start: int
-    end: int
-    spans: list[PartSpan]
-
-
 def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
     """The parts of a string in order: the text between tags, and the content of the tags."""
-    line_breaks = 1
-    if role == "assistant":
-        ranges = _call_ranges(text, path)
-    elif role == "system":
-        section = find_tools(text)
-        ranges = [] if section is None else [_TagRange(section.start, section.end, [])]
-        line_breaks = 2
-    else:
-        ranges = _result_ranges(text, path)
-    if not ranges:
-        whole = Text(text, source=Source(text, path, PLAIN_TEXT))
-        return [PartSpan(0, len(text), whole)] if text else []
+    line_breaks = 2 if role == "system" else 1
     spans: list[PartSpan] = []
     last = 0
-    for tagged in ranges:
-        spans += _text_between(text, last, tagged.start, path, line_breaks)
-        spans += tagged.spans
-        last = tagged.end
-    return spans + _text_between(text, last, len(text), path, line_breaks)
+    for start, end, tagged in _tagged_ranges(text, path, role):
+        spans += _text_between(text, last, start, path, line_breaks)
+        spans += tagged
+        last = end
+    if last:
+        return spans + _text_between(text, last, len(text), path, line_breaks)
+    whole = Text(text, source=Source(text, path, PLAIN_TEXT))
+    return [PartSpan(0, len(text), whole)] if text else []
 
 
-def _call_ranges(text: str, path: JsonPath) -> list[_TagRange]:
-    dialect, found = find_calls(text)
+def _tagged_ranges(text: str, path: JsonPath, role: Role) -> list[tuple[int, int, list[PartSpan]]]:
+    """The start and end of each range with tags, and the parts inside it."""
+    if role == "assistant":
+        dialect, found = find_calls(text)
+        return [
+            (
+                block.start,
+                block.end,
+                [
+                    PartSpan(call.start, call.end, read_call(call, dialect, text, path))
+                    for call in block.calls
+                ],
+            )
+            for block in found
+        ]
+    if role == "system":
+        section = find_tools(text)
+        return [] if section is None else [(section.start, section.end, [])]
     return [
-        _TagRange(
-            block.start,
-            block.end,
-            [
-                PartSpan(call.start, call.end, read_call(call, dialect, text, path))
-                for call in block.calls
-            ],
-        )
-        for block in found
+        (result.start, result.end, [PartSpan(*result.span, _read_result(result, text, path))])
+        for result in find_results(text)
     ]
 
 
-def _result_ranges(text: str, path: JsonPath) -> list[_TagRange]:
-    ranges: list[_TagRange] = []
-    for found in find_results(text):
-        start, end = found.span
-        call_id, origin = read_result_id(found.id)
-        result = Result(
-            call_id,
-            _read_output(found.output, path),
-            error=found.error,
-            name=found.name,
-            origin=origin,
-            source=Source(text[start:end], path, RESULT),
-        )
-        ranges.append(_TagRange(found.start, found.end, [PartSpan(start, end, result)]))
-    return ranges
+def _read_result(found: ResultMatch, text: str, path: JsonPath) -> Result:
+    start, end = found.span
+    call_id, origin = read_result_id(found.id)
+    return Result(
+        call_id,
+        _read_output(found.output, path),
+        error=found.error,
+        name=found.name,
+        origin=origin,
+        source=Source(text[start:end], path, RESULT),
+    )
 
 
 def read_call(call: CallMatch, dialect: Dialect, text: str, path: JsonPath) -> Call:
@@ -281,15 +219,13 @@ def write_result_span(result: Result, context: EncodeContext, old: str | None) -
 
 
 def _write_output_part(part: Part, context: EncodeContext) -> Object:
-    if not isinstance(part, Text):  # lowering does not see parts that were edited on this wire
+    if not isinstance(part, Text):  # an edit put it into a result of this wire
         context.report_loss(part, f"a result is text here: {describe(part)[:80]}")
-    return {"type": "text", "text": describe(part)}
+    return text_block(describe(part))
 
 
 def write_text(text: Text, role: Role, context: EncodeContext) -> str:
     """The text; a loss is reported if its tags would be read as calls, results or tools."""
-    if text.refusal:  # lowering does not see responses of text and calls only
-        context.report_loss(text, "a refusal is sent as plain text")
     if not is_plain(text.text, role):
         context.report_loss(text, TAGS_IN_TEXT)
     return text.text

@@ -2,154 +2,48 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
-
-from toolwire.conversation.ids import assign_ids
-from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Kind
-from toolwire.conversation.parts import Call, Message
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Conversation, Tool
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
-from toolwire.wires.engine.specs import (
-    keys,
-    list_at,
-    object_at,
-    raise_unexpected,
-    require_object,
-    text_or_none,
-)
-from toolwire.wires.text.blocks import NAME, is_plain
-from toolwire.wires.text.messages import (
-    content_of,
-    patch_own_message,
-    put_tools,
-    read_message,
-    read_tools,
-    role_of,
-    write_assistant,
-    write_messages,
-)
+from toolwire.wires.engine.specs import list_at
+from toolwire.wires.families.chat.bodies import ChatBodies
+from toolwire.wires.text.blocks import is_plain
+from toolwire.wires.text.messages import CHAT, content_of, role_of
 from toolwire.wires.text.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
 )
-
-_CHOICE_KEYS = keys("index", "message", "finish_reason")
-
-# --- reading --------------------------------------------------------------------------------------
+from toolwire.wires.text.tool_definitions import put_tools, read_tools, write_tool
 
 
-def read(body: JSON, kind: Kind) -> Conversation:
-    """A request or a response as a conversation."""
-    if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
-    if kind == "response":
-        return _read_response(body)
-    raw_messages = list_at(NAME, body, ("messages",))
-    messages = [read_message(message, ("messages", i)) for i, message in enumerate(raw_messages)]
-    settings = read_settings(REQUEST, body, keys("messages"))
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=True),
-        tools=tuple(read_tools(raw_messages)),
-        settings=settings.values,
-        wire=NAME,
-        kind="request",
-        source=BodySource(
-            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
-        ),
-    )
+class TextBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
+    """The bodies of a chat wire whose tools are defined in system prompts."""
+
+    def request_fields(self, body: Object) -> frozenset[str]:
+        return frozenset({"messages"})
+
+    def read_tools(self, body: Object) -> tuple[Tool, ...]:
+        return tuple(read_tools(list_at(self.chat.name, body, ("messages",))))
+
+    def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
+        if conversation.wire != self.chat.name or not conversation.same_tools:
+            messages = list_at(self.chat.name, body, ("messages",))
+            body["messages"] = put_tools(conversation.tools, messages, context)
 
 
-def _read_response(body: Object) -> Conversation:
-    settings = read_settings(RESPONSE, body, keys("choices", "object"))
-    messages: list[Message] = []
-    unknown = list(settings.unknown)
-    for i, choice in enumerate(list_at(NAME, body, ("choices",))):
-        path: JsonPath = ("choices", i, "message")
-        message = _read_answer(object_at(NAME, body, path), path)
-        messages.append(replace(message, stop=_read_finish_reason(choice, message)))
-        unknown += [
-            ("choices", i, key)
-            for key, value in require_object(choice).items()
-            if key not in _CHOICE_KEYS and value is not None
-        ]
-    return Conversation(
-        assign_ids(tuple(messages), seed=text_or_none(body.get("id")) or "", ordered=True),
-        settings=settings.values,
-        wire=NAME,
-        kind="response",
-        source=BodySource(
-            body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=True
-        ),
-    )
-
-
-def _read_answer(message: JSON, path: JsonPath) -> Message:
-    """The message of a choice, which is the assistant's whatever role it has."""
-    return replace(read_message(message, path), role="assistant")
-
-
-def _read_finish_reason(choice: JSON, message: Message) -> str | None:
-    """Why the model stopped: a server without tools says `stop` after a call, too."""
-    reason = get(choice, ("finish_reason",))
-    if not reason or not isinstance(reason, str):
-        return None
-    stop = FINISH_REASON_FROM_WIRE.get(reason, reason)
-    return "tool" if stop == "stop" and _has_calls(message) else stop
-
-
-def _has_calls(message: Message) -> bool:
-    return any(isinstance(part, Call) for part in message.parts)
-
-
-# --- writing --------------------------------------------------------------------------------------
-
-
-def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """A conversation as a request or a response."""
-    if context.kind == "response":
-        return _write_response(conversation, context)
-    body = write_settings(REQUEST, conversation, context)
-    messages = write_messages(conversation, context)
-    if conversation.wire != NAME or not conversation.same_tools:
-        messages = put_tools(conversation.tools, messages, context)
-    body["messages"] = messages
-    return body
-
-
-def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
-    body = write_settings(RESPONSE, conversation, context)
-    for tool in conversation.tools:  # lowering does not see tools that were added on this wire
-        context.report_loss(tool, "an answer holds no tool definitions")
-    seed = body.get("id")
-    context.seed = seed if isinstance(seed, str) else ""
-    own = conversation.wire == NAME
-    messages = conversation.messages
-    if not messages and not own:
-        messages = (Message("assistant", ()),)
-    choices: list[JSON] = []
-    for i, message in enumerate(messages):
-        written = patch_own_message(message, context, _read_answer)
-        if isinstance(written, UnsetType):
-            written = write_assistant(message, context)
-        choice = get(conversation.source.body, message.path[:-1]) if own else UNSET
-        if not isinstance(choice, dict):
-            choice = {"index": i, "finish_reason": _write_finish_reason(message, context)}
-        choices.append({**choice, "message": written})
-    return {**body, "choices": choices}
-
-
-def _write_finish_reason(message: Message, context: EncodeContext) -> str:
-    if message.stop == "tool" and _has_calls(message):
-        return "stop"
-    return (
-        write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
-        or "stop"
-    )
-
+BODIES = TextBodies(
+    chat=CHAT,
+    request=REQUEST,
+    response=RESPONSE,
+    tools={},
+    write_tool=write_tool,
+    finish_from_wire=FINISH_REASON_FROM_WIRE,
+    finish_to_wire=FINISH_REASON_TO_WIRE,
+    response_defaults={},
+    ordered=True,
+)
 
 # --- recognizing bodies ---------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@ A dialect is data over a few functions. To add one, write
 
 - `opens`, a pattern for the mark with which a block of calls starts, and `partly_opens`, a pattern
   for text that can still become that mark;
-- `recognize`: whether a text that starts with the mark can still become a block. A stream is held
-  back as long as it can;
-- `parse`: the block that starts at a position. A block holds calls and their tags and nothing else;
-  each call has a span of its own, which is rewritten when the call is edited. Text that does not
-  parse is no block and stays text. Never evaluate anything;
+- `block`, the grammar of a block. Its `recognize` says whether a text that starts with the mark can
+  still become a block; a stream is held back as long as it can. Its `parse` returns the block that
+  starts at a position. A block holds calls and their tags and nothing else; each call has a span of
+  its own, which is rewritten when the call is edited. Text that does not parse is no block and
+  stays text. Never evaluate anything;
 - `write`: the text of the span of one call, or None if the dialect cannot express the call;
 - `frame`: the text before, between and after the spans of a block.
 
@@ -59,8 +59,13 @@ class Frame(NamedTuple):
     after: str
 
 
-StartRecognizer: TypeAlias = Callable[[Cursor], Recognizer]
-Parser: TypeAlias = Callable[[str, int], CallBlock | None]
+class Grammar(NamedTuple):
+    """Recognizes a block while its text grows, and parses it when it is complete."""
+
+    recognize: Callable[[Cursor], Recognizer]
+    parse: Callable[[str, int], CallBlock | None]
+
+
 SpanWriter: TypeAlias = "Callable[[str, Object | None, str | None, str | None], str | None]"
 """Takes the name, the arguments (None: those of the replaced span stay), the id, and the span that
 is replaced (None for a new call)."""
@@ -72,8 +77,7 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     name: str
     opens: str
     partly_opens: str
-    recognize: StartRecognizer
-    parse: Parser
+    block: Grammar
     write: SpanWriter
     frame: Frame
     has_ids: bool = True
@@ -81,10 +85,8 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     bare_start: str = ""
     """The first character of a message that is a block without a mark; such a block fills the whole
     message."""
-    recognize_closing: StartRecognizer | None = None
-    """Recognizes an optional tag that closes a block."""
-    parse_closing: Parser | None = None
-    """Parses that tag as a block without calls."""
+    closing: Grammar | None = None
+    """The grammar of an optional tag after a block, which is a block without calls."""
     end_marker: str = ""
     """Text that every block holds near its end: no block starts where it does not follow."""
 

@@ -16,7 +16,7 @@ from toolwire.wires.text.cursor import (
     recognize_json,
     skip_blanks,
 )
-from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame, SpanWriter
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame, Grammar, SpanWriter
 from toolwire.wires.text.embedded_json import json_text, object_at, skip_space
 
 
@@ -86,8 +86,7 @@ TAGGED = Dialect(
     name="tool_call",
     opens=re.escape(_OPENING_TAG),
     partly_opens=proper_prefixes(_OPENING_TAG),
-    recognize=_recognize_tagged,
-    parse=_parse_tagged,
+    block=Grammar(_recognize_tagged, _parse_tagged),
     write=_span_writer("arguments"),
     frame=Frame(_OPENING_TAG, f"{_CLOSING_TAG}\n{_OPENING_TAG}", _CLOSING_TAG),
 )
@@ -126,8 +125,7 @@ LIST = Dialect(
     name="TOOL_CALLS",
     opens=re.escape(_LIST_MARK),
     partly_opens=proper_prefixes(_LIST_MARK),
-    recognize=_recognize_list,
-    parse=_parse_list,
+    block=Grammar(_recognize_list, _parse_list),
     write=_span_writer("arguments"),
     frame=Frame(f"{_LIST_MARK} [", ", ", "]"),
 )
@@ -198,8 +196,7 @@ MESSAGE = Dialect(
     name="json",
     opens=re.escape(PYTHON_TAG),
     partly_opens=proper_prefixes(PYTHON_TAG),
-    recognize=_recognize_message,
-    parse=_parse_message,
+    block=Grammar(_recognize_message, _parse_message),
     write=_span_writer("parameters"),
     frame=Frame(PYTHON_TAG, "; ", ""),
     bare_start="{",

@@ -17,7 +17,7 @@ from toolwire.wires.text.cursor import (
     recognize_brackets,
     skip_blanks,
 )
-from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame, Grammar
 from toolwire.wires.text.json_dialects import (
     PYTHON_TAG,
     after_python_tag,
@@ -138,8 +138,7 @@ PYTHON = Dialect(
     name="pythonic",
     opens=re.escape(PYTHON_TAG),
     partly_opens=proper_prefixes(PYTHON_TAG),
-    recognize=_recognize,
-    parse=_parse,
+    block=Grammar(_recognize, _parse),
     write=_write,
     frame=Frame("[", ", ", "]"),
     has_ids=False,

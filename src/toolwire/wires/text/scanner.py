@@ -13,7 +13,7 @@ from functools import cache
 from msgspec import Struct
 
 from toolwire.wires.text.cursor import Cursor
-from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Parser, StartRecognizer
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Grammar
 from toolwire.wires.text.dialects import DEFAULT, DIALECTS
 from toolwire.wires.text.embedded_json import skip_space
 
@@ -34,19 +34,11 @@ class _Attempt:
 
     __slots__ = ("complete", "cursor", "dialect", "parse", "recognizer")
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        recognize: StartRecognizer,
-        parse: Parser,
-        *,
-        text: str,
-        position: int,
-    ) -> None:
+    def __init__(self, dialect: Dialect, grammar: Grammar, text: str, position: int) -> None:
         self.dialect = dialect
-        self.parse = parse
+        self.parse = grammar.parse
         self.cursor = Cursor(text, position)
-        self.recognizer = recognize(self.cursor)
+        self.recognizer = grammar.recognize(self.cursor)
         self.complete: bool | None = None
         """True if the block is complete, False if it cannot be completed, None if undecided."""
         self._advance()
@@ -167,16 +159,12 @@ class Scanner:
         if self._state == _AT_START:
             first = skip_space(text, position)
             self._attempts = [
-                _Attempt(dialect, dialect.recognize, dialect.parse, text=text, position=position)
+                _Attempt(dialect, dialect.block, text, position)
                 for dialect in DIALECTS.values()
                 if dialect.bare_start and text.startswith(dialect.bare_start, first)
             ]
-        elif self._state == _AFTER_BLOCK and self.dialect is not None:
-            recognize, parse = self.dialect.recognize_closing, self.dialect.parse_closing
-            if recognize is not None and parse is not None:
-                self._attempts = [
-                    _Attempt(self.dialect, recognize, parse, text=text, position=position)
-                ]
+        elif self._state == _AFTER_BLOCK and self.dialect and self.dialect.closing:
+            self._attempts = [_Attempt(self.dialect, self.dialect.closing, text, position)]
         if self._attempts:
             return position
         self._state = _IN_TEXT
@@ -189,9 +177,7 @@ class Scanner:
             return len(text)
         if final or found["partial"] is None:
             self._attempts = [
-                _Attempt(
-                    dialect, dialect.recognize, dialect.parse, text=text, position=found.start()
-                )
+                _Attempt(dialect, dialect.block, text, found.start())
                 for dialect in map(DIALECTS.__getitem__, names)
                 if re.compile(dialect.opens).match(text, found.start())
             ]

@@ -18,16 +18,13 @@ from toolwire.conversation.parts import Call
 from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import copy_json
-from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.messages import Chat
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.choice import ChatStreamSpec, ChoiceState
 from toolwire.wires.families.chat.stream_reader import ChatReader
 from toolwire.wires.families.chat.tool_call_deltas import CallState
-from toolwire.wires.text.blocks import CALLS, CONTENT, MESSAGE, NAME, ROLES, is_text, read_call
+from toolwire.wires.text.blocks import CONTENT, NAME, is_text, read_call
 from toolwire.wires.text.dialects import DEFAULT
 from toolwire.wires.text.scanner import MARK_STARTS, Scanner, Span
 
-CHAT = Chat(NAME, CONTENT, CALLS, {}, MESSAGE, ROLES, ("reasoning_content",))
 _NEEDS_SCAN = re.compile(rf"[{re.escape(MARK_STARTS)}]|\n\Z|\A\Z")
 """Text that may hold a mark or a line break before one, and empty text."""
 
@@ -88,8 +85,8 @@ class TextStreamReader(ChatReader):
     """Reads one stream of this wire."""
 
     def __init__(self, spec: ChatStreamSpec, *, keep: bool = False) -> None:
-        super().__init__(CHAT, spec, keep=keep)
-        self.known_fields = frozenset({"role", "content", *CHAT.reasoning_fields})
+        super().__init__(spec, keep=keep)
+        self.known_fields = frozenset({"role", "content", *self.chat.reasoning_fields})
         self.strings: dict[int, _StringReader] = {}
         """The open string of each candidate."""
         self.call_counts: dict[int, int] = {}

@@ -7,7 +7,7 @@ import re
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.wires.text.cursor import Cursor, Recognizer, proper_prefixes, recognize, skip_blanks
-from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame, Grammar
 
 _PREFIX = r"(?:\w{1,32}:)?"
 """A namespace prefix, which some models put before the names of their tags."""
@@ -139,12 +139,10 @@ XML = Dialect(
     partly_opens=(
         rf"<(?:\w{{1,32}}:(?:{proper_prefixes('invoke ', 'function_calls>')})?|\w{{0,32}})"
     ),
-    recognize=_recognize,
-    parse=_parse,
+    block=Grammar(_recognize, _parse),
     write=_write,
     frame=Frame("<function_calls>\n", "\n", "\n</function_calls>"),
-    recognize_closing=_recognize_closing,
-    parse_closing=_parse_closing,
+    closing=Grammar(_recognize_closing, _parse_closing),
     end_marker="invoke>",
 )
 """`<invoke name="f"><parameter name="a">1</parameter></invoke>`, with or without `<function_calls>`

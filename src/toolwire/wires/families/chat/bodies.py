@@ -1,4 +1,4 @@
-"""Read and write whole bodies of chat wires: requests, and responses with choices.
+"""Read and write whole bodies of chat wires: requests, and responses with choices or one message.
 
 This module knows no wire by name.
 """
@@ -7,31 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
-from toolwire.conversation.parts import Message
+from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import CLIENT_TOOLS
 from toolwire.wires.engine.settings import (
     SettingSpec,
+    SettingsRead,
+    put_tools,
     read_settings,
     write_finish_reason,
     write_settings,
 )
-from toolwire.wires.engine.specs import (
-    answer_messages,
-    list_at,
-    patch_message,
-    raise_unexpected,
-    require_object,
-)
+from toolwire.wires.engine.specs import Block, list_at, object_at, raise_unexpected, require_object
 from toolwire.wires.engine.stream import copy_json
-from toolwire.wires.families.chat.messages import Chat
-from toolwire.wires.families.chat.settings import ReadTool, WriteTool, replace_tools
+from toolwire.wires.families.chat.messages import Chat, has_calls
+from toolwire.wires.families.chat.settings import WriteTool, describe_tool, read_tool
 
+_REQUEST_FIELDS = frozenset({"messages", "tools"})
+_LEGACY_REQUEST_FIELDS = _REQUEST_FIELDS | {"functions"}
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 
 
@@ -43,126 +42,217 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     """The settings of a request."""
     response: tuple[SettingSpec, ...]
     """The settings of a response."""
-    read_tool: ReadTool
+    tools: Mapping[str, Block]
+    """The kinds of tool definitions."""
     write_tool: WriteTool
     finish_from_wire: Mapping[str, str]
     finish_to_wire: Mapping[str, str]
-    required: Object
+    response_defaults: Object
     """Fields that every response has, with their values if the source has none."""
-    tool_fields: tuple[str, ...] = ("tools",)
-    """The fields of a request that hold tool definitions."""
+    request_defaults: Object = {}
+    """The same for requests."""
+    ordered: bool = False
+    """True if results without ids follow the order of their calls."""
+    legacy_tools: Block | None = None
+    """The definitions of functions in a field of their own, without a kind."""
+    answer_fields: frozenset[str] = frozenset({"choices", "object"})
+    """The fields of a response that are no settings."""
+    finish_field: str = "finish_reason"
+    seed_field: str = "id"
+    """The field of a response from which ids are minted."""
 
     def read(self, body: JSON, kind: Kind) -> Conversation:
         """Read a request or a response."""
         if not isinstance(body, dict):
             raise_unexpected(self.chat.name, (), "an object", body)
+        tools: tuple[Tool, ...] = ()
+        seed = ""
         if kind == "response":
-            return self._read_response(body)
-        return read_request(
-            self.chat,
-            body,
-            settings=self.request,
-            read_tool=self.read_tool,
-            tool_fields=self.tool_fields,
+            settings = self.read_response_settings(body)
+            messages, unknown = self.read_answers(body)
+            seed = self.seed(body)
+        else:
+            raw_messages = list_at(self.chat.name, body, ("messages",))
+            messages = [
+                self.chat.read_message(message, ("messages", i))
+                for i, message in enumerate(raw_messages)
+            ]
+            settings = read_settings(self.request, body, self.request_fields(body))
+            tools, unknown = self.read_tools(body), []
+        return Conversation(
+            assign_ids(tuple(messages), seed=seed, ordered=self.ordered),
+            tools,
+            settings.values,
+            self.chat.name,
+            kind,
+            source=BodySource(
+                body,
+                unknown_fields=(*settings.unknown, *unknown),
+                setting_paths=settings.places,
+                ordered=self.ordered,
+            ),
         )
 
-    def _read_response(self, body: Object) -> Conversation:
-        """Read one message for each choice, with its own finish reason."""
-        name = self.chat.name
-        settings = read_settings(self.response, body, frozenset(("choices", "object")))
+    def write(self, conversation: Conversation, context: EncodeContext) -> Object:
+        """Write a request or a response."""
+        if context.kind == "response":
+            return self.write_response(conversation, context)
+        body = write_settings(self.request, conversation, context)
+        if conversation.wire != self.chat.name:
+            body = {**self.request_defaults, **body}
+        body["messages"] = self.chat.write_messages(conversation.messages, context)
+        self.write_tools(body, conversation, context)
+        return body
+
+    # --- tool definitions ---
+
+    def request_fields(self, body: Object) -> frozenset[str]:
+        """The fields of a request that are no settings."""
+        return _REQUEST_FIELDS if self.legacy_tools is None else _LEGACY_REQUEST_FIELDS
+
+    def read_tools(self, body: Object) -> tuple[Tool, ...]:
+        """Read the tool definitions of a request."""
+        out: list[Tool] = []
+        for key in ("tools",) if self.legacy_tools is None else ("tools", self.legacy_tools.name):
+            if body.get(key) is not None:
+                definitions = list_at(self.chat.name, body, (key,))
+                out += [self.read_tool(tool, (key, i)) for i, tool in enumerate(definitions)]
+        return tuple(out)
+
+    def read_tool(self, tool: JSON, path: JsonPath) -> Tool:
+        """Read one tool definition."""
+        if not isinstance(tool, dict):
+            raise_unexpected(self.chat.name, path, "an object", tool)
+        legacy = self.legacy_tools
+        if legacy is not None and path[0] == legacy.name:
+            return describe_tool(tool, "function", Source(tool, path, legacy))
+        return read_tool(tool, path, self.tools)
+
+    def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
+        """Put the tool definitions into a request, unless they are in it already.
+
+        Unedited definitions of this wire are kept verbatim.
+        """
+        native = conversation.wire == self.chat.name
+        if native and conversation.same_tools:
+            return
+        out: list[JSON] = []
+        for tool in conversation.tools:
+            same_name = context.name(tool.name) == tool.name
+            unmoved = native and same_name and tool.path[:1] == ("tools",)
+            raw = tool.raw
+            if unmoved and isinstance(raw, dict) and self.read_tool(raw, tool.path) == tool:
+                out.append(raw)
+            elif tool.kind in CLIENT_TOOLS:
+                out.append(self.write_tool(tool, context))
+            else:
+                context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+        put_tools(body, out)
+
+    # --- responses ---
+
+    def seed(self, body: Object) -> str:
+        """The text from which the ids of a response are minted."""
+        return str(body.get(self.seed_field) or "")
+
+    def read_response_settings(self, body: Object) -> SettingsRead:
+        """Read the settings of a response."""
+        return read_settings(self.response, body, self.answer_fields)
+
+    def read_answers(self, body: Object) -> tuple[list[Message], list[JsonPath]]:
+        """Read the message of each choice, and the paths of the unknown fields of the choices."""
         messages: list[Message] = []
-        unknown: list[JsonPath] = list(settings.unknown)
-        for i, choice in enumerate(list_at(name, body, ("choices",))):
+        unknown: list[JsonPath] = []
+        for i, choice in enumerate(list_at(self.chat.name, body, ("choices",))):
             message = self.chat.read_choice(body, i)
             fields = require_object(choice)
-            reason = fields.get("finish_reason")
-            stop = None
-            if reason and isinstance(reason, str):
-                stop = self.finish_from_wire.get(reason, reason)
-            messages.append(replace(message, stop=stop))
+            messages.append(replace(message, stop=self.read_finish_reason(fields)))
             unknown += [
                 ("choices", i, key)
                 for key, value in fields.items()
                 if key not in _CHOICE_FIELDS and value is not None
             ]
-        seed = str(settings.values.get("id", ""))
-        return Conversation(
-            assign_ids(tuple(messages), seed=seed, ordered=False),
-            (),
-            settings.values,
-            name,
-            "response",
-            source=BodySource(body, unknown_fields=tuple(unknown), setting_paths=settings.places),
-        )
+        return messages, unknown
 
-    def write(self, conversation: Conversation, context: EncodeContext) -> JSON:
-        """Write a request or a response."""
-        if context.kind == "response":
-            return self._write_response(conversation, context)
-        body = write_settings(self.request, conversation, context)
-        body["messages"] = self.chat.write_messages(conversation.messages, context)
-        replace_tools(body, conversation, context, read=self.read_tool, write=self.write_tool)
-        return body
+    def read_finish_reason(self, frame: Object) -> str | None:
+        """Why the model stopped, if a choice or a body says so."""
+        reason = frame.get(self.finish_field)
+        if not reason or not isinstance(reason, str):
+            return None
+        return self.finish_from_wire.get(reason, reason)
 
-    def _write_response(self, conversation: Conversation, context: EncodeContext) -> JSON:
+    def write_response(self, conversation: Conversation, context: EncodeContext) -> Object:
+        """Write a response."""
         body = write_settings(self.response, conversation, context)
-        if conversation.wire != self.chat.name or conversation.kind != "response":
-            body = {**require_object(copy_json(self.required)), **body}
-        body["choices"] = [
-            self._write_choice(i, message, conversation, context)
-            for i, message in enumerate(answer_messages(conversation, context))
-        ]
-        return body
+        own = conversation.wire == self.chat.name and conversation.kind == "response"
+        if not own:
+            defaults = {
+                key: copy_json(value) if isinstance(value, dict) else value
+                for key, value in self.response_defaults.items()
+            }
+            body = {**defaults, **body}
+        context.seed = self.seed(body)
+        messages = conversation.messages
+        if not messages and not own:
+            messages = (Message("assistant", ()),)
+        return self.write_answers(body, messages, conversation, context)
 
-    def _write_choice(
-        self, index: int, message: Message, conversation: Conversation, context: EncodeContext
-    ) -> JSON:
-        """Write a choice; one that was read from this wire keeps its other fields."""
+    def write_answers(
+        self,
+        body: Object,
+        messages: tuple[Message, ...],
+        conversation: Conversation,
+        context: EncodeContext,
+    ) -> Object:
+        """Put a choice for each message into a response."""
+        choices: list[JSON] = []
         native = conversation.wire == self.chat.name
-        original = get(conversation.source.body, message.path[:-1]) if native else UNSET
-        if isinstance(original, dict):
-            if not message.parts and original.get("message") is None:
-                return original
-            choice = dict(original)
-        else:
-            reason = write_finish_reason(
-                message, self.finish_to_wire, self.finish_from_wire, context
-            )
-            choice = {"index": index, "finish_reason": reason or "stop"}
-        written = patch_message(message, context, self.chat.read_message)
-        if isinstance(written, UnsetType):
-            written = self.chat.write_assistant(message, context)
-        return {**choice, "message": written}
+        for i, message in enumerate(messages):
+            choice = get(conversation.source.body, message.path[:-1]) if native else UNSET
+            if not isinstance(choice, dict):
+                choice = self.write_finish_reason({"index": i}, message, context)
+            elif not message.parts and choice.get("message") is None:
+                choices.append(choice)
+                continue
+            choices.append({**choice, "message": self.chat.write_answer(message, context)})
+        return {**body, "choices": choices}
+
+    def write_finish_reason(
+        self, frame: Object, message: Message, context: EncodeContext
+    ) -> Object:
+        """The frame with the reason why the model stopped."""
+        if message.stop == "tool" and has_calls(message):
+            message = replace(message, stop=self.stop_after_calls)
+        to_wire, from_wire = self.finish_to_wire, self.finish_from_wire
+        reason = write_finish_reason(message, to_wire, from_wire, context) or to_wire["stop"]
+        return {**frame, self.finish_field: reason}
+
+    @property
+    def stop_after_calls(self) -> str:
+        """The stop reason of a message with calls: on wires without a word, the calls say it."""
+        return "tool" if "tool" in self.finish_from_wire.values() else "stop"
 
 
-def read_request(
-    chat: Chat,
-    body: Object,
-    *,
-    settings: tuple[SettingSpec, ...],
-    read_tool: ReadTool,
-    tool_fields: tuple[str, ...] = ("tools",),
-    ordered: bool = False,
-) -> Conversation:
-    """Read a request; `ordered` if results without ids follow the order of their calls."""
-    messages = [
-        chat.read_message(message, ("messages", i))
-        for i, message in enumerate(list_at(chat.name, body, ("messages",)))
-    ]
-    tools: list[Tool] = []
-    for key in tool_fields:
-        if body.get(key) is not None:
-            definitions = list_at(chat.name, body, (key,))
-            tools += [read_tool(tool, (key, i)) for i, tool in enumerate(definitions)]
-    found = read_settings(settings, body, frozenset(("messages", *tool_fields)))
-    source = BodySource(
-        body, unknown_fields=found.unknown, setting_paths=found.places, ordered=ordered
-    )
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=ordered),
-        tuple(tools),
-        found.values,
-        chat.name,
-        "request",
-        source=source,
-    )
+class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
+    """How a chat wire whose responses hold one message reads and writes whole bodies."""
+
+    def read_answers(self, body: Object) -> tuple[list[Message], list[JsonPath]]:
+        message = self.chat.read_answer(object_at(self.chat.name, body, ("message",)), ("message",))
+        return [replace(message, stop=self.read_finish_reason(body))], []
+
+    def write_answers(
+        self,
+        body: Object,
+        messages: tuple[Message, ...],
+        conversation: Conversation,
+        context: EncodeContext,
+    ) -> Object:
+        for other in messages[1:]:  # added to a response of this wire by hand
+            context.report_loss(other, "a response holds one message here")
+        message = messages[0] if messages else Message("assistant", ())
+        stop = self.read_finish_reason(body)
+        if stop == "stop" and conversation.wire == self.chat.name and has_calls(message):
+            stop = "tool"  # as it is decoded
+        if message.stop not in (None, stop):
+            body = self.write_finish_reason(body, message, context)
+        return {**body, "message": self.chat.write_answer(message, context)}

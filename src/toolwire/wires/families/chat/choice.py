@@ -1,4 +1,4 @@
-"""The state of one choice of a streamed chat response. This module knows no wire by name."""
+"""How a chat wire streams, and the state of one choice. This module knows no wire by name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ from msgspec import Struct, field
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.wires.engine.stream import copy_json
-from toolwire.wires.families.chat.merge import join_content
-from toolwire.wires.families.chat.messages import Chat
+from toolwire.wires.families.chat.blocks import join_content
+from toolwire.wires.families.chat.bodies import ChatBodies
 from toolwire.wires.families.chat.tool_call_deltas import CallState, CallTable
+
+
+class ChatStreamSpec(Struct, frozen=True, eq=False):
+    """How one chat wire streams."""
+
+    bodies: ChatBodies
+    keeps_index: bool = False
+    """True if a whole message keeps the index of each call."""
+    empty_content: JSON = ""
+    """The content of a message that has only calls."""
+    whole_calls: bool = False
+    """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
 
 
 class ChoiceState(Struct, eq=False):
@@ -41,17 +53,8 @@ class ChoiceState(Struct, eq=False):
         if self.legacy_call is not None:
             yield self.legacy_call
 
-    def to_json(
-        self, chat: Chat, *, empty_content: JSON, keeps_index: bool, failed: bool
-    ) -> Object:
-        """The choice as a whole body holds it.
-
-        Args:
-            chat: The tables of the wire.
-            empty_content: The content of a message that has only calls.
-            keeps_index: True if a whole message keeps the index of each call.
-            failed: True if an error ended the stream.
-        """
+    def to_json(self, spec: ChatStreamSpec, *, failed: bool) -> Object:
+        """The choice as a whole body holds it; `failed` if an error ended the stream."""
         calls = self.calls.calls
         if self.finish_reason is None and not failed:
             self.finish_reason = "tool_calls" if calls else "stop"
@@ -61,18 +64,19 @@ class ChoiceState(Struct, eq=False):
         if self.content:
             message["content"] = join_content(self.content)
         elif message.get("content") is None:
-            message["content"] = empty_content if calls else None
+            message["content"] = spec.empty_content if calls else None
         if calls:
             if all(call.index is not None for call in calls):
                 calls = sorted(calls, key=lambda call: call.index or 0)
             message["tool_calls"] = [
-                call.to_json(i if keeps_index else None) for i, call in enumerate(calls)
+                call.to_json(i if spec.keeps_index else None) for i, call in enumerate(calls)
             ]
         legacy = self.legacy_call
         if legacy is not None:
             message["function_call"] = {"name": legacy.name, "arguments": "".join(legacy.pieces)}
-        if self.server_tools and chat.server_tools is not None:
-            message[chat.server_tools.name] = [
+        server_tools = spec.bodies.chat.server_tools
+        if self.server_tools and server_tools is not None:
+            message[server_tools.name] = [
                 copy_json(entry) for _, entry in sorted(self.server_tools.items())
             ]
         return {

@@ -6,9 +6,10 @@ The calls of an assistant message are in a field of their own, and every result 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
@@ -30,18 +31,14 @@ from toolwire.wires.engine.specs import (
     object_at,
     opaque,
     patch_block,
-    patch_message,
+    patch_parts,
     raise_unexpected,
-    read_arguments,
     read_block,
-    read_id,
-    read_name,
+    read_result_id,
+    text_or_none,
 )
+from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, text_block
 
-PLAIN_TEXT = Block("content", Text, write=lambda part, context: part.text)
-"""Content that is a plain string."""
-REFUSAL = Block("refusal", Text, write=lambda part, context: part.text)
-REASONING = Block("reasoning", Reasoning, write=lambda part, context: part.text)
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 _ALWAYS_WRITTEN = {"role", "content"}
 
@@ -57,6 +54,8 @@ class Chat(Struct, frozen=True, eq=False):
     roles: Mapping[str, Role]
     reasoning_fields: tuple[str, ...] = ()
     """Fields that hold reasoning. The first one is written."""
+    reasoning_block: Callable[[str], Object] | None = None
+    """Makes the content block of a reasoning text, on wires that have no field for it."""
     legacy_call: Block | None = None
     """The single call without an id, in a field of its own."""
     server_tools: Block | None = None
@@ -67,7 +66,12 @@ class Chat(Struct, frozen=True, eq=False):
     def read_choice(self, body: Object, index: int) -> Message:
         """Read the message of one choice of a response."""
         path: JsonPath = ("choices", index, "message")
-        return self.read_message(object_at(self.name, body, path), path)
+        return self.read_answer(object_at(self.name, body, path), path)
+
+    def read_answer(self, message: JSON, path: JsonPath) -> Message:
+        """Read the message of a response, which is the assistant's whatever its role says."""
+        answer = self.read_message(message, path)
+        return answer if answer.role == "assistant" else replace(answer, role="assistant")
 
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         """Read one message of a history or a response."""
@@ -89,12 +93,21 @@ class Chat(Struct, frozen=True, eq=False):
 
     def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
         spec = self.results.get(role)
-        if spec is None or spec.read is None:
+        if spec is None:
             part: Part = opaque(role, message, path)
             source = Source(message, path, self.message)
             return Message("user", (part,), None, self.name, source=source)
-        part = spec.read(message, path, spec)
+        part = self._read_result(message, path, spec)
         return Message("tool", (part,), None, self.name, source=Source(message, path, spec))
+
+    def _read_result(self, message: Object, path: JsonPath, spec: Block) -> Part:
+        if spec.read is not None:
+            return spec.read(message, path, spec)
+        call_id, origin = read_result_id(message.get("tool_call_id"))
+        content = message.get("content")
+        output = content if isinstance(content, str) else self.read_output(content, path)
+        name = text_or_none(message["name"]) if "name" in message else None
+        return Result(call_id, output, False, name, origin, source=Source(message, path, spec))
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
         """Read the content of a result: plain text, or parts."""
@@ -130,7 +143,11 @@ class Chat(Struct, frozen=True, eq=False):
             parts += self._read_calls(calls, path + ("tool_calls",))
         if self.legacy_call is not None and not only_calls:
             legacy = message.get(self.legacy_call.name)
-            if isinstance(legacy, dict) and not _is_placeholder(legacy):
+            # Some servers send an empty legacy call with every answer.
+            if isinstance(legacy, dict) and (legacy.get("name"), legacy.get("arguments")) != (
+                "",
+                "",
+            ):
                 parts.append(_read(self.legacy_call, legacy, path + (self.legacy_call.name,)))
         return parts
 
@@ -172,25 +189,39 @@ class Chat(Struct, frozen=True, eq=False):
         """Write a history, in which every result is a message."""
         out: list[JSON] = []
         for message in messages:
-            role, parts = message.role, message.parts
-            native = message.wire == context.wire
-            if len(parts) == 1 and parts[0].__class__ is Text and not native:
+            parts = message.parts
+            if message.wire == context.wire:
+                native = self.write_native(message, context)
+                if not isinstance(native, UnsetType):
+                    out.append(native)
+                    continue
+            elif len(parts) == 1 and parts[0].__class__ is Text:
                 text = parts[0]
                 if text.text and not text.refusal:
-                    out.append({"role": role if role != "tool" else "user", "content": text.text})
+                    role = message.role if message.role != "tool" else "user"
+                    out.append({"role": role, "content": text.text})
                     continue
-            patched = patch_message(message, context, self.read_message) if native else UNSET
-            if not isinstance(patched, UnsetType):
-                out.append(patched)
-            elif role == "assistant":
-                written = self._rebuild_assistant(message, context)
-                if written is None:
-                    written = self.write_assistant(message, context)
+            if message.role == "assistant":
+                written = self.write_assistant(message, context)
                 if written.get("content") or written.keys() - _ALWAYS_WRITTEN or not parts:
                     out.append(written)
             else:
                 out += self._write_user(message, context)
         return out
+
+    def write_answer(self, message: Message, context: EncodeContext) -> JSON:
+        """Write the message of a response."""
+        if message.wire != context.wire:
+            return self.write_assistant(message, context)
+        ordinal = context.ordinal
+        native = self.write_native(message, context)
+        if isinstance(native, UnsetType):
+            return self.write_assistant(message, context)
+        context.ordinal = ordinal
+        for part in message.parts:
+            if isinstance(part, Call):
+                context.wire_id(part)  # maps the id that a reader will mint
+        return native
 
     def _write_user(self, message: Message, context: EncodeContext) -> list[JSON]:
         """Write the results of a message, then the rest of it."""
@@ -217,13 +248,21 @@ class Chat(Struct, frozen=True, eq=False):
     def write_content(self, part: Part, context: EncodeContext) -> JSON:
         """Write a part of a user or system message; None if it cannot be there."""
         if isinstance(part, Text):
-            return {"type": "text", "text": part.text} if part.text else None
+            return text_block(part.text) if part.text else None
         if isinstance(part, Media):
             write = self.content["image_url"].write
             assert write is not None
             return write(part, context)
         report_misplaced(part, "user", context)
         return None
+
+    def write_call(self, call: Call, context: EncodeContext) -> Object:
+        """Write an entry of `tool_calls`; a call of another kind becomes a function call."""
+        write = (self.calls.get(call.family) or self.calls["function"]).write
+        assert write is not None
+        block = write(call, context)
+        assert isinstance(block, dict)
+        return block
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: content, refusal, reasoning, calls."""
@@ -232,9 +271,7 @@ class Chat(Struct, frozen=True, eq=False):
         out: Object = {"role": "assistant", "content": None}
         for part in message.parts:
             if isinstance(part, Call):
-                write = (self.calls.get(part.family) or self.calls["function"]).write
-                assert write is not None
-                calls.append(write(part, context))
+                calls.append(self.write_call(part, context))
             elif isinstance(part, Text):
                 if part.refusal:
                     out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
@@ -250,67 +287,114 @@ class Chat(Struct, frozen=True, eq=False):
         if len(texts) == 1 or (texts and context.kind == "response"):
             out["content"] = "".join(texts)
         elif texts:
-            out["content"] = [{"type": "text", "text": text} for text in texts]
+            out["content"] = [text_block(text) for text in texts]
         if calls:
             out["tool_calls"] = calls
         elif out["content"] is None and "refusal" not in out:
             out["content"] = ""
         return out
 
-    def _rebuild_assistant(self, message: Message, context: EncodeContext) -> Object | None:
-        """Write an assistant message of this wire that gained or lost parts.
+    # --- writing messages of this wire ---
 
-        Parts that stay keep their JSON, and so do fields that are not read as parts. None if a part
-        has no place in the original message.
+    def write_native(self, message: Message, context: EncodeContext) -> JSON | UnsetType:
+        """Write a message that was read from this wire: what was not edited stays verbatim.
+
+        Returns UNSET if the message has to be written from its parts.
         """
         raw = message.raw
         if message.wire != context.wire or not isinstance(raw, dict):
-            return None
+            return UNSET
+        original = self.read_message(raw, message.path)
+        if original.role != message.role and context.kind == "request":
+            return UNSET
+        patched = patch_parts(message.parts, original.parts, raw, message.path, context)
+        if not isinstance(patched, UnsetType):
+            return patched
+        return self.rebuild(message, original, raw, context)
+
+    def rebuild(
+        self, message: Message, original: Message, raw: Object, context: EncodeContext
+    ) -> JSON | UnsetType:
+        """Write a message of this wire that gained or lost parts, or has parts of another type."""
+        blocks = self._blocks_by_field(message, context)
+        if blocks is None:
+            return UNSET
+        if message.role == "assistant":
+            return self._rebuild_assistant(raw, original, blocks, context)
+        if blocks.keys() != {"content"} or not isinstance(raw.get("content"), list):
+            return UNSET
+        return {**raw, "content": _as_text_blocks(blocks["content"])}
+
+    def _blocks_by_field(
+        self, message: Message, context: EncodeContext
+    ) -> dict[str, list[JSON]] | None:
+        """The JSON of each part, by the field of the message that holds it.
+
+        None if a part has no place in the message.
+        """
         depth = len(message.path)
-        legacy = self.legacy_call
-        out = dict(raw)
-        content: list[JSON] = []
-        calls: list[JSON] = []
-        reasoning: dict[str, list[str]] = {}
+        out: dict[str, list[JSON]] = {}
+        last_path: JsonPath = ()
         for part in message.parts:
-            field = part.path[depth] if len(part.path) > depth else ""
-            block: JSON | UnsetType = UNSET
-            if not isinstance(part.raw, UnsetType):
-                block = patch_block(part, context, part.raw)
-            if isinstance(part, Call) or field == "tool_calls":
-                if legacy is not None and field == legacy.name:
-                    out[field] = part.raw if isinstance(block, UnsetType) else block  # type: ignore[assignment]
-                elif isinstance(block, UnsetType):
-                    return None
-                else:
-                    calls.append(block)
-            elif isinstance(part, Reasoning) and isinstance(block, str):
-                reasoning.setdefault(str(field), []).append(block)
-            elif field == "content" and not isinstance(block, UnsetType):
-                content.append(block)
-            elif isinstance(part, Text) and not part.refusal:
-                content.append(part.text)
+            path = part.path
+            if isinstance(part.raw, UnsetType):
+                field, block = self._new_block(part, context)
+            elif path[: depth - 1] == message.path[:-1] and len(path) > depth:
+                field = str(path[depth])
+                # A call that the provider ran shares its block with its result.
+                shared = isinstance(part, Result) and path == last_path
+                block = patch_block(part, context, out[field].pop() if shared else part.raw)
             else:
                 return None
-        for key, texts in reasoning.items():
-            out[key] = "\n\n".join(texts)
-        for key in self.reasoning_fields:
-            if key not in reasoning and out.get(key):
-                del out[key]
-        if calls:
-            out["tool_calls"] = calls
-        else:
-            out.pop("tool_calls", None)
-        if (
-            legacy is not None
-            and not _is_placeholder(out.get(legacy.name))
-            and not any(part.spec is legacy for part in message.parts)
-        ):
-            out.pop(legacy.name, None)
-        original = raw.get("content")
-        if content != (original if isinstance(original, list) else [original or ""]):
-            out["content"] = _rebuild_content(content, has_calls=bool(calls))
+            if isinstance(block, UnsetType):
+                return None
+            last_path = path
+            if field in self.reasoning_fields and field in out:
+                context.report_loss(part, REASONING_JOINED)
+            out.setdefault(field, []).append(block)
         return out
+
+    def _new_block(self, part: Part, context: EncodeContext) -> tuple[str, JSON | UnsetType]:
+        """The field and the JSON of a part that was added to a message."""
+        if isinstance(part, Call):
+            return "tool_calls", self.write_call(part, context)
+        if isinstance(part, Text):
+            return "refusal" if part.refusal else "content", part.text
+        if not isinstance(part, Reasoning):
+            return "", UNSET
+        if self.reasoning_block is not None:
+            return "content", self.reasoning_block(part.text)
+        return self.reasoning_fields[0], part.text
+
+    def _rebuild_assistant(
+        self, raw: Object, original: Message, blocks: dict[str, list[JSON]], context: EncodeContext
+    ) -> Object:
+        """An assistant message that gained or lost parts; fields without parts stay verbatim."""
+        depth = len(original.path)
+        fields = {str(part.path[depth]) for part in original.parts if len(part.path) > depth}
+        empty_fields = fields - blocks.keys()
+        lost_calls = "tool_calls" in empty_fields
+        if not empty_fields.isdisjoint(self.reasoning_fields):
+            empty_fields.update(self.reasoning_fields)  # only one of them was read
+        if "tool_calls" not in blocks:
+            empty_fields.add("tool_calls")  # most servers refuse an empty list
+        out = {key: value for key, value in raw.items() if key not in empty_fields - {"content"}}
+        previous, current = raw.get("content"), blocks.pop("content", [])
+        if isinstance(previous, list) and (current or context.kind == "response"):
+            out["content"] = _as_text_blocks(current)
+        elif current != ([previous] if previous else []) or (lost_calls and not current):
+            out["content"] = _join(current) or (None if "tool_calls" in blocks else "")
+        for field, values in blocks.items():
+            if field == "tool_calls" or isinstance(raw.get(field), list):
+                out[field] = values
+            else:
+                out[field] = _join(values) if isinstance(values[0], str) else values[0]
+        return out
+
+
+def has_calls(message: Message) -> bool:
+    """True if a message has calls."""
+    return any(isinstance(part, Call) for part in message.parts)
 
 
 def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
@@ -319,29 +403,6 @@ def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
     context.report_loss(
         part, f"{article} {role} message cannot hold this here: {describe(part)[:80]}"
     )
-
-
-def read_function_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a call whose name and arguments are in the object `function`."""
-    call_id, origin = read_id(block.get("id"))
-    function = block.get("function")
-    if not isinstance(function, dict):
-        function = {}
-    return Call(
-        call_id,
-        read_name(function.get("name")),
-        read_arguments(function.get("arguments")),
-        origin,
-        source=Source(block, path, spec),
-    )
-
-
-def read_text_block(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a block whose text is in the field that its type names."""
-    text = block[spec.name]
-    if not isinstance(text, str):
-        raise TypeError("a string")
-    return Text(text, spec.name == "refusal", source=Source(block, path, spec))
 
 
 def single_text(content: list[JSON]) -> JSON:
@@ -362,16 +423,11 @@ def _read(spec: Block, block: Object, path: JsonPath) -> Part:
     return spec.read(block, path, spec)
 
 
-def _is_placeholder(legacy: JSON) -> bool:
-    """True for an empty legacy call: some servers send one with every answer."""
-    return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
+def _join(blocks: list[JSON]) -> JSON:
+    """Plain texts joined to one text; anything else as blocks."""
+    texts = [block for block in blocks if isinstance(block, str)]
+    return "\n\n".join(texts) if len(texts) == len(blocks) else _as_text_blocks(blocks)
 
 
-def _rebuild_content(content: list[JSON], *, has_calls: bool) -> JSON:
-    """Content of a rebuilt message: plain texts joined to one, anything else as blocks."""
-    texts = [block for block in content if isinstance(block, str)]
-    if len(texts) == len(content):
-        return "\n\n".join(texts) or (None if has_calls else "")
-    return [
-        {"type": "text", "text": block} if isinstance(block, str) else block for block in content
-    ]
+def _as_text_blocks(blocks: list[JSON]) -> list[JSON]:
+    return [text_block(block) if isinstance(block, str) else block for block in blocks]

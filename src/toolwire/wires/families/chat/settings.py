@@ -5,22 +5,20 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
-from toolwire.conversation.model import Conversation, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import CLIENT_TOOLS
-from toolwire.wires.engine.settings import SettingSpec, put_tools
+from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
     Block,
     count_at,
     flag_or_none,
-    raise_unexpected,
     read_name,
     require_object,
     require_string,
@@ -29,18 +27,15 @@ from toolwire.wires.engine.specs import (
 
 # --- tool definitions -----------------------------------------------------------------------------
 
-ReadTool: TypeAlias = "Callable[[JSON, JsonPath], Tool]"
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
 
 
-def read_tool(wire: str, tool: JSON, path: JsonPath, blocks: dict[str, Block]) -> Tool:
-    """Read a tool definition: an object under the name of its kind, one of `blocks`.
+def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
+    """Read a tool definition: an object under the name of its kind, one of `specs`.
 
     A tool of any other kind is the provider's own and keeps only its type.
     """
-    if not isinstance(tool, dict):
-        raise_unexpected(wire, path, "an object", tool)
-    for kind, spec in blocks.items():
+    for kind, spec in specs.items():
         inner = tool.get(kind)
         if isinstance(inner, dict):
             return describe_tool(inner, kind, Source(tool, path, spec))
@@ -59,34 +54,6 @@ def describe_tool(inner: Object, kind: str, source: Source) -> Tool:
     )
 
 
-def replace_tools(
-    body: Object,
-    conversation: Conversation,
-    context: EncodeContext,
-    *,
-    read: ReadTool,
-    write: WriteTool,
-) -> None:
-    """Put the tool definitions into a body, unless they are in it already.
-
-    Unedited definitions of this wire are kept verbatim; provider tools of other wires are reported.
-    """
-    native = conversation.wire == context.wire
-    if native and conversation.same_tools:
-        return
-    out: list[JSON] = []
-    for tool in conversation.tools:
-        same_name = context.name(tool.name) == tool.name
-        unmoved = native and same_name and tool.path[:1] == ("tools",)
-        if unmoved and isinstance(tool.raw, dict) and read(tool.raw, tool.path) == tool:
-            out.append(tool.raw)
-        elif tool.kind in CLIENT_TOOLS:
-            out.append(write(tool, context))
-        else:
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-    put_tools(body, out)
-
-
 def write_tool(
     tool: Tool, context: EncodeContext, *, schema: JSON, kind: str = "function"
 ) -> Object:
@@ -100,7 +67,13 @@ def write_tool(
 # --- settings -------------------------------------------------------------------------------------
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
+def same_name(*names: str) -> tuple[SettingSpec, ...]:
+    """Settings whose fields have their neutral names."""
+    return tuple(SettingSpec(name, (name,)) for name in names)
+
+
+def read_stop(value: JSON) -> Setting | UnsetType:
+    """Read stop sequences: one, or a list."""
     if isinstance(value, str):
         return (value,)
     return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
@@ -131,8 +104,16 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return {"type": "json_schema", "json_schema": inner}
 
 
-STOP = SettingSpec("stop", ("stop",), _read_stop)
+STOP = SettingSpec("stop", ("stop",), read_stop)
 FORMAT = SettingSpec("format", ("response_format",), _read_format, _write_format)
+REQUEST = (
+    *same_name("model", "max_tokens", "temperature", "top_p"),
+    *same_name("presence_penalty", "frequency_penalty", "stream"),
+    SettingSpec("candidates", ("n",)),
+    STOP,
+    FORMAT,
+)
+"""The settings that requests of most chat wires share."""
 
 UsageDetail: TypeAlias = Literal["cached", "cache_write", "reasoning"]
 _USAGE_DETAILS: dict[UsageDetail, tuple[str, str]] = {
@@ -165,23 +146,8 @@ def usage_setting(*details: UsageDetail) -> SettingSpec:
             count: int | None = getattr(value, name)
             if count is not None:
                 out = put(out, path, count)
-        report_usage_losses(value, context, counts=details)
         return out
 
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
     known = frozenset((*counts, *(".".join(path) for path in paths.values())))
     return SettingSpec("usage", ("usage",), read, write, known)
-
-
-def report_usage_losses(
-    usage: Usage, context: EncodeContext, *, counts: tuple[UsageDetail, ...] = ()
-) -> None:
-    """Report the counts that a wire does not hold, in the words of lowering.
-
-    The usage of streams, and of most plain responses, does not pass through lowering.
-    """
-    lost = [
-        name for name in _USAGE_DETAILS if name not in counts and getattr(usage, name) is not None
-    ]
-    if lost:
-        context.report_loss(context.setting_path, f"not held here: {', '.join(lost)}")

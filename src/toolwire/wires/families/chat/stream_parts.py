@@ -5,14 +5,11 @@ A `Chat` and a `ChatStreamSpec` hold the tables of a wire; this module knows no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-
-from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
 from toolwire.streaming.events import (
     Event,
@@ -22,14 +19,12 @@ from toolwire.streaming.events import (
     PartStart,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import StreamReader, merge
-from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.messages import PLAIN_TEXT, REASONING, REFUSAL, Chat
+from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, TEXT_FIELDS
+from toolwire.wires.families.chat.choice import ChatStreamSpec, ChoiceState
 from toolwire.wires.families.chat.tool_call_deltas import (
     NOT_STARTED,
-    TEXT_FIELDS,
     CallState,
     CallTable,
     new_call,
@@ -50,33 +45,15 @@ _EMPTY_PARTS: dict[str, Part] = {
 """The part that the text of each field starts."""
 
 
-class ChatStreamSpec(Struct, frozen=True, eq=False):
-    """How one chat wire streams."""
-
-    settings: tuple[SettingSpec, ...]
-    """The settings of a response."""
-    finish_reasons: Mapping[str, str]
-    """Finish reasons of the wire, and what they mean."""
-    write: Callable[[Conversation, EncodeContext], JSON]
-    """Writes a whole body."""
-    reasoning_delta: Callable[[str], Object]
-    """The delta of a piece of reasoning."""
-    keeps_index: bool = False
-    """True if a whole message keeps the index of each call."""
-    empty_content: JSON = ""
-    """The content of a message that has only calls."""
-    whole_calls: bool = False
-    """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
-
-
 class ChatPartReader(StreamReader):
     """The state of a stream that is read, and the events of its parts."""
 
-    def __init__(self, chat: Chat, spec: ChatStreamSpec, *, keep: bool = False) -> None:
+    def __init__(self, spec: ChatStreamSpec, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
-        self.wire = chat.name
-        self.chat = chat
         self.spec = spec
+        self.bodies = spec.bodies
+        self.chat = chat = spec.bodies.chat
+        self.wire = chat.name
         self.started = False
         self.next_slot = 0
         self.choices: dict[int, ChoiceState] = {}
@@ -101,7 +78,7 @@ class ChatPartReader(StreamReader):
         if field_path in self.reported:
             return []
         self.reported.add(field_path)
-        return [unsupported(path)]
+        return [Unsupported(path, "no such field on this wire")]
 
     # --- texts ---
 
@@ -144,13 +121,10 @@ class ChatPartReader(StreamReader):
         """Read an entry of `tool_calls`. A call starts when its id and name are known."""
         delta = read_call_delta(entry)
         call = state.calls.find(delta, self.count)
-        text = call.arguments.add(delta.arguments)
-        out = self._read_unknown_fields(call, entry, path)
-        started = call.slot != NOT_STARTED
-        if text and (self.keep or not started):
-            call.pieces.append(text)
-        if started:
-            return [*out, PartDelta(call.slot, text)] if text else out
+        out = self._grow_call(call, delta.arguments)
+        out += self._read_unknown_fields(call, entry, path)
+        if call.slot != NOT_STARTED:
+            return out
         call.name_complete = (
             call.name_complete
             or call.arguments.started
@@ -167,6 +141,14 @@ class ChatPartReader(StreamReader):
         if call not in self.waiting:
             self.waiting = [*self.waiting, call]
         return out
+
+    def _grow_call(self, call: CallState, arguments: JSON) -> list[Event]:
+        """Add a piece of arguments; a call that is not started keeps it until then."""
+        text = call.arguments.add(arguments)
+        started = call.slot != NOT_STARTED
+        if text and (self.keep or not started):
+            call.pieces.append(text)
+        return [PartDelta(call.slot, text)] if text and started else []
 
     def _read_unknown_fields(self, call: CallState, entry: Object, path: JsonPath) -> list[Event]:
         """Report the unknown fields of a call, and keep them for the whole body."""
@@ -200,13 +182,10 @@ class ChatPartReader(StreamReader):
         name = read_word(entry.get("name"))
         if name and name != call.name:
             call.name += name
-        text = call.arguments.add(entry.get("arguments"))
-        started = call.slot != NOT_STARTED
-        if text and (self.keep or not started):
-            call.pieces.append(text)
-        if started:
-            return [PartDelta(call.slot, text)] if text else []
-        return self.start_call(state, call) if call.name and call.arguments.started else []
+        out = self._grow_call(call, entry.get("arguments"))
+        if call.slot == NOT_STARTED and call.name and call.arguments.started:
+            out += self.start_call(state, call)
+        return out
 
     def start_calls(self, calls: Iterable[CallState], *, last: bool = False) -> list[Event]:
         """Start calls that waited for a chunk that had neither their id nor more of their name.
@@ -245,11 +224,11 @@ class ChatPartReader(StreamReader):
             call.pieces.clear()
         return [*out, PartDelta(call.slot, text)] if text else out
 
-    def read_server_tools(self, state: ChoiceState, entries: JSON, path: JsonPath) -> list[Event]:
+    def read_server_tools(
+        self, state: ChoiceState, spec: Block, entries: JSON, path: JsonPath
+    ) -> list[Event]:
         """Read calls that the provider ran; each is emitted when its result is there."""
-        spec = self.chat.server_tools
-        if spec is None or spec.read is None or spec.answer is None or spec.answer.read is None:
-            return []
+        assert spec.read is not None and spec.answer is not None and spec.answer.read is not None
         out: list[Event] = []
         for i, entry in enumerate(entries if isinstance(entries, list) else []):
             if not isinstance(entry, dict):
@@ -315,8 +294,3 @@ class ChatPartReader(StreamReader):
                     )
                 )
         return out
-
-
-def unsupported(path: JsonPath) -> Event:
-    """The report of an unknown field."""
-    return Unsupported(path, "no such field on this wire")

@@ -23,7 +23,7 @@ from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import STREAM_CUT, copy_json, merge
 from toolwire.wires.families.chat.choice import ChoiceState
-from toolwire.wires.families.chat.stream_parts import ChatPartReader, unsupported
+from toolwire.wires.families.chat.stream_parts import ChatPartReader
 from toolwire.wires.families.chat.tool_call_deltas import NOT_STARTED, CallTable
 
 _CHOICE_FIELDS = frozenset({"index", "delta", "message", "finish_reason"})
@@ -97,7 +97,7 @@ class ChatReader(ChatPartReader):
             if key == "usage":
                 if value:
                     self.envelope[key] = value
-                    usage = read_settings(self.spec.settings, {"usage": value}, frozenset())
+                    usage = read_settings(self.bodies.response, {"usage": value}, frozenset())
                     out.append(Metadata(usage.values))
                 continue
             previous = self.envelope.get(key)
@@ -116,11 +116,11 @@ class ChatReader(ChatPartReader):
         self.started = True
         self.seed = str(self.envelope.get("id") or "")
         known = {key: value for key, value in self.envelope.items() if key != "usage"}
-        settings = read_settings(self.spec.settings, known, frozenset({"object"}))
-        return [
-            MessageStart(settings.values),
-            *(unsupported((self.count, *path)) for path in settings.unknown),
-        ]
+        settings = read_settings(self.bodies.response, known, frozenset({"object"}))
+        out: list[Event] = [MessageStart(settings.values)]
+        for path in settings.unknown:
+            out += self.report_unknown((self.count, *path))
+        return out
 
     def _read_error(self, error: JSON) -> list[Event]:
         self.error = error
@@ -218,7 +218,7 @@ class ChatReader(ChatPartReader):
                 continue
             path: JsonPath = (self.count, "choices", position, "delta", key)
             if spec is not None and key == spec.name:
-                out += self.read_server_tools(state, value, path)
+                out += self.read_server_tools(state, spec, value, path)
             else:
                 out += self.report_unknown(path)
         return out
@@ -257,7 +257,7 @@ class ChatReader(ChatPartReader):
         out = self.close_parts(cut=False)
         for index, state in self.choices.items():
             reason = state.finish_reason
-            stop = self.spec.finish_reasons.get(reason, reason) if reason else None
+            stop = self.bodies.finish_from_wire.get(reason, reason) if reason else None
             out.append(Finish(stop, index))
         return out
 
@@ -267,12 +267,7 @@ class ChatReader(ChatPartReader):
         body: Object = {
             **self.envelope,
             "choices": [
-                state.to_json(
-                    self.chat,
-                    empty_content=self.spec.empty_content,
-                    keeps_index=self.spec.keeps_index,
-                    failed=self.error is not None,
-                )
+                state.to_json(self.spec, failed=self.error is not None)
                 for _, state in sorted(self.choices.items())
             ],
         }

@@ -25,15 +25,14 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
-from toolwire.wires.families.chat.messages import REASONING_JOINED, Chat
-from toolwire.wires.families.chat.stream_parts import ChatStreamSpec
+from toolwire.wires.families.chat.blocks import TEXT_FIELDS
+from toolwire.wires.families.chat.choice import ChatStreamSpec
+from toolwire.wires.families.chat.messages import REASONING_JOINED
 from toolwire.wires.families.chat.stream_reader import ChatReader
-from toolwire.wires.families.chat.tool_call_deltas import TEXT_FIELDS
 
 
-class _Choice(Struct, eq=False):
+class WrittenChoice(Struct, eq=False):
     """One choice while its chunks are written."""
 
     index: int
@@ -49,7 +48,7 @@ class _Choice(Struct, eq=False):
 class _OpenPart(Struct, eq=False):
     """A part that was started and not ended."""
 
-    choice: _Choice
+    choice: WrittenChoice
     delta: Callable[[str], Object]
     """The delta that holds a piece of its text."""
     family: str = ""
@@ -64,20 +63,21 @@ class ChatWriter(StreamWriter):
     supports_candidates = True
 
     def __init__(
-        self, chat: Chat, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
+        self, spec: ChatStreamSpec, context: EncodeContext, version: int | None = None
     ) -> None:
         super().__init__(context, version)
-        self.supports_custom_calls = "custom" in chat.calls
-        self.chat = chat
         self.spec = spec
+        self.bodies = spec.bodies
+        self.chat = spec.bodies.chat
+        self.supports_custom_calls = "custom" in self.chat.calls
         self.frame: Object = {}
         """All of a chunk but its choices."""
-        self._choices: dict[int, _Choice] = {}
+        self.choices: dict[int, WrittenChoice] = {}
         self._open: dict[int, _OpenPart] = {}
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        body = self.write_empty_body(self.spec.write)
+        body = self.write_empty_body(self.bodies.write)
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
         self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
         content = None if self.spec.empty_content is None else ""
@@ -92,55 +92,49 @@ class ChatWriter(StreamWriter):
 
     def start_choice(self, index: int) -> list[Chunk]:
         """The first chunk of a choice, if it is not started; that of choice 0 is always written."""
-        if index in self._choices:
+        if index in self.choices:
             return []
-        self._choices[index] = _Choice(index)
+        self.choices[index] = WrittenChoice(index)
         return [self.chunk(index, {"role": "assistant"})] if index else []
 
     def start(self, event: PartStart) -> list[Chunk]:
         out = self.start_choice(event.choice)
-        choice, part = self._choices[event.choice], event.part
+        choice, part = self.choices[event.choice], event.part
         if isinstance(part, Call):
             return out + self._start_call(event, choice, part)
         if isinstance(part, Reasoning):
             if choice.has_reasoning and not event.more:
                 self.context.report_loss(part, REASONING_JOINED)
             choice.has_reasoning = True
-            delta = self.spec.reasoning_delta
+            delta = self.reasoning_delta
         else:
             text_field = "refusal" if isinstance(part, Text) and part.refusal else "content"
             delta = partial(_text_delta, text_field)
         self._open[event.slot] = _OpenPart(choice, delta)
         return out
 
-    def _start_call(self, event: PartStart, choice: _Choice, call: Call) -> list[Chunk]:
-        spec = self._call_spec(call)
+    def reasoning_delta(self, text: str) -> Object:
+        """The delta of a piece of reasoning."""
+        if self.chat.reasoning_block is not None:
+            return {"content": [self.chat.reasoning_block(text)]}
+        return {self.chat.reasoning_fields[0]: text}
+
+    def _start_call(self, event: PartStart, choice: WrittenChoice, call: Call) -> list[Chunk]:
+        family = call.family if call.family in self.chat.calls else "function"
         index = choice.started_calls
         choice.started_calls += 1
         choice.has_output = True
-        delta = partial(_argument_delta, index, spec.name)
-        self._open[event.slot] = _OpenPart(choice, delta, spec.name)
+        delta = partial(_argument_delta, index, family)
+        self._open[event.slot] = _OpenPart(choice, delta, family)
         if self.spec.whole_calls:
             choice.buffer.start(event)
             return []
-        block = self._write_call(call)
-        inner = block[spec.name]
+        block = self.chat.write_call(call, self.context)
+        inner = block[family]
         assert isinstance(inner, dict)
-        empty: Object = {**inner, TEXT_FIELDS[spec.name]: ""}
-        entry: Object = {"index": index, **block, spec.name: empty}
+        empty: Object = {**inner, TEXT_FIELDS[family]: ""}
+        entry: Object = {"index": index, **block, family: empty}
         return [self.chunk(choice.index, {"tool_calls": [entry]})]
-
-    def _call_spec(self, call: Call) -> Block:
-        return self.chat.calls.get(call.family) or self.chat.calls["function"]
-
-    def _write_call(self, call: Part) -> Object:
-        """A call as a whole message holds it."""
-        assert isinstance(call, Call)
-        write = self._call_spec(call).write
-        assert write is not None
-        block = write(call, self.context)
-        assert isinstance(block, dict)
-        return block
 
     def delta(self, event: PartDelta) -> list[Chunk]:
         part = self._open[event.slot]
@@ -163,32 +157,40 @@ class ChatWriter(StreamWriter):
             return []
         choice = part.choice
         if self.spec.whole_calls:
-            return [self._whole_call(choice, call) for call in choice.buffer.end(event)]
+            return [
+                chunk
+                for call in choice.buffer.end(event)
+                for chunk in self.write_whole_call(choice, call)
+            ]
         self.report_changed_arguments(event)
         if not part.empty or event.cut or part.family != "function":
             return []
         return [self.chunk(choice.index, part.delta("{}"))]
 
-    def _whole_call(self, choice: _Choice, call: Part) -> Chunk:
-        entry: Object = {**self._write_call(call), "index": choice.written_calls}
+    def write_whole_call(self, choice: WrittenChoice, call: Part) -> list[Chunk]:
+        """Write a call that is complete."""
+        assert isinstance(call, Call)
+        entry = {**self.chat.write_call(call, self.context), "index": choice.written_calls}
         choice.written_calls += 1
-        return self.chunk(choice.index, {"tool_calls": [entry]})
+        return [self.chunk(choice.index, {"tool_calls": [entry]})]
 
     def complete(self, event: PartComplete) -> list[Chunk]:
         """Write nothing: lowering leaves only parts that are written in pieces."""
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
-        choices = self.write_empty_body(self.spec.write, event.stop)["choices"]
+        choice, stop = self.choices.get(event.choice), event.stop
+        if stop == "tool" and choice is not None and choice.started_calls:
+            stop = self.bodies.stop_after_calls
+        choices = self.write_empty_body(self.bodies.write, stop)["choices"]
         written = choices[0] if isinstance(choices, list) else None
         reason = written.get("finish_reason") if isinstance(written, dict) else None
-        choice = self._choices.get(event.choice)
         has_output = choice is not None and choice.has_output
         delta: Object = {} if has_output or self.spec.empty_content == "" else {"content": ""}
         return [self.chunk(event.choice, delta, reason)]
 
     def close(self) -> list[Chunk]:
-        usage = self.write_empty_body(self.spec.write).get("usage")
+        usage = self.write_empty_body(self.bodies.write).get("usage")
         return [] if usage is None else [{**self.frame, "choices": [], "usage": usage}]
 
     def error(self, event: StreamError) -> list[Chunk]:
@@ -208,8 +210,6 @@ def _argument_delta(index: int, family: str, text: str) -> Object:
     return {"tool_calls": [{"index": index, family: {TEXT_FIELDS[family]: text}}]}
 
 
-def chat_stream(chat: Chat, spec: ChatStreamSpec) -> StreamSpec:
+def chat_stream(spec: ChatStreamSpec) -> StreamSpec:
     """How a chat wire streams."""
-    return StreamSpec(
-        partial(ChatReader, chat, spec), partial(ChatWriter, chat, spec), data_sse, DONE
-    )
+    return StreamSpec(partial(ChatReader, spec), partial(ChatWriter, spec), data_sse, DONE)

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.wires.families.chat.argument_text import ArgumentText, starts_object
+from toolwire.wires.families.chat.blocks import TEXT_FIELDS
 
-TEXT_FIELDS = {"function": "arguments", "custom": "input"}
-"""Kinds of calls, and the field that holds the text of each."""
 NOT_STARTED = -1
 """The slot of a call that was not started yet."""
 _NO_TEXT = frozenset({"", "null", "None"})

@@ -1,0 +1,212 @@
+"""Block specs that chat wires share. This module knows no wire by name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.model import Tool
+from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Source, Text, describe
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.media import data_url, split_data_url
+from toolwire.wires.engine.specs import (
+    Block,
+    Id,
+    keys,
+    read_arguments,
+    read_id,
+    read_name,
+    require_object,
+    require_string,
+)
+from toolwire.wires.engine.stream import merge
+
+# --- content --------------------------------------------------------------------------------------
+
+PLAIN_TEXT = Block("content", Text, write=lambda part, _: part.text)
+"""Content that is a plain string."""
+REFUSAL = Block("refusal", Text, write=lambda part, _: part.text)
+REASONING = Block("reasoning", Reasoning, write=lambda part, _: part.text)
+
+
+def read_text_block(block: Object, path: JsonPath, spec: Block) -> Part:
+    """Read a block whose text is in the field that its type names."""
+    text = require_string(block[spec.name])
+    return Text(text, spec.name == "refusal", source=Source(block, path, spec))
+
+
+def text_block(text: str) -> Object:
+    """The block of a text."""
+    return {"type": "text", "text": text}
+
+
+def _read_image_url(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["image_url"])["url"])
+    return read_media_url("image", url, Source(block, path, spec))
+
+
+def read_media_url(
+    kind: Literal["image", "audio", "file"], url: str, source: Source, *, name: str | None = None
+) -> Media:
+    """Read media that are given by a URL or by a data URL."""
+    mime, data = split_data_url(url) or (None, None)
+    if data is None:
+        return Media(kind, url=url, name=name, source=source)
+    return Media(kind, mime, data, name=name, source=source)
+
+
+def write_image_url(media: Media, context: EncodeContext) -> JSON:
+    """Write an image. An edit may put anything else there, which is named in text."""
+    url = data_url(media)
+    if media.kind != "image" or url is None:
+        return name_in_text(media, context)
+    if media.name is not None:
+        context.report_loss(media, "the name of this image is not kept here")
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def name_in_text(media: Media, context: EncodeContext) -> JSON:
+    """The text in the place of media that an edit put into a message of a wire without them."""
+    context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
+    return text_block(describe(media))
+
+
+TEXT = Block(
+    "text",
+    part=Text,
+    read=read_text_block,
+    write=lambda part, _: text_block(part.text),
+    keys=keys("type", "text"),
+)
+IMAGE_URL = Block(
+    "image_url",
+    part=Media,
+    read=_read_image_url,
+    write=write_image_url,
+    keys=keys("type", "image_url"),
+    inner=(("image_url", keys("url")),),
+)
+
+# --- content in pieces ----------------------------------------------------------------------------
+
+_GROWING_BLOCKS = ("text", "thinking")
+_EMPTY_TEXT = text_block("")
+
+
+def join_content(pieces: list[JSON]) -> JSON:
+    """Content that was sent in pieces: one text, or blocks with neighbours of one type joined."""
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(map(str, pieces))
+    out: list[JSON] = []
+    for piece in pieces:
+        block: JSON = text_block(piece) if isinstance(piece, str) else piece
+        if block == _EMPTY_TEXT:
+            continue
+        last = out[-1] if out else None
+        field = _growing_field(block)
+        if field and field == _growing_field(last):
+            assert isinstance(last, dict)
+            assert isinstance(block, dict)
+            last[field] = _join_values(last[field], block[field])
+        else:
+            out.append(block)
+    return out
+
+
+def _growing_field(block: JSON) -> str:
+    """The field in which a block grows; empty if it has other fields or is of another type."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind in _GROWING_BLOCKS and isinstance(block, dict) and len(block) == 2 and kind in block:
+        return str(kind)
+    return ""
+
+
+def _join_values(old: JSON, new: JSON) -> JSON:
+    if isinstance(old, list) and isinstance(new, list):
+        content = join_content([*old, *new])
+        return content if isinstance(content, list) else [text_block(str(content))]
+    return merge(old, new)
+
+
+# --- calls and results ----------------------------------------------------------------------------
+
+
+TEXT_FIELDS = {"function": "arguments", "custom": "input"}
+"""Kinds of calls, and the field that holds the text of each."""
+
+
+def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    """Read a call whose name and text are in the object that its kind names."""
+    call_id, origin = read_id(block.get("id"))
+    inner = block.get(spec.name)
+    if not isinstance(inner, dict):
+        inner = {}
+    return Call(
+        call_id,
+        read_name(inner.get("name")),
+        read_arguments(inner.get(TEXT_FIELDS[spec.name])),
+        origin,
+        spec.family,
+        source=Source(block, path, spec),
+    )
+
+
+def write_function_call(call: Call, context: EncodeContext) -> Object:
+    """Write a call whose arguments are text."""
+    if call.family == "custom":
+        arguments = text_of(context.arguments_object(call))
+    else:
+        arguments = context.arguments_text(call)
+    return {
+        "id": context.call_id(call),
+        "type": "function",
+        "function": {"name": context.name(call.name), "arguments": arguments},
+    }
+
+
+def write_tool_message(result: Result, context: EncodeContext) -> Object:
+    """Write a result: its text, or its texts as blocks."""
+    output = result.output
+    content: JSON
+    if output.__class__ is str:
+        content = output
+    elif isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
+        content = [text_block(describe(part)) for part in output]
+    else:
+        content = result.text
+    return {"role": "tool", "tool_call_id": context.result_id(result), "content": content}
+
+
+FUNCTION_CALL = Block(
+    "function",
+    part=Call,
+    read=read_call,
+    write=write_function_call,
+    keys=keys("id", "type", "function"),
+    inner=(("function", keys("name", "arguments")),),
+    discriminator={"path": "tool_calls[]", "type": "function"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=(Id("id"),),
+)
+TOOL_MESSAGE = Block(
+    "tool",
+    part=Result,
+    write=write_tool_message,
+    keys=keys("role", "content", "tool_call_id", "name"),
+    discriminator={"role": "tool"},
+    direction="output",
+    family="function",
+    executor="client",
+    ids=(Id("tool_call_id"),),
+    forms=("request",),
+)
+"""A result. Reading it is a method of the wire's `Chat`, which knows the content blocks."""
+
+# --- tool definitions -----------------------------------------------------------------------------
+
+TOOL_FIELDS = keys("name", "description", "parameters", "strict")
+FUNCTION_TOOL = Block(
+    "function", part=Tool, keys=keys("type", "function"), inner=(("function", TOOL_FIELDS),)
+)
