@@ -195,7 +195,8 @@ class UiWriter:
         if self._is_unchanged(call, result, has_result=bool(original_results)):
             return block
         if isinstance(original, Call) and not original.id:
-            original = replace(original, id=call.id)  # a minted id is not written
+            minted = call.original if isinstance(call.original, Call) else call
+            original = replace(original, id=minted.id)  # an unedited id is not written
         old = require_object(spec.write(original, self.unmapped))
         new = require_object(spec.write(call, self.context))
         if original_results:

@@ -1,0 +1,56 @@
+"""An edit of a call or a result is read back, also of tools that the provider ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cases import CASES, Case
+from msgspec.structs import replace
+from rows import rows
+
+from toolwire import Call, Conversation, Message, Part, Result, decode, encode
+from toolwire.conversation.lazy_json import LazyJson
+
+WIRES = ("ai-sdk", "azure-foundry", "mcp", "openai-responses", "oxp")
+
+
+def edits(part: Part, wire: str) -> Iterator[tuple[str, Part]]:
+    """The name of what changes, and the edited part."""
+    if isinstance(part, Call):
+        yield "name", replace(part, name="another_tool")
+        if part.family != "custom":
+            yield "input", replace(part, args=LazyJson('{"changed":true}'))
+    if isinstance(part, Result):
+        yield "text", replace(part, output="Something else.")
+        yield "text", replace(part, output={"something": "else"})
+        # The result of a client's tool has no error flag in items, except for a patch.
+        if part.executor == "provider" or not wire.startswith(("openai", "azure")):
+            yield "error", replace(part, error=not part.error)
+
+
+EDITS = [
+    (case, n)
+    for case in CASES
+    if case.wire in WIRES
+    for n, part in enumerate(decode(case.body, case.wire, case.kind).parts())
+    if isinstance(part, Call | Result)
+]
+
+
+def _with_more(conversation: Conversation) -> Conversation:
+    """The conversation with something beside the edit, so that all of it is written again."""
+    if conversation.kind == "response":
+        return replace(conversation, settings={**conversation.settings, "id": "other"})
+    return replace(conversation, messages=(*conversation.messages, Message("user", "Go on.")))
+
+
+@rows("case, n", EDITS)
+def test_an_edited_part_is_read_back_with_its_edit(case: Case, n: int) -> None:
+    conversation = decode(case.body, case.wire, case.kind)
+    parts = list(conversation.parts())
+    for field, new in edits(parts[n], case.wire):
+        edited = conversation.replace(parts[n], new)
+        for changed in (edited, _with_more(edited)):
+            body = encode(changed, case.wire, case.kind).body
+            found = list(decode(body, case.wire, case.kind).parts())[n]
+            assert getattr(found, field) == getattr(new, field)
