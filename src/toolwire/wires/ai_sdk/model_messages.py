@@ -5,7 +5,7 @@ A message is one side of a turn; `tool` messages hold results and the responses 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from msgspec import UNSET, UnsetType
@@ -26,20 +26,19 @@ from toolwire.conversation.parts import (
     Role,
     Source,
     Text,
-    describe,
     output_text,
 )
 from toolwire.wires.ai_sdk.blocks import (
     DENIED,
     NAME,
     executor_of,
-    media_address,
     read_media_header,
     read_reasoning,
     read_text,
     report_misplaced,
     restore_arguments,
     with_url,
+    write_file,
     write_input,
     write_reasoning,
     write_text,
@@ -87,32 +86,19 @@ def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
     return with_url(media, content) if ":" in content else replace(media, data=content)
 
 
-def _write_file(media: Media, context: EncodeContext) -> Object:
-    address = media_address(media, context)
-    if address is None:
-        return {"type": "text", "text": describe(media)}
-    url, mime = address
-    content = split_data_url(url)
-    block: Object = {
-        "type": "file",
-        "data": url if content is None else content[1],
-        "mediaType": mime,
-    }
-    if media.name is not None:
-        block["filename"] = media.name
-    return block
+def _media_writer(kind: str, field: str) -> Callable[[Media, EncodeContext], Object]:
+    def write(media: Media, context: EncodeContext) -> Object:
+        block = write_file(media, context)
+        if block["type"] == "text":
+            return block
+        url = str(block.pop("url"))
+        content = split_data_url(url)
+        return {**block, "type": kind, field: url if content is None else content[1]}
+
+    return write
 
 
-def _write_image(media: Media, context: EncodeContext) -> Object:
-    file = _write_file(media, context)
-    if file["type"] == "text":
-        return file
-    block: Object = {"type": "image", "image": file["data"]}
-    if file["mediaType"] != "image/*":
-        block["mediaType"] = file["mediaType"]
-    if "filename" in file:
-        block["filename"] = file["filename"]
-    return block
+_write_file = _media_writer("file", "data")
 
 
 # --- calls and results ----------------------------------------------------------------------------
@@ -256,7 +242,7 @@ BLOCKS = blocks(
         "image",
         part=Media,
         read=_read_media,
-        write=_write_image,
+        write=_media_writer("image", "image"),
         keys=keys("type", "image", "mediaType"),
     ),
     Block(

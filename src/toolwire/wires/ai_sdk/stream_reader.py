@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import Call, Opaque, Part, Result
+from toolwire.conversation.parts import Call, Result
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -42,13 +42,10 @@ from toolwire.wires.ai_sdk.stream_queue import EventQueue
 from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input, tool_outcome
 from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part
-from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 
 DEFAULT_MESSAGE_ID = "msg-0"
 """The id of a message without one; bodies without an id are written with the same."""
-OWN_CHUNK = Block("chunk", part=Part)
-"""The spec of a part that only this wire has: its writer sends the chunk verbatim."""
 _NO_SUCH_FIELD = "no such field on this wire"
 
 
@@ -237,8 +234,6 @@ class ChunkReader(StreamReader):
         if self.keep:
             self.parts.append(block)
         (part,) = read_part(block, (self.count,))
-        if isinstance(part, Opaque):
-            part = replace(part, source=replace(part.source, spec=OWN_CHUNK))
         return self.queue.emit(PartComplete(part))
 
     def _read_data(self, chunk: Chunk) -> list[Event]:

@@ -22,8 +22,8 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
     Call,
+    Media,
     Message,
-    Opaque,
     Part,
     Reasoning,
     Result,
@@ -49,7 +49,7 @@ from toolwire.wires.ai_sdk.settings import (
     FINISH_REASON_TO_WIRE,
     IMPLIED_REASONS,
 )
-from toolwire.wires.ai_sdk.stream_reader import OWN_CHUNK, ChunkReader
+from toolwire.wires.ai_sdk.stream_reader import ChunkReader
 from toolwire.wires.ai_sdk.tool_parts import is_provider_executed, write_result, write_tool_part
 from toolwire.wires.ai_sdk.ui_writer import reasoning_id, write_content
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -59,8 +59,6 @@ from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_ss
 CUT_OFF = "The arguments of this call were cut off."
 _FINISH_PATH = ("finish_reason",)
 """The path of a lost finish reason: the neutral event has no path of its own."""
-_ONE_CHUNK_SLOT = -1
-"""The slot of a part that is written from start to end at once."""
 
 
 class _CallState(Struct, eq=False):
@@ -208,25 +206,11 @@ class ChunkWriter(StreamWriter):
         return out
 
     def complete(self, event: PartComplete) -> list[Chunk]:
-        part, slot = event.part, _ONE_CHUNK_SLOT
+        part = event.part
         if isinstance(part, Result):
             return self._write_result(part)
-        if isinstance(part, Opaque) and part.spec is OWN_CHUNK and isinstance(part.value, dict):
-            chunks = self._fit(part.value)
-            if not chunks:
-                reason = f"version {self.major} does not have this chunk: {part.type}"
-                self.context.report_loss(part, reason)
-                return []
-            return [*self._start_step(), *chunks]
-        if isinstance(part, Reasoning):
-            return [*self._start_text(slot, part), *self.end(PartEnd(slot))]
-        block = write_content(part, self.context, "assistant")
-        if block is None:
-            return []
-        if block["type"] == "file":
-            return [*self._start_step(), block]
-        self.empty_texts[slot] = Text("")
-        return [*self.delta(PartDelta(slot, str(block["text"]))), *self.end(PartEnd(slot))]
+        block = write_content(part, self.context, "assistant") if isinstance(part, Media) else None
+        return [] if block is None else [*self._start_step(), block]
 
     # --- calls ---
 

@@ -23,20 +23,18 @@ from toolwire.conversation.parts import (
     Role,
     Source,
     Text,
-    describe,
 )
 from toolwire.wires.ai_sdk.blocks import (
     NAME,
-    media_address,
     read_media_header,
     read_reasoning,
     read_text,
     with_url,
+    write_file,
     write_reasoning,
     write_text,
 )
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, read_tool_part
-from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     UNREADABLE,
     Block,
@@ -57,17 +55,6 @@ ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assi
 def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
     require_string(block["mediaType"])
     return with_url(read_media_header(block, path, spec), require_string(block["url"]))
-
-
-def write_file(media: Media, context: EncodeContext) -> Object:
-    """A file part; a medium with neither data nor URL is named in text."""
-    address = media_address(media, context)
-    if address is None:
-        return {"type": "text", "text": describe(media)}
-    block: Object = {"type": "file", "mediaType": address[1], "url": address[0]}
-    if media.name is not None:
-        block["filename"] = media.name
-    return block
 
 
 USER_BLOCKS = blocks(

@@ -24,7 +24,13 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.ai_sdk import approvals
-from toolwire.wires.ai_sdk.blocks import NAME, report_misplaced, write_reasoning, write_text
+from toolwire.wires.ai_sdk.blocks import (
+    NAME,
+    report_misplaced,
+    write_file,
+    write_reasoning,
+    write_text,
+)
 from toolwire.wires.ai_sdk.tool_parts import (
     complete_input,
     is_tool_part,
@@ -33,13 +39,7 @@ from toolwire.wires.ai_sdk.tool_parts import (
     write_edited_result,
     write_tool_part,
 )
-from toolwire.wires.ai_sdk.ui_messages import (
-    ROLES,
-    STEP,
-    read_message,
-    read_response_message,
-    write_file,
-)
+from toolwire.wires.ai_sdk.ui_messages import ROLES, STEP, read_message, read_response_message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, patch_block, require_object
 
@@ -51,8 +51,6 @@ def write_content(part: Part, context: EncodeContext, role: Role) -> Object | No
     """
     match part:
         case Text():
-            if part.refusal:  # a response of only text and calls is written without lowering
-                context.report_loss(part, "a refusal is sent as plain text")
             if not part.text:
                 return None
             block = write_text(part, context)
@@ -151,10 +149,10 @@ class UiWriter:
         for part in message.parts:
             if not isinstance(part, Result):
                 continue
-            reason = self.calls.omission_reason(part)
+            reason = self.calls.omissions.get(part)
             if reason is not None:
                 self.context.report_loss(part, reason)
-            elif not self.calls.is_placed(part):
+            elif part not in self.calls.placed:
                 self.context.report_loss(part, f"{approvals.NO_CALL}: {describe(part)[:80]}")
 
     # --- messages of this wire ---
@@ -184,7 +182,7 @@ class UiWriter:
         return patch_block(part, self.context, block)
 
     def _patch_tool_part(self, call: Call, block: JSON) -> JSON | UnsetType:
-        spec, result = call.spec, self.calls.result(call)
+        spec, result = call.spec, self.calls.results.get(call)
         if not isinstance(spec, Block) or spec.write is None:
             return UNSET
         if not isinstance(block, dict) or not is_tool_part(block):
@@ -233,8 +231,7 @@ class UiWriter:
         role: Role = "assistant" if message.role == "tool" else message.role
         blocks = self._write_blocks(message, role, None)
         if any(
-            isinstance(part, Result) and not self.calls.omission_reason(part)
-            for part in message.parts
+            isinstance(part, Result) and part not in self.calls.omissions for part in message.parts
         ):
             self.has_results = True
         if role == "assistant":
@@ -252,7 +249,7 @@ class UiWriter:
         has_results = False
         for part in message.parts:
             if isinstance(part, Result):
-                if not self.calls.omission_reason(part) and self.context.kind == "response":
+                if part not in self.calls.omissions and self.context.kind == "response":
                     has_results = has_results or (part.family == "function" and bool(blocks))
                 continue
             if message.role == "user" and role == "assistant":
@@ -279,8 +276,8 @@ class UiWriter:
 
     def _write_tool_part(self, call: Call) -> Object | None:
         """A call with its result and approval; None if it requests the approval of another call."""
-        request, result = self.calls.request(call), self.calls.result(call)
-        if self.calls.is_request(call):
+        request, result = self.calls.requests.get(call), self.calls.results.get(call)
+        if call in self.calls.merged_requests:
             self.context.report_loss(call, approvals.REQUEST_MERGED)
             return None
         if approvals.holds_call(call):
@@ -294,7 +291,7 @@ class UiWriter:
     def _add_approval(
         self, block: Object, call: Call, request: Call, result: Result | None
     ) -> Object:
-        approved, reason = approvals.read_decision(self.calls.result(request))
+        approved, reason = approvals.read_decision(self.calls.results.get(request))
         approval: Object = {"id": self.context.call_id(request)}
         if approved is None:
             if result is not None:
