@@ -54,3 +54,22 @@ def test_an_edited_part_is_read_back_with_its_edit(case: Case, n: int) -> None:
             body = encode(changed, case.wire, case.kind).body
             found = list(decode(body, case.wire, case.kind).parts())[n]
             assert getattr(found, field) == getattr(new, field)
+
+
+WITH_TOOLS = [
+    case
+    for case in CASES
+    if case.wire in WIRES
+    and any(tool.kind == "function" for tool in decode(case.body, case.wire, case.kind).tools)
+    and not (case.wire == "oxp" and isinstance(case.body, list))  # the tools of a log are fixed
+]
+
+
+@rows("case", WITH_TOOLS)
+def test_an_edited_tool_definition_is_read_back_with_its_edit(case: Case) -> None:
+    conversation = decode(case.body, case.wire, case.kind)
+    tools = list(conversation.tools)
+    n = next(n for n, tool in enumerate(tools) if tool.kind == "function")
+    tools[n] = replace(tools[n], description="Something else.", schema={"type": "object"})
+    body = encode(replace(conversation, tools=tuple(tools)), case.wire, case.kind).body
+    assert decode(body, case.wire, case.kind).tools == tuple(tools)

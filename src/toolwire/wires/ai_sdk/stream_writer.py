@@ -12,14 +12,12 @@ input is valid JSON is held until the stream shows whether that was all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -43,6 +41,7 @@ from toolwire.streaming.events import (
     StreamError,
 )
 from toolwire.wires.ai_sdk import approvals
+from toolwire.wires.ai_sdk.bodies import write
 from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
 from toolwire.wires.ai_sdk.settings import (
     FINISH_REASON_FROM_WIRE,
@@ -81,15 +80,9 @@ class ChunkWriter(StreamWriter):
 
     supports_results = True
 
-    def __init__(
-        self,
-        write: Callable[[Conversation, EncodeContext], JSON],
-        context: EncodeContext,
-        version: int | None = None,
-    ) -> None:
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.major = version or VERSIONS[0]
-        self.write = write
         self.empty_texts: dict[int, Part] = {}
         """Texts and reasoning that have no text yet, by slot."""
         self.open_texts: dict[int, tuple[str, str]] = {}
@@ -115,7 +108,7 @@ class ChunkWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        self.write_empty_body(self.write)  # reports the settings that the stream cannot hold
+        self.write_empty_body(write)  # reports the settings that the stream cannot hold
         message_id = self.settings.get("id")
         start: Chunk = {"type": "start"}
         if isinstance(message_id, str) and message_id:
@@ -347,7 +340,7 @@ class ChunkWriter(StreamWriter):
         return reason
 
     def close(self) -> list[Chunk]:
-        self.write_empty_body(self.write)
+        self.write_empty_body(write)
         out = [chunk for call in self.cut_calls for chunk in self._write_input(call)]
         out += self._end_texts()
         if self.in_step:
@@ -366,18 +359,16 @@ class ChunkWriter(StreamWriter):
         return [*out, {"type": "error", "errorText": event.message}]
 
 
-def stream_spec(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
-    """How this wire streams; `write` writes its bodies."""
-    return StreamSpec(
-        reader=ChunkReader,
-        writer=partial(ChunkWriter, write),
-        frame=data_sse,
-        trailer=DONE,
-        headers={
-            "cache-control": "no-cache",
-            "x-vercel-ai-ui-message-stream": "v1",
-            "x-accel-buffering": "no",
-        },
-        versions=VERSIONS,
-        adapt=adapt_chunk,
-    )
+STREAM = StreamSpec(
+    reader=ChunkReader,
+    writer=ChunkWriter,
+    frame=data_sse,
+    trailer=DONE,
+    headers={
+        "cache-control": "no-cache",
+        "x-vercel-ai-ui-message-stream": "v1",
+        "x-accel-buffering": "no",
+    },
+    versions=VERSIONS,
+    adapt=adapt_chunk,
+)
