@@ -149,8 +149,9 @@ def _write_refusal(result: Result, context: EncodeContext) -> JSON:
     if not result.error:
         return write_result(result, context)
     output = result.output
-    fits = isinstance(output, dict) and isinstance(output.get("message"), str)
-    return output if fits else {"message": result.text}
+    if isinstance(output, dict) and isinstance(output.get("message"), str):
+        return output
+    return {"message": result.text}
 
 
 _RESULT_KEYS = keys("call_id", "execution_id", "success")
