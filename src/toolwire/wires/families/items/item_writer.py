@@ -101,8 +101,6 @@ class ItemWriter:
         self.content: list[JSON] = []
         """Blocks of the user or system message that is being written."""
         self.role: Role = "user"
-        self.native = False
-        """True if the message that is being written was read from this wire."""
         self.families: dict[str, str] = {}
         """The family that each call was written as, by call id."""
         self.without_call_id: set[str] = set()
@@ -132,7 +130,6 @@ class ItemWriter:
 
     def _write_message(self, message: Message) -> None:
         native, parts = message.wire == self.context.wire, message.parts
-        self.native = native
         if native and isinstance(message.spec, ToolsItem):
             self._write_tools_items(message.path)
         elif native and isinstance(message.raw, dict):
@@ -167,8 +164,7 @@ class ItemWriter:
             self._add_item(self.tools_items.pop(place))
 
     def _read_message(self, item: JSON, path: JsonPath) -> Message:
-        if not isinstance(item, dict):
-            return Message("user", ())
+        assert isinstance(item, dict)
         role, parts = self.reader.read_message(item, path)
         return Message(role or "user", parts)
 
@@ -237,7 +233,7 @@ class ItemWriter:
 
     def _blocks(self, part: Part) -> list[JSON]:
         place: Place = "system" if self.role == "system" else "user"
-        return write_content(part, self.context, place, lowered=not self.native)
+        return write_content(part, self.context, place)
 
     def _add_item(self, item: JSON) -> None:
         self._close_message()
