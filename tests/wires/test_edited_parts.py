@@ -8,7 +8,7 @@ from cases import CASES, Case
 from msgspec.structs import replace
 from rows import rows
 
-from toolwire import Call, Conversation, Message, Part, Result, decode, encode
+from toolwire import Call, Conversation, Message, Opaque, Part, Result, Text, decode, encode
 from toolwire.conversation.lazy_json import LazyJson
 
 WIRES = ("ai-sdk", "azure-foundry", "mcp", "openai-responses", "oxp")
@@ -73,3 +73,24 @@ def test_an_edited_tool_definition_is_read_back_with_its_edit(case: Case) -> Non
     tools[n] = replace(tools[n], description="Something else.", schema={"type": "object"})
     body = encode(replace(conversation, tools=tuple(tools)), case.wire, case.kind).body
     assert decode(body, case.wire, case.kind).tools == tuple(tools)
+
+
+GROWING = [
+    (case, n)
+    for case in CASES
+    if case.wire in ("ai-sdk", "azure-foundry", "openai-responses")
+    for n, message in enumerate(decode(case.body, case.wire, case.kind).messages)
+    if message.role in ("user", "assistant")
+    and not any(isinstance(part, Opaque) and part.path == message.path for part in message.parts)
+]
+
+
+@rows("case, n", GROWING)
+def test_a_part_that_is_added_to_a_message_stands_beside_all_others(case: Case, n: int) -> None:
+    conversation = decode(case.body, case.wire, case.kind)
+    messages = list(conversation.messages)
+    messages[n] = replace(messages[n], parts=(*messages[n].parts, Text("And more.")))
+    body = encode(replace(conversation, messages=tuple(messages)), case.wire, case.kind).body
+    parts = list(decode(body, case.wire, case.kind).parts())
+    assert Text("And more.") in parts
+    assert [part for part in conversation.parts() if part not in parts] == []

@@ -41,7 +41,7 @@ from toolwire.wires.ai_sdk.tool_parts import (
 )
 from toolwire.wires.ai_sdk.ui_messages import ROLES, STEP, read_message, read_response_message
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, patch_block, require_object
+from toolwire.wires.engine.specs import Block, list_at, patch_block, require_object
 
 
 def write_content(part: Part, context: EncodeContext, role: Role) -> Object | None:
@@ -141,7 +141,13 @@ class UiWriter:
             self.out.append(patched)
             return
         role = ROLES.get(str(base.get("role")), "user")
-        blocks = [block for message in group for block in self._write_blocks(message, role, base)]
+        blocks: list[JSON] = []
+        for message in group:
+            written = self._write_blocks(message, role, base)
+            if message.role == "user" and role == "assistant" and written:
+                blocks.append({**_steering_message(message, base), "parts": written})
+            else:
+                blocks += written
         if blocks:
             self.out.append({**base, "parts": blocks})
 
@@ -252,10 +258,12 @@ class UiWriter:
                 if part not in self.calls.omissions and self.context.kind == "response":
                     has_results = has_results or (part.family == "function" and bool(blocks))
                 continue
-            if message.role == "user" and role == "assistant":
-                self.context.report_loss(part, "a user message in the middle of an edited run")
-                continue
-            raw = get(base, part.path[len(message.path) :]) if base is not None else UNSET
+            raw: JSON | UnsetType = UNSET
+            if base is not None and not isinstance(part.raw, UnsetType):
+                raw = get(base, part.path[len(message.path) :])
+                if raw is base:  # a message of unknown role is one part
+                    blocks += list_at(NAME, base, ("parts",))
+                    continue
             block = self._patch_block(part, raw)
             if isinstance(block, UnsetType):
                 block = self._write_part(part, role)
@@ -329,3 +337,11 @@ class UiWriter:
 def _content(message: Message) -> list[Part]:
     """The parts of a message that have a block of their own: all but results."""
     return [part for part in message.parts if not isinstance(part, Result)]
+
+
+def _steering_message(message: Message, base: Object) -> Object:
+    """The block of a run that a user message in it was read from; a new one if there is none."""
+    depth = len(message.path)
+    paths = {part.path[depth : depth + 2] for part in message.parts if part.path}
+    block = get(base, paths.pop()) if len(paths) == 1 else None
+    return block if isinstance(block, dict) else {"type": "steering-message"}

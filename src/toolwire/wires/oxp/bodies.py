@@ -186,7 +186,9 @@ def _patch_single(
     old: list[Part] = []
     new: list[Part] = []
     for message in conversation.messages:
-        (old if message.wire == NAME else new).extend(message.parts)
+        for part in message.parts:
+            was_read = message.wire == NAME and not isinstance(part.raw, UnsetType)
+            (old if was_read else new).append(part)
     wanted = Result if context.kind == "response" else Call
     if not conversation.same_tools or any(isinstance(part, wanted) for part in new):
         return UNSET
