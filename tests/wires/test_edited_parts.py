@@ -1,4 +1,4 @@
-"""An edit of a call or a result is read back, also of tools that the provider ran."""
+"""An edit of a part or a tool definition is read back, also of tools that the provider ran."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from cases import CASES, Case
 from msgspec.structs import replace
 from rows import rows
 
-from toolwire import Call, Conversation, Message, Opaque, Part, Result, Text, decode, encode
+from toolwire import (
+    Call,
+    Conversation,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    decode,
+    encode,
+)
 from toolwire.conversation.lazy_json import LazyJson
 
 WIRES = ("ai-sdk", "azure-foundry", "mcp", "openai-responses", "oxp")
@@ -16,6 +28,12 @@ WIRES = ("ai-sdk", "azure-foundry", "mcp", "openai-responses", "oxp")
 
 def edits(part: Part, wire: str) -> Iterator[tuple[str, Part]]:
     """The name of what changes, and the edited part."""
+    if isinstance(part, Text | Reasoning):
+        yield "text", replace(part, text="Something else.")
+    if isinstance(part, Media) and part.data is not None:
+        yield "data", replace(part, data="QUJD")
+    if isinstance(part, Media) and part.url is not None:
+        yield "url", replace(part, url="https://example.org/other.png")
     if isinstance(part, Call):
         yield "name", replace(part, name="another_tool")
         if part.family != "custom":
@@ -33,7 +51,7 @@ EDITS = [
     for case in CASES
     if case.wire in WIRES
     for n, part in enumerate(decode(case.body, case.wire, case.kind).parts())
-    if isinstance(part, Call | Result)
+    if any(edits(part, case.wire))
 ]
 
 
