@@ -141,8 +141,8 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_part(part: Part, own: bool, context: EncodeContext) -> JSON:
     """The message of a call or a result; None, with a loss, for any other part."""
-    known = part.spec in ALL_SPECS or isinstance(part, Opaque)
-    if own and known and not isinstance(part.raw, UnsetType):
+    is_message = part.spec in ALL_SPECS or (isinstance(part, Opaque) and len(part.path) < 2)
+    if own and is_message and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)
         if not isinstance(patched, UnsetType):
             return patched

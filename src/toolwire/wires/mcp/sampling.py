@@ -41,6 +41,7 @@ from toolwire.wires.engine.specs import (
     keys,
     list_at,
     object_at,
+    patch_block,
     patch_message,
     raise_unexpected,
     read_block,
@@ -312,9 +313,20 @@ def _write_answer_content(message: Message, context: EncodeContext) -> JSON:
     patched = patch_message(message, context, _read_answer_message)
     if isinstance(patched, dict):
         return patched["content"]
-    return _unwrap_single(HISTORY.blocks(message, context))
+    content = (_write_part(part, context) for part in message.parts)
+    return _unwrap_single([block for block in content if block is not None])
 
 
 def _read_answer_message(result: JSON, path: JsonPath) -> Message:
     content = require_object(result)["content"]
     return Message("assistant", _read_content(content, (*path, "content")))
+
+
+def _write_part(part: Part, context: EncodeContext) -> JSON:
+    """The block of a part; a block of this wire changes only where it was edited."""
+    is_block = part.spec in BLOCKS.values() or (isinstance(part, Opaque) and len(part.path) > 1)
+    if is_block and not isinstance(part.raw, UnsetType):
+        patched = patch_block(part, context, part.raw)
+        if not isinstance(patched, UnsetType):
+            return patched
+    return WRITERS[type(part)](part, context)
