@@ -276,17 +276,19 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 def _write_reason(message: Message, context: EncodeContext) -> str | None:
     """The finish reason of a message; None if its parts imply it."""
     implied = implied_reason(message.parts)
-    if message.stop in (None, implied):
-        return None
-    reason = write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
-    if message.stop in IMPLIED_REASONS:
+    if message.stop in IMPLIED_REASONS and message.stop != implied:
         context.report_loss(
             message, f"the parts of the message imply the finish reason {implied}: {message.stop}"
         )
+    return explicit_reason(message, context)
+
+
+def explicit_reason(message: Message, context: EncodeContext) -> str | None:
+    """The word for a finish reason that parts never imply; None if there is no such reason."""
+    if message.stop in (None, *IMPLIED_REASONS):
         return None
-    if reason is None or FINISH_REASON_FROM_WIRE[reason] in IMPLIED_REASONS:
-        return None
-    return reason
+    word = write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+    return word if FINISH_REASON_FROM_WIRE.get(word or "stop") not in IMPLIED_REASONS else None
 
 
 # --- recognizing ----------------------------------------------------------------------------------

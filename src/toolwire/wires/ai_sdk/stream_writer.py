@@ -41,18 +41,13 @@ from toolwire.streaming.events import (
     StreamError,
 )
 from toolwire.wires.ai_sdk import approvals
-from toolwire.wires.ai_sdk.bodies import write
+from toolwire.wires.ai_sdk.bodies import explicit_reason, write
 from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
-from toolwire.wires.ai_sdk.settings import (
-    FINISH_REASON_FROM_WIRE,
-    FINISH_REASON_TO_WIRE,
-    IMPLIED_REASONS,
-)
+from toolwire.wires.ai_sdk.settings import FINISH_REASON_TO_WIRE
 from toolwire.wires.ai_sdk.stream_reader import ChunkReader
 from toolwire.wires.ai_sdk.tool_parts import is_provider_executed, write_result, write_tool_part
 from toolwire.wires.ai_sdk.ui_writer import reasoning_id, write_content
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import write_finish_reason
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
 CUT_OFF = "The arguments of this call were cut off."
@@ -323,17 +318,10 @@ class ChunkWriter(StreamWriter):
             not call.answered and (call.part.executor == "client" or call.request is not None)
             for call in self.calls.values()
         )
-        implied = FINISH_REASON_TO_WIRE["tool" if waits else "stop"]
-        if self.stop in (None, *IMPLIED_REASONS):
-            return implied
-        reason = write_finish_reason(
-            Message("assistant", (), stop=self.stop, source=Source(path=_FINISH_PATH)),
-            FINISH_REASON_TO_WIRE,
-            FINISH_REASON_FROM_WIRE,
-            self.context,
-        )
-        if reason is None or FINISH_REASON_FROM_WIRE[reason] in IMPLIED_REASONS:
-            return implied
+        message = Message("assistant", (), stop=self.stop, source=Source(path=_FINISH_PATH))
+        reason = explicit_reason(message, self.context)
+        if reason is None:
+            return FINISH_REASON_TO_WIRE["tool" if waits else "stop"]
         if not self._holds({"type": "finish", "finishReason": reason}):
             loss = f"version {self.major} has no field for the finish reason: {self.stop}"
             self.context.report_loss(_FINISH_PATH, loss)

@@ -95,7 +95,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
     def _read_response(self, body: Object) -> Conversation:
         index = CallIndex()
         items = self.read_items(list_at(self.name, body, ("output",)), "output", index)
-        parts = tuple([part for _, item_parts, _ in items for part in item_parts])
+        parts = tuple([part for _, item_parts in items for part in item_parts])
         message = Message("assistant", parts, wire=self.name, source=Source(path=("output",)))
         reason = read_finish_reason(body, has_calls=_has_client_calls(message))
         settings = read_settings(RESPONSE, body, RESPONSE_FIELDS)

@@ -155,7 +155,7 @@ class StreamItem(ItemAccumulator):
         """Its parts as they are read from a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
         root: JsonPath = (reader.count, "item")
-        ((_, parts, _),) = reader.items.read_items([block], "", reader.index)
+        ((_, parts),) = reader.items.read_items([block], "", reader.index)
         reader.trailing += [Unsupported((*root, *path[2:]), UNKNOWN_FIELD) for path in unknown]
         unknown.clear()
         return [

@@ -52,7 +52,6 @@ class ItemStreamReader(ItemStreamBase):
         self.item_types = {**GROWING_ITEMS, **dict.fromkeys(immediate, ImmediateItem)}
         self.response: Object = {}
         self.started = False
-        self.over = False
         self.error: JSON = None
         self.received: list[StreamItem] = []
         """Every item; unless the body is kept, only the ids of those that were emitted."""

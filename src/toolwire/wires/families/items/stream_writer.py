@@ -242,7 +242,9 @@ class ItemStreamWriter(StreamWriter):
         if item is None:
             return out
         if growth is None:
-            return [*out, *self._whole_item(index, item)]
+            fields: Object = {"output_index": index, "item": item}
+            kinds = ("response.output_item.added", "response.output_item.done")
+            return [*out, *(self._event(kind, fields) for kind in kinds)]
         inner = _only_part(item, growth) if growth.parts else item
         text = inner.get(growth.field)
         if not open_item.texts and isinstance(text, str) and text:
@@ -260,10 +262,6 @@ class ItemStreamWriter(StreamWriter):
 
     def complete(self, event: PartComplete) -> list[Chunk]:
         return []  # lowering leaves nothing that is not sent in deltas
-
-    def _whole_item(self, index: int, item: Object) -> list[Chunk]:
-        kinds = ("response.output_item.added", "response.output_item.done")
-        return [self._event(kind, {"output_index": index, "item": item}) for kind in kinds]
 
 
 def _only_part(item: Object, growth: _Growth) -> Object:
