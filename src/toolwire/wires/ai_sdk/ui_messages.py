@@ -118,13 +118,13 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
     Results of provider-executed tools stay where they are.
     """
     out: list[Message] = []
-    spoken: list[Part] = []
+    content: list[Part] = []
     results: list[Part] = []
 
     def close_step() -> None:
-        if spoken:
-            out.append(_message("assistant", spoken, path))
-            spoken.clear()
+        if content:
+            out.append(_message("assistant", content, path))
+            content.clear()
         if results:
             out.append(_message("tool", results, path))
             results.clear()
@@ -135,7 +135,7 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
         if kind == "step-start":
             close_step()
             if block != STEP:
-                spoken.append(opaque(kind, block, block_path))
+                content.append(opaque(kind, block, block_path))
         elif kind == "steering-message" and isinstance(steering := get(block, ("parts",)), list):
             # A user message that arrived in the middle of the run.
             close_step()
@@ -146,10 +146,10 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
             out.append(_message("user", parts, path))
         else:
             for part in read_part(block, block_path):
-                if isinstance(part, Call) and part.id and _has_call(spoken, part.id):
+                if isinstance(part, Call) and part.id and _has_call(content, part.id):
                     close_step()  # an id names one call of a step, so a new step starts here
                 is_answer = isinstance(part, Result) and part.executor == "client"
-                (results if is_answer else spoken).append(part)
+                (results if is_answer else content).append(part)
     close_step()
     return out or [_message("assistant", (), path)]
 

@@ -159,9 +159,9 @@ class ItemWriter:
 
     def _write_tools_items(self, path: JsonPath) -> None:
         """Write the items that define tools up to a path: they may be inside a turn."""
-        due = [place for place in self.tools_items if place[:1] == path[:1] and place <= path]
-        for place in due:
-            self._add_item(self.tools_items.pop(place))
+        for item_path in list(self.tools_items):
+            if item_path[:1] == path[:1] and item_path <= path:
+                self._add_item(self.tools_items.pop(item_path))
 
     def _read_message(self, item: JSON, path: JsonPath) -> Message:
         assert isinstance(item, dict)

@@ -135,12 +135,12 @@ class ItemStreamReader(ItemStreamBase):
 
     def _open_item(self, event: Chunk, block: Object) -> tuple[StreamItem, list[Event]]:
         kind, index = block.get("type"), event.get("output_index")
-        made = self.item_types.get(kind) if isinstance(kind, str) else None
+        item_type = self.item_types.get(kind) if isinstance(kind, str) else None
         if kind == "message" and (
             str(block.get("role")) not in ROLES or not isinstance(block.get("content", []), list)
         ):
-            made = None
-        item = (made or StreamItem)(self, index, block)
+            item_type = None
+        item = (item_type or StreamItem)(self, index, block)
         if any(not other.live for other in self.pending):
             item.deferred = []
         self.received.append(item)

@@ -148,7 +148,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))
-        return role, tuple([_inside(part, item) for part in parts])
+        return role, tuple([_remember_item(part, item) for part in parts])
 
     def _read_item(self, item: Object, path: JsonPath, index: CallIndex) -> tuple[Part, ...]:
         kind = item.get("type")
@@ -198,11 +198,11 @@ class ItemReader(Struct, frozen=True, eq=False):
                 source = Source(items[i], (key, i), MESSAGE)
                 messages.append(Message(item_role, item_parts, wire=self.name, source=source))
             elif not item_parts:
-                place: Role = "user" if role is None else "tool"
+                item_role = "user" if role is None else "tool"
                 if role is None and all(message.role == "system" for message in messages):
-                    place = "system"
+                    item_role = "system"
                 source = Source(path=(key, i), spec=replace(TOOLS_ITEM, item=items[i]))
-                tools_items.append(Message(place, (), wire=self.name, source=source))
+                tools_items.append(Message(item_role, (), wire=self.name, source=source))
                 if role is None:
                     close_turn()
             else:
@@ -216,7 +216,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         return messages
 
 
-def _inside(part: Part, item: Object) -> Part:
+def _remember_item(part: Part, item: Object) -> Part:
     """A part whose spec remembers the item around it."""
     spec = part.spec if isinstance(part.spec, Block) else OPAQUE
     return replace(part, source=replace(part.source, spec=content_block(spec, item)))
