@@ -18,18 +18,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import (
-    Call,
-    Media,
-    Message,
-    Part,
-    Reasoning,
-    Result,
-    Source,
-    Text,
-    describe,
-)
-from toolwire.streaming.accumulate import with_text
+from toolwire.conversation.parts import Call, Media, Message, Result, Source, Text, describe
 from toolwire.streaming.events import (
     Chunk,
     Finish,
@@ -46,7 +35,7 @@ from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, 
 from toolwire.wires.ai_sdk.settings import FINISH_REASON_TO_WIRE
 from toolwire.wires.ai_sdk.stream_reader import ChunkReader
 from toolwire.wires.ai_sdk.tool_parts import is_provider_executed, write_result, write_tool_part
-from toolwire.wires.ai_sdk.ui_writer import reasoning_id, write_content
+from toolwire.wires.ai_sdk.ui_writer import write_content
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
@@ -78,8 +67,8 @@ class ChunkWriter(StreamWriter):
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.major = version or VERSIONS[0]
-        self.empty_texts: dict[int, Part] = {}
-        """Texts and reasoning that have no text yet, by slot."""
+        self.empty_texts: dict[int, str] = {}
+        """Kind of the texts and reasoning that have no text yet, by slot."""
         self.open_texts: dict[int, tuple[str, str]] = {}
         """Kind and id of the texts and reasoning that are open in the client."""
         self.open_calls: dict[int, _CallState] = {}
@@ -122,7 +111,7 @@ class ChunkWriter(StreamWriter):
         """End all texts; one that goes on is started again under a new id."""
         out: list[Chunk] = []
         for slot, (kind, text_id) in self.open_texts.items():
-            self.empty_texts[slot] = Text("") if kind == "text" else Reasoning("")
+            self.empty_texts[slot] = kind
             out.append({"type": f"{kind}-end", "id": text_id})
         self.open_texts.clear()
         return out
@@ -133,20 +122,13 @@ class ChunkWriter(StreamWriter):
         part = event.part
         if isinstance(part, Call):
             return self._start_call(event.slot, part)
-        if isinstance(part, Text):
-            self.empty_texts[event.slot] = part
-            return []
-        return self._start_text(event.slot, part)
+        self.empty_texts[event.slot] = "text" if isinstance(part, Text) else "reasoning"
+        return []
 
-    def _start_text(self, slot: int, part: Part) -> list[Chunk]:
-        block = write_content(part, self.context, "assistant")
-        if block is None:
-            return []
-        kind = str(block["type"])
-        index = self.counts[kind]
-        text_id = reasoning_id(index) if kind == "reasoning" else f"text-{index}"
+    def _start_text(self, slot: int, kind: str) -> list[Chunk]:
+        out = self._start_step()  # ends the texts of the step before
+        text_id = f"{kind}-{self.counts[kind]}"
         self.counts[kind] += 1
-        out = self._start_step()
         self.open_texts[slot] = (kind, text_id)
         return [*out, {"type": f"{kind}-start", "id": text_id}]
 
@@ -162,8 +144,7 @@ class ChunkWriter(StreamWriter):
             return [{"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}]
         if slot not in self.empty_texts or not text:
             return []
-        out = self._start_text(slot, with_text(self.empty_texts.pop(slot), text))
-        return [*out, *self.delta(event)] if slot in self.open_texts else out
+        return [*self._start_text(slot, self.empty_texts.pop(slot)), *self.delta(event)]
 
     def text_appender(self, slot: int) -> Callable[[str], object] | None:
         call = self.open_calls.get(slot)
@@ -185,7 +166,7 @@ class ChunkWriter(StreamWriter):
         if slot in self.open_requests:
             return self._request_approval(*self.open_requests.pop(slot))
         out: list[Chunk] = []
-        if self.empty_texts.get(slot) is not None and event.whole:
+        if slot in self.empty_texts and event.whole:
             out = self.delta(PartDelta(slot, event.whole))
         self.empty_texts.pop(slot, None)
         open_text = self.open_texts.pop(slot, None)

@@ -69,11 +69,6 @@ def write_content(part: Part, context: EncodeContext, role: Role) -> Object | No
     return block
 
 
-def reasoning_id(index: int) -> str:
-    """The id of the nth reasoning part of a response; clients of version 6 and later keep it."""
-    return f"reasoning-{index}"
-
-
 class UiWriter:
     """Writes the messages of a conversation as UI messages."""
 
@@ -278,7 +273,7 @@ class UiWriter:
             return self._write_tool_part(part)
         block = write_content(part, self.context, role)
         if block is not None and block["type"] == "reasoning" and self.context.kind == "response":
-            block["id"] = reasoning_id(self.reasoning_count)
+            block["id"] = f"reasoning-{self.reasoning_count}"  # as in a stream; clients keep it
             self.reasoning_count += 1
         return block
 

@@ -233,7 +233,6 @@ class ItemStreamWriter(StreamWriter):
         out: list[Chunk] = []
         if open_item.index < 0:
             if not open_item.texts:
-                self._item(part, len(self._output))  # reports what is lost
                 return []
             open_item.part = part
             out = self._start_item(open_item)
