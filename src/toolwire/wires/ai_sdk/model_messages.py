@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
     Call,
     Executor,
@@ -184,6 +185,7 @@ def _write_output(result: Result, context: EncodeContext) -> JSON:
 @cache
 def _result_spec(form: str, executor: Executor) -> Block:
     """The spec of a result, by the form of its output and by who ran the tool."""
+    hosted = executor == "provider"
 
     def write(result: Result, context: EncodeContext) -> Object:
         block: Object = {"type": "tool-result", "toolCallId": context.result_id(result)}
@@ -196,10 +198,6 @@ def _result_spec(form: str, executor: Executor) -> Block:
             return block | {"output": result.output}
         return block | {"output": _write_output(result, context)}
 
-    hosted = executor == "provider"
-    discriminator = {"type": "tool-result"}
-    if hosted:
-        discriminator["role"] = "assistant"
     return Block(
         "tool-result",
         part=Result,
@@ -207,7 +205,7 @@ def _result_spec(form: str, executor: Executor) -> Block:
         write=write,
         keys=keys("type", "toolCallId", "toolName", "output"),
         inner=() if form == "untyped" else (("output", keys("type", "value", "reason")),),
-        discriminator=discriminator,
+        discriminator={"type": "tool-result"} | ({"role": "assistant"} if hosted else {}),
         direction="output",
         family="server-tool" if hosted else "function",
         executor=executor,
@@ -215,24 +213,24 @@ def _result_spec(form: str, executor: Executor) -> Block:
     )
 
 
-def _call_spec(executor: Executor) -> Block:
-    hosted = executor == "provider"
-    discriminator = {"type": "tool-call"}
-    if hosted:
-        discriminator["providerExecuted"] = "true"
-    return Block(
-        "tool-call",
-        part=Call,
-        read=_read_call,
-        write=_write_call,
-        keys=keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
-        discriminator=discriminator,
-        direction="call",
-        family="server-tool" if hosted else "function",
-        executor=executor,
-        ids=(Id("toolCallId"),),
-    )
-
+CALL = Block(
+    "tool-call",
+    part=Call,
+    read=_read_call,
+    write=_write_call,
+    keys=keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
+    discriminator={"type": "tool-call"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=(Id("toolCallId"),),
+)
+HOSTED_CALL = replace(
+    CALL,
+    discriminator={"type": "tool-call", "providerExecuted": "true"},
+    family="server-tool",
+    executor="provider",
+)
 
 # --- specs ----------------------------------------------------------------------------------------
 
@@ -259,10 +257,9 @@ BLOCKS = blocks(
         write=write_reasoning,
         keys=keys("type", "text"),
     ),
-    _call_spec("client"),
+    CALL,
     _result_spec("typed", "client"),
 )
-HOSTED_CALL = _call_spec("provider")
 HOSTED_RESULT = _result_spec("typed", "provider")
 ASSISTANT_BLOCKS = BLOCKS | blocks(HOSTED_RESULT)
 """A result in an assistant message is one of a tool that the provider ran."""
@@ -312,11 +309,11 @@ def write_messages(
     conversation: Conversation, context: EncodeContext, messages: tuple[Message, ...]
 ) -> list[JSON]:
     """The messages as model messages; those of this wire go back verbatim, with edits in place."""
-    tool_names = {
-        id(pair.result): pair.call.name
+    tool_names = PartMap(
+        (pair.result, pair.call.name)
         for pair in conversation.pairs()
         if pair.result is not None and pair.call is not None
-    }
+    )
     out: list[JSON] = []
     for message in messages:
         # A message that was read from a UI message cannot be patched as a model message.
@@ -328,7 +325,7 @@ def write_messages(
         results: list[JSON] = []
         content: list[JSON] = []
         for part in message.parts:
-            block = _write_part(part, message, tool_names.get(id(part)), context)
+            block = _write_part(part, message, tool_names, context)
             if block is not None:
                 (results if _is_in_tool_message(part, message.role) else content).append(block)
         tool_messages: list[JSON] = [{"role": "tool", "content": results}] if results else []
@@ -364,7 +361,7 @@ def _was_read_here(part: Part) -> bool:
 
 
 def _write_part(
-    part: Part, message: Message, tool_name: str | None, context: EncodeContext
+    part: Part, message: Message, tool_names: PartMap[Result, str], context: EncodeContext
 ) -> JSON:
     """The block of a part; None if a message of this role cannot hold it."""
     if message.wire == NAME and isinstance(part.raw, dict) and _was_read_here(part):
@@ -384,7 +381,7 @@ def _write_part(
             return {
                 "type": "tool-result",
                 "toolCallId": context.result_id(part),
-                "toolName": context.name(part.name or tool_name or ""),
+                "toolName": context.name(part.name or tool_names.get(part) or ""),
                 "output": _write_output(part, context),
             }
     report_misplaced(part, f"a message of role {message.role}", context)

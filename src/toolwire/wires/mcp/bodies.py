@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Opaque, Part, Result
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import keys, list_at, opaque, patch_block, raise_unexpected
+from toolwire.wires.engine.specs import (
+    keys,
+    list_at,
+    opaque,
+    patch_block,
+    patch_parts,
+    raise_unexpected,
+)
 from toolwire.wires.families.rpc_log.log import (
     LogReader,
-    patch_body,
     report_other_parts,
     report_settings,
     report_unsupported,
@@ -124,7 +130,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     source = conversation.source.body
     native = conversation.wire == NAME and conversation.kind == context.kind
     if native:
-        patched = patch_body(conversation, context, read(source, context.kind))
+        patched = _patch_body(conversation, context)
         if not isinstance(patched, UnsetType):
             return patched
         if isinstance(source, dict) and source.get("method") == sampling.METHOD:
@@ -137,6 +143,15 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     report_settings(conversation, context)
     messages = _write_log(conversation, context, log or [])
     return messages[0] if native and isinstance(source, dict) and len(messages) == 1 else messages
+
+
+def _patch_body(conversation: Conversation, context: EncodeContext) -> JSON | UnsetType:
+    """The body that was read with the edits of single parts; UNSET if more was edited."""
+    source = conversation.source
+    if not conversation.same_tools or conversation.settings != source.settings:
+        return UNSET
+    original = read(source.body, context.kind)
+    return patch_parts(conversation.parts(), original.parts(), source.body, (), context)
 
 
 def _write_part(part: Part, context: EncodeContext) -> JSON:

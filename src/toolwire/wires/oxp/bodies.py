@@ -14,7 +14,6 @@ from toolwire.wires.engine.specs import keys, list_at, patch_block, patch_parts,
 from toolwire.wires.families.rpc_log.log import (
     ONLY_CALLS_AND_RESULTS,
     LogReader,
-    patch_body,
     report_other_parts,
     report_settings,
     report_unsupported,
@@ -148,14 +147,9 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """One call, or as a response one result; without either, the tools. A log stays a log."""
     source = conversation.source.body
     native = conversation.wire == NAME and conversation.kind == context.kind
-    if native:
-        original = read(source, context.kind)
-        patched = patch_body(conversation, context, original)
-        if not isinstance(patched, UnsetType):
-            return patched
     report_settings(conversation, context)
     if native and not isinstance(source, list):
-        patched = _patch_single(conversation, context, original)
+        patched = _patch_single(conversation, context)
         if not isinstance(patched, UnsetType):
             return patched
     if native and isinstance(source, list) and any(conversation.parts()):
@@ -172,9 +166,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     return _write_part(part, conversation, context)
 
 
-def _patch_single(
-    conversation: Conversation, context: EncodeContext, original: Conversation
-) -> JSON | UnsetType:
+def _patch_single(conversation: Conversation, context: EncodeContext) -> JSON | UnsetType:
     """A body of one exchange with its edits, if all of its parts are still there.
 
     UNSET if parts were added that the body could hold instead.
@@ -188,7 +180,8 @@ def _patch_single(
     wanted = Result if context.kind == "response" else Call
     if not conversation.same_tools or any(isinstance(part, wanted) for part in new):
         return UNSET
-    body = patch_parts(old, original.parts(), conversation.source.body, (), context)
+    source = conversation.source.body
+    body = patch_parts(old, read(source, context.kind).parts(), source, (), context)
     if not isinstance(body, UnsetType):
         report_other_parts(conversation, context, old, "a body is one exchange here")
     return body

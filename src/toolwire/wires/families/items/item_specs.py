@@ -357,7 +357,7 @@ def result_item(
             out["id"] = context.result_id(result)
         if same_type and result.name and (result.origin == "minted" or _has_name(result, context)):
             out.update(name_fields(context.name(result.name)))
-        if executor != "client" and result.executor == "provider":
+        if same_type and result.executor == "provider":
             fields |= _status_fields(result)
         return {**out, **fields}
 

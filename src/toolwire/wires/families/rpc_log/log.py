@@ -122,17 +122,6 @@ def _message(role: Role, parts: Iterable[Part], wire: str) -> Message:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def patch_body(
-    conversation: Conversation, context: EncodeContext, original: Conversation
-) -> JSON | UnsetType:
-    """The body that was read with the edits of single parts; UNSET if more was edited."""
-    if not conversation.same_tools or conversation.settings != conversation.source.settings:
-        return UNSET
-    return patch_parts(
-        conversation.parts(), original.parts(), conversation.source.body, (), context
-    )
-
-
 class _LogPart(Struct, frozen=True):
     """A part, the index of its entry in the log, and whether it was read from this wire."""
 
