@@ -112,3 +112,51 @@ def test_a_part_that_is_added_to_a_message_stands_beside_all_others(case: Case, 
     parts = list(decode(body, case.wire, case.kind).parts())
     assert Text("And more.") in parts
     assert [part for part in conversation.parts() if part not in parts] == []
+
+
+ANTHROPIC = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Look."},
+                {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": 1}}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "A cat."}],
+        },
+    ],
+}
+
+
+@rows("wire", ("ai-sdk", "azure-foundry", "openai-responses"))
+def test_parts_of_another_wire_become_parts_of_the_message_they_are_added_to(wire: str) -> None:
+    call = Call("call_1", "listen", {"to": 2})
+    roles = [
+        Message("user", "Go."),
+        Message("assistant", call),
+        Message("tool", call.result("Hm.")),
+    ]
+    conversation = decode(encode(Conversation(roles), wire).body, wire)
+    messages = [
+        replace(message, parts=(*message.parts, *other.parts))
+        for message, other in zip(
+            conversation.messages, decode(ANTHROPIC, "anthropic").messages, strict=True
+        )
+    ]
+    body = encode(replace(conversation, messages=tuple(messages)), wire).body
+    found = decode(body, wire)
+    assert [type(part) for part in found.messages[0].parts] == [Text, Text, Media]
+    assert [
+        (pair.call.name, pair.call.input, pair.result.text)
+        for pair in found.pairs()
+        if pair.call is not None and pair.result is not None
+    ] == [("listen", {"to": 2}, "Hm."), ("look", {"at": 1}, "A cat.")]

@@ -109,7 +109,7 @@ class UiWriter:
         return self.out
 
     def _source_message(self, message: Message) -> Object | None:
-        """The UI message that a message was read from, if it still holds all of its parts."""
+        """The UI message that a message was read from, unless it holds other parts now."""
         if message.wire != NAME:
             return None
         raw = message.raw
@@ -117,9 +117,9 @@ class UiWriter:
             raw = get(self.source, message.path)
         if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list):
             return None
-        depth = len(message.path)
         for part in message.parts:
-            if not isinstance(part.raw, UnsetType) and get(raw, part.path[depth:]) != part.raw:
+            block = _source_block(part, message, raw)
+            if not isinstance(block, UnsetType) and block != part.raw:
                 return None
         return raw
 
@@ -253,12 +253,10 @@ class UiWriter:
                 if part not in self.calls.omissions and self.context.kind == "response":
                     has_results = has_results or (part.family == "function" and bool(blocks))
                 continue
-            raw: JSON | UnsetType = UNSET
-            if base is not None and not isinstance(part.raw, UnsetType):
-                raw = get(base, part.path[len(message.path) :])
-                if raw is base:  # a message of unknown role is one part
-                    blocks += list_at(NAME, base, ("parts",))
-                    continue
+            raw = UNSET if base is None else _source_block(part, message, base)
+            if base is not None and raw is base:  # a message of unknown role is one part
+                blocks += list_at(NAME, base, ("parts",))
+                continue
             block = self._patch_block(part, raw)
             if isinstance(block, UnsetType):
                 block = self._write_part(part, role)
@@ -332,6 +330,14 @@ class UiWriter:
 def _content(message: Message) -> list[Part]:
     """The parts of a message that have a block of their own: all but results."""
     return [part for part in message.parts if not isinstance(part, Result)]
+
+
+def _source_block(part: Part, message: Message, base: Object) -> JSON | UnsetType:
+    """The block of the UI message `base` that a part was read from; UNSET for an added part."""
+    depth = len(message.path)
+    if isinstance(part.raw, UnsetType) or part.path[:depth] != message.path:
+        return UNSET
+    return get(base, part.path[depth:])
 
 
 def _steering_message(message: Message, base: Object) -> Object:

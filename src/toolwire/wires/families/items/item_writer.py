@@ -203,7 +203,7 @@ class ItemWriter:
 
     def _edited_blocks(self, part: Part) -> list[JSON]:
         """The blocks of a part of a message that gained or lost parts."""
-        if isinstance(part.raw, dict):
+        if isinstance(part.spec, ContentBlock) and isinstance(part.raw, dict):
             block = patch_block(part, self.context, part.raw)
             if not isinstance(block, UnsetType):
                 return [block]
@@ -378,7 +378,8 @@ class ItemWriter:
 
 
 def _source_item(part: Part) -> Object | None:
-    """The item that a part of this wire was read from."""
-    spec = part.spec
-    item = spec.item if isinstance(spec, ContentBlock) else part.raw
-    return item if isinstance(item, dict) and isinstance(spec, Block) else None
+    """The item that a part was read from; None for a part of a wire of another shape."""
+    if part.path[:1] not in (("input",), ("output",)):
+        return None
+    item = part.spec.item if isinstance(part.spec, ContentBlock) else part.raw
+    return item if isinstance(item, dict) else None
