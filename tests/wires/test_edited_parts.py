@@ -21,6 +21,7 @@ from toolwire import (
     decode,
     encode,
 )
+from toolwire.conversation.json import Object
 from toolwire.conversation.lazy_json import LazyJson
 
 WIRES = ("ai-sdk", "azure-foundry", "mcp", "openai-responses", "oxp")
@@ -114,7 +115,7 @@ def test_a_part_that_is_added_to_a_message_stands_beside_all_others(case: Case, 
     assert [part for part in conversation.parts() if part not in parts] == []
 
 
-ANTHROPIC = {
+ANTHROPIC: Object = {
     "model": "m",
     "max_tokens": 9,
     "messages": [
