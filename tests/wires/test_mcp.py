@@ -470,3 +470,23 @@ def test_only_json_rpc_is_taken_for_this_wire() -> None:
     assert detect(case("answer-of-a-model", "response")) == "mcp"
     assert mcp.WIRE.match_score({"method": "tools/call"}) == 0
     assert mcp.WIRE.match_score([]) == 0
+
+
+def test_an_unknown_block_of_an_edited_answer_stays_and_is_no_message_of_a_log() -> None:
+    (case,) = [case for case in load("mcp") if case.name == "answer-of-a-model"]
+    conversation = decode(case.body, "mcp", "response")
+    (message,) = conversation.messages
+    longer = replace(message, parts=(*message.parts, Text("And more.")))
+    body = encode(replace(conversation, messages=(longer,)), "mcp", "response").body
+    assert decode(body, "mcp", "response").messages == (longer,)
+    log = encode(conversation, "mcp", "request")
+    assert [type(part) for part in decode(log.body, "mcp").parts()] == [Call]
+    assert [loss.pointer for loss in log.losses] == ["/result/content/0", "/result/content/2"]
+
+
+def test_a_call_of_a_log_is_a_block_of_an_answer() -> None:
+    (case,) = [case for case in load("mcp") if case.name == "one-call"]
+    conversation = decode(case.body, "mcp")
+    body = encode(conversation, "mcp", "response").body
+    (call,) = decode(body, "mcp", "response").calls()
+    assert (call.name, call.input) == (conversation.calls()[0].name, conversation.calls()[0].input)

@@ -440,3 +440,13 @@ def test_bodies_of_this_wire_are_told_from_others() -> None:
         == oxp.WIRE.match_score({"tools": [{"name": "f"}]})
         == 0
     )
+
+
+def test_a_text_beside_an_exchange_is_lost_alone() -> None:
+    (case,) = [case for case in load("oxp") if case.name == "exchange-in-one-object"]
+    conversation = decode(case.body, "oxp")
+    first, *others = conversation.messages
+    noted = replace(first, parts=(*first.parts, Text("A note.")))
+    written = encode(replace(conversation, messages=(noted, *others)), "oxp")
+    assert written.body == case.body
+    assert [loss.reason for loss in written.losses] == ["a body is one exchange here"]

@@ -38,7 +38,7 @@ from __future__ import annotations
 from toolwire.wires.ai_sdk import model_messages as model
 from toolwire.wires.ai_sdk.blocks import NAME
 from toolwire.wires.ai_sdk.bodies import match_score, read, write
-from toolwire.wires.ai_sdk.stream_writer import stream_spec
+from toolwire.wires.ai_sdk.stream_writer import STREAM
 from toolwire.wires.ai_sdk.tool_parts import TOOL_PARTS
 from toolwire.wires.ai_sdk.ui_messages import BLOCKS
 from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
@@ -54,7 +54,7 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    stream=stream_spec(write),
+    stream=STREAM,
     capabilities=Capabilities(
         refusals=False,
         media={"user": _FILES, "assistant": _FILES, "result": _FILES},

@@ -6,11 +6,12 @@ approval in the tool part of the call it is about.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Pair, Result
 from toolwire.wires.ai_sdk.tool_parts import read_result
 from toolwire.wires.engine.specs import Block, flag_or_none, text_or_none
@@ -22,8 +23,6 @@ PRELIMINARY_REPLACED = "a preliminary result is replaced by the one that followe
 EXECUTOR_UNKNOWN = "a call that waits for approval does not say who will run it"
 NOT_GRANTED = "an approval that was not granted cannot accompany a result"
 NO_CALL = "a result belongs in the part of its call, which is not here"
-_APPROVED_FIELDS = ("approved", "confirmed")
-"""The fields in which wires say that an approval was granted."""
 
 
 def holds_call(request: Call) -> bool:
@@ -43,97 +42,76 @@ def call_of_request(request: Call) -> Call:
 def read_decision(result: Result | None) -> tuple[bool | None, str | None]:
     """Whether an approval was granted (None: not decided), and the reason."""
     output = result.output if result is not None and isinstance(result.output, dict) else {}
-    decisions = (flag_or_none(output.get(field)) for field in _APPROVED_FIELDS)
-    approved = next((decision for decision in decisions if decision is not None), None)
+    approved = flag_or_none(output.get("approved"))
+    if approved is None:
+        approved = flag_or_none(output.get("confirmed"))
     return approved, text_or_none(output.get("reason"))
 
 
 class CallIndex:
-    """The results and approval requests of a conversation, by call.
-
-    Ids repeat and equal parts may occur twice, so parts are looked up by identity.
-    """
+    """The results and approval requests of a conversation, by call."""
 
     def __init__(self, conversation: Conversation) -> None:
         calls, pairs = conversation.calls(), conversation.pairs()
-        self._results = _results_by_call(calls, pairs)
-        self._requests: dict[int, Call] = {}
-        self._is_request: set[int] = set()
-        self._omissions: dict[int, str] = {}
+        self.results = _results_by_call(calls, pairs)
+        """The result that belongs in the part of each call."""
+        self.requests: PartMap[Call, Call] = PartMap()
+        """The call that requests approval for a call."""
+        self.merged_requests: PartSet[Call] = PartSet()
+        """Calls that only request approval for another call of the conversation."""
+        self.omissions: PartMap[Result, str] = PartMap()
+        """Results that are not written as a result although they have a call, and why."""
         newest = self._match_requests(calls)
         self._place_preliminary_results(newest, pairs)
-        self._placed = {id(result) for result in self._results.values()}
-
-    def result(self, call: Call) -> Result | None:
-        """The result that belongs in the part of a call."""
-        return self._results.get(id(call))
-
-    def request(self, call: Call) -> Call | None:
-        """The call that requests approval for a call."""
-        return self._requests.get(id(call))
-
-    def is_request(self, call: Call) -> bool:
-        """True if a call only requests approval for another call of the conversation."""
-        return id(call) in self._is_request
-
-    def omission_reason(self, result: Result) -> str | None:
-        """Why a result that has a call is not written as a result; None if it is."""
-        return self._omissions.get(id(result))
-
-    def is_placed(self, result: Result) -> bool:
-        """True if the result has a call whose part can hold it."""
-        return id(result) in self._placed
+        self.placed = PartSet(self.results.values())
+        """Results whose call has a part that can hold them."""
 
     def _match_requests(self, calls: list[Call]) -> dict[str, Call]:
         """Match requests with the calls they are about, and return the newest call of each id."""
         newest: dict[str, Call] = {}
         for call in calls:
-            about = newest.get(call.approval_for) if call.approval_for else None
-            if call.approval_for and about is None:
-                about = next(
-                    (
-                        later
-                        for later in calls
-                        if later.id == call.approval_for and later.approval_for is None
-                    ),
-                    None,
-                )
+            about: Call | None = None
+            if call.approval_for:
+                by_id = (other for other in calls if other.id == call.approval_for)
+                later = (other for other in by_id if other.approval_for is None)
+                about = newest.get(call.approval_for) or next(later, None)
             if about is not None:
-                self._requests[id(about)] = call
-                self._is_request.add(id(call))
-            if about is not None or holds_call(call):
-                decision = self.result(call)
-                if decision is not None:
-                    self._omissions[id(decision)] = DECISION_MERGED
+                self.requests[about] = call
+                self.merged_requests.add(call)
+            decision = self.results.get(call)
+            if decision is not None and (about is not None or holds_call(call)):
+                self.omissions[decision] = DECISION_MERGED
             newest[call.id] = call
         return newest
 
-    def _place_preliminary_results(self, newest: dict[str, Call], pairs: list[Pair]) -> None:
+    def _place_preliminary_results(self, newest: dict[str, Call], pairs: Iterable[Pair]) -> None:
         """Omit preliminary results if their call waits for approval or has a later result."""
-        preliminary = {key: result for key, result in self._results.items() if result.preliminary}
+        preliminary = PartMap(entry for entry in self.results.items() if entry[1].preliminary)
         if not preliminary:
             return
-        for key, result in preliminary.items():
-            if key in self._requests:
-                self._omissions[id(result)] = PRELIMINARY_OMITTED
-                del self._results[key]
+        results, self.results = self.results, PartMap()
+        for call, result in results.items():
+            if result.preliminary and call in self.requests:
+                self.omissions[result] = PRELIMINARY_OMITTED
+            else:
+                self.results[call] = result
         for pair in pairs:
             if pair.call is not None or pair.result is None:
                 continue
-            call = newest.get(pair.result.call_id)
-            if call is not None and id(call) in preliminary:
-                self._omissions.setdefault(id(preliminary[id(call)]), PRELIMINARY_REPLACED)
-                self._results[id(call)] = pair.result
+            unpaired = newest.get(pair.result.call_id)
+            if unpaired is not None and unpaired in preliminary:
+                self.omissions.setdefault(preliminary[unpaired], PRELIMINARY_REPLACED)
+                self.results[unpaired] = pair.result
 
 
-def _results_by_call(calls: list[Call], pairs: Sequence[Pair]) -> dict[int, Result]:
+def _results_by_call(calls: Iterable[Call], pairs: Iterable[Pair]) -> PartMap[Call, Result]:
     """The result of each call. One that was read from a tool part belongs to the call of it."""
     tool_parts = {
         call.path: call
         for call in calls
         if isinstance(call.spec, Block) and call.spec.answer is not None
     }
-    results: dict[int, Result] = {}
+    results: PartMap[Call, Result] = PartMap()
     for pair in pairs:
         if pair.result is None:
             continue
@@ -141,5 +119,5 @@ def _results_by_call(calls: list[Call], pairs: Sequence[Pair]) -> dict[int, Resu
         if isinstance(spec, Block) and spec.read is read_result:
             call = tool_parts.get(pair.result.path) or call
         if call is not None:
-            results[id(call)] = pair.result
+            results[call] = pair.result
     return results

@@ -74,23 +74,22 @@ def with_url(media: Media, url: str) -> Media:
     return replace(media, data=content[1], mime=media.mime or content[0])
 
 
-def media_address(media: Media, context: EncodeContext) -> tuple[str, str] | None:
-    """The URL and media type of a medium.
-
-    None if it has neither data nor URL; that is reported.
-    """
+def write_file(media: Media, context: EncodeContext) -> Object:
+    """A file part of a UI message; a medium with neither data nor URL is named in text."""
     url, mime = data_url(media), mime_of(media)
     if media.text is not None:
         context.report_loss(media, "a text document is sent as a file with its bytes")
         mime = mime or "text/plain"
         content = b64encode(media.text.encode("utf-8", "surrogatepass")).decode()
         url = f"data:{mime};base64,{content}"
-    if url is None:
+    if url is None:  # a file id, which lowering does not see in an edited message of this wire
         context.report_loss(media, f"{media.kind} without data or URL; it is named in text")
-        return None
+        return {"type": "text", "text": describe(media)}
     if mime is None and media.kind == "file":
         context.report_loss(media, "a file needs a media type; application/octet-stream is sent")
-    return url, mime or _WILDCARDS.get(media.kind, "application/octet-stream")
+    mime = mime or _WILDCARDS.get(media.kind, "application/octet-stream")
+    block: Object = {"type": "file", "mediaType": mime, "url": url}
+    return block if media.name is None else {**block, "filename": media.name}
 
 
 # --- calls ----------------------------------------------------------------------------------------

@@ -143,10 +143,10 @@ def _read_response(body: JSON) -> Conversation:
     source = Source(path=(), spec=ui.MESSAGE)
     message = Message("assistant", tuple(parts), wire=NAME, source=source)
     (message,) = assign_ids(ui.assign_tool_part_ids((message,), seed), seed=seed, ordered=False)
-    served = _mark_server_tools(message.parts)
+    served = mark_server_tools(message.parts)
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     if not stop or stop in IMPLIED_REASONS:
-        stop = _implied_reason(served)
+        stop = implied_reason(served)
     return Conversation(
         (replace(message, parts=served, stop=stop),),
         settings=settings.values,
@@ -156,7 +156,7 @@ def _read_response(body: JSON) -> Conversation:
     )
 
 
-def _mark_server_tools(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def mark_server_tools(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """The parts of a response, with every answered call marked as run by the server.
 
     The client that reads a response did not run the tools that are answered in it.
@@ -194,7 +194,7 @@ def _open_calls(parts: list[Part] | tuple[Part, ...]) -> list[Call]:
     ]
 
 
-def _implied_reason(parts: tuple[Part, ...]) -> str:
+def implied_reason(parts: tuple[Part, ...]) -> str:
     """The finish reason that follows from the parts of a response."""
     return "tool" if _open_calls(parts) else "stop"
 
@@ -275,18 +275,20 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_reason(message: Message, context: EncodeContext) -> str | None:
     """The finish reason of a message; None if its parts imply it."""
-    implied = _implied_reason(message.parts)
-    if message.stop in (None, implied):
-        return None
-    reason = write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
-    if message.stop in IMPLIED_REASONS:
+    implied = implied_reason(message.parts)
+    if message.stop in IMPLIED_REASONS and message.stop != implied:
         context.report_loss(
             message, f"the parts of the message imply the finish reason {implied}: {message.stop}"
         )
+    return explicit_reason(message, context)
+
+
+def explicit_reason(message: Message, context: EncodeContext) -> str | None:
+    """The word for a finish reason that parts never imply; None if there is no such reason."""
+    if message.stop in (None, *IMPLIED_REASONS):
         return None
-    if reason is None or FINISH_REASON_FROM_WIRE[reason] in IMPLIED_REASONS:
-        return None
-    return reason
+    word = write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+    return word if FINISH_REASON_FROM_WIRE.get(word or "stop") not in IMPLIED_REASONS else None
 
 
 # --- recognizing ----------------------------------------------------------------------------------

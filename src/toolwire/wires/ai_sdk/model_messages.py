@@ -5,7 +5,7 @@ A message is one side of a turn; `tool` messages hold results and the responses 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from msgspec import UNSET, UnsetType
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
     Call,
     Executor,
@@ -26,20 +27,19 @@ from toolwire.conversation.parts import (
     Role,
     Source,
     Text,
-    describe,
     output_text,
 )
 from toolwire.wires.ai_sdk.blocks import (
     DENIED,
     NAME,
     executor_of,
-    media_address,
     read_media_header,
     read_reasoning,
     read_text,
     report_misplaced,
     restore_arguments,
     with_url,
+    write_file,
     write_input,
     write_reasoning,
     write_text,
@@ -87,32 +87,19 @@ def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
     return with_url(media, content) if ":" in content else replace(media, data=content)
 
 
-def _write_file(media: Media, context: EncodeContext) -> Object:
-    address = media_address(media, context)
-    if address is None:
-        return {"type": "text", "text": describe(media)}
-    url, mime = address
-    content = split_data_url(url)
-    block: Object = {
-        "type": "file",
-        "data": url if content is None else content[1],
-        "mediaType": mime,
-    }
-    if media.name is not None:
-        block["filename"] = media.name
-    return block
+def _media_writer(kind: str, field: str) -> Callable[[Media, EncodeContext], Object]:
+    def write(media: Media, context: EncodeContext) -> Object:
+        block = write_file(media, context)
+        if block["type"] == "text":
+            return block
+        url = str(block.pop("url"))
+        content = split_data_url(url)
+        return {**block, "type": kind, field: url if content is None else content[1]}
+
+    return write
 
 
-def _write_image(media: Media, context: EncodeContext) -> Object:
-    file = _write_file(media, context)
-    if file["type"] == "text":
-        return file
-    block: Object = {"type": "image", "image": file["data"]}
-    if file["mediaType"] != "image/*":
-        block["mediaType"] = file["mediaType"]
-    if "filename" in file:
-        block["filename"] = file["filename"]
-    return block
+_write_file = _media_writer("file", "data")
 
 
 # --- calls and results ----------------------------------------------------------------------------
@@ -198,6 +185,7 @@ def _write_output(result: Result, context: EncodeContext) -> JSON:
 @cache
 def _result_spec(form: str, executor: Executor) -> Block:
     """The spec of a result, by the form of its output and by who ran the tool."""
+    hosted = executor == "provider"
 
     def write(result: Result, context: EncodeContext) -> Object:
         block: Object = {"type": "tool-result", "toolCallId": context.result_id(result)}
@@ -210,10 +198,6 @@ def _result_spec(form: str, executor: Executor) -> Block:
             return block | {"output": result.output}
         return block | {"output": _write_output(result, context)}
 
-    hosted = executor == "provider"
-    discriminator = {"type": "tool-result"}
-    if hosted:
-        discriminator["role"] = "assistant"
     return Block(
         "tool-result",
         part=Result,
@@ -221,7 +205,7 @@ def _result_spec(form: str, executor: Executor) -> Block:
         write=write,
         keys=keys("type", "toolCallId", "toolName", "output"),
         inner=() if form == "untyped" else (("output", keys("type", "value", "reason")),),
-        discriminator=discriminator,
+        discriminator={"type": "tool-result"} | ({"role": "assistant"} if hosted else {}),
         direction="output",
         family="server-tool" if hosted else "function",
         executor=executor,
@@ -229,24 +213,24 @@ def _result_spec(form: str, executor: Executor) -> Block:
     )
 
 
-def _call_spec(executor: Executor) -> Block:
-    hosted = executor == "provider"
-    discriminator = {"type": "tool-call"}
-    if hosted:
-        discriminator["providerExecuted"] = "true"
-    return Block(
-        "tool-call",
-        part=Call,
-        read=_read_call,
-        write=_write_call,
-        keys=keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
-        discriminator=discriminator,
-        direction="call",
-        family="server-tool" if hosted else "function",
-        executor=executor,
-        ids=(Id("toolCallId"),),
-    )
-
+CALL = Block(
+    "tool-call",
+    part=Call,
+    read=_read_call,
+    write=_write_call,
+    keys=keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
+    discriminator={"type": "tool-call"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=(Id("toolCallId"),),
+)
+HOSTED_CALL = replace(
+    CALL,
+    discriminator={"type": "tool-call", "providerExecuted": "true"},
+    family="server-tool",
+    executor="provider",
+)
 
 # --- specs ----------------------------------------------------------------------------------------
 
@@ -256,7 +240,7 @@ BLOCKS = blocks(
         "image",
         part=Media,
         read=_read_media,
-        write=_write_image,
+        write=_media_writer("image", "image"),
         keys=keys("type", "image", "mediaType"),
     ),
     Block(
@@ -273,10 +257,9 @@ BLOCKS = blocks(
         write=write_reasoning,
         keys=keys("type", "text"),
     ),
-    _call_spec("client"),
+    CALL,
     _result_spec("typed", "client"),
 )
-HOSTED_CALL = _call_spec("provider")
 HOSTED_RESULT = _result_spec("typed", "provider")
 ASSISTANT_BLOCKS = BLOCKS | blocks(HOSTED_RESULT)
 """A result in an assistant message is one of a tool that the provider ran."""
@@ -326,11 +309,11 @@ def write_messages(
     conversation: Conversation, context: EncodeContext, messages: tuple[Message, ...]
 ) -> list[JSON]:
     """The messages as model messages; those of this wire go back verbatim, with edits in place."""
-    tool_names = {
-        id(pair.result): pair.call.name
+    tool_names = PartMap(
+        (pair.result, pair.call.name)
         for pair in conversation.pairs()
         if pair.result is not None and pair.call is not None
-    }
+    )
     out: list[JSON] = []
     for message in messages:
         # A message that was read from a UI message cannot be patched as a model message.
@@ -342,7 +325,7 @@ def write_messages(
         results: list[JSON] = []
         content: list[JSON] = []
         for part in message.parts:
-            block = _write_part(part, message, tool_names.get(id(part)), context)
+            block = _write_part(part, message, tool_names, context)
             if block is not None:
                 (results if _is_in_tool_message(part, message.role) else content).append(block)
         tool_messages: list[JSON] = [{"role": "tool", "content": results}] if results else []
@@ -378,7 +361,7 @@ def _was_read_here(part: Part) -> bool:
 
 
 def _write_part(
-    part: Part, message: Message, tool_name: str | None, context: EncodeContext
+    part: Part, message: Message, tool_names: PartMap[Result, str], context: EncodeContext
 ) -> JSON:
     """The block of a part; None if a message of this role cannot hold it."""
     if message.wire == NAME and isinstance(part.raw, dict) and _was_read_here(part):
@@ -398,7 +381,7 @@ def _write_part(
             return {
                 "type": "tool-result",
                 "toolCallId": context.result_id(part),
-                "toolName": context.name(part.name or tool_name or ""),
+                "toolName": context.name(part.name or tool_names.get(part) or ""),
                 "output": _write_output(part, context),
             }
     report_misplaced(part, f"a message of role {message.role}", context)

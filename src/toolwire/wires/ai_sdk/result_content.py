@@ -12,11 +12,11 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Media, Output, Part, Result, Text, describe, output_text
 from toolwire.wires.ai_sdk.blocks import (
     NAME,
-    media_address,
     read_media_header,
     read_text,
     report_misplaced,
     with_url,
+    write_file,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import split_data_url
@@ -87,32 +87,25 @@ def write_items(output: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
 
 
 def _write_item(part: Part, context: EncodeContext) -> JSON:
-    if isinstance(part, Media):
-        # A file id is valid only on the wire that sent it.
-        if part.file is not None and any(part.spec is spec for spec in ITEMS.values()):
-            kind = "image-file-id" if part.kind == "image" else "file-id"
-            return {"type": kind, "fileId": part.file}
-        address = media_address(part, context)
-        if address is not None:
-            return _write_media(part, *address)
-    elif not isinstance(part, Text):
-        report_misplaced(part, "a result", context)
-    return {"type": "text", "text": describe(part)}
-
-
-def _write_media(media: Media, url: str, mime: str) -> Object:
-    """A media item: `file-…` if it has a type or a name to keep, else the shorter `image-…`."""
+    """An item of a content list; of media, `image-…` is the short form without type and name."""
+    if not isinstance(part, Media):
+        if not isinstance(part, Text):
+            report_misplaced(part, "a result", context)
+        return {"type": "text", "text": describe(part)}
+    # A file id is valid only on the wire that sent it.
+    if part.file is not None and any(part.spec is spec for spec in ITEMS.values()):
+        return {"type": "image-file-id" if part.kind == "image" else "file-id", "fileId": part.file}
+    file = write_file(part, context)
+    if file["type"] == "text":
+        return file
+    url = str(file.pop("url"))
     content = split_data_url(url)
     if content is None:
-        if mime == "image/*":
+        if file["mediaType"] == "image/*":
             return {"type": "image-url", "url": url}
-        return {"type": "file-url", "url": url, "mediaType": mime}
-    item: Object = {"type": "file-data", "data": content[1], "mediaType": mime}
-    if media.name is not None:
-        item["filename"] = media.name
-    elif media.kind == "image":
-        item["type"] = "image-data"
-    return item
+        return {"type": "file-url", "url": url, "mediaType": file["mediaType"]}
+    short = part.name is None and part.kind == "image"
+    return {**file, "type": "image-data" if short else "file-data", "data": content[1]}
 
 
 def write_error_text(result: Result, output: Output, context: EncodeContext) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, patch
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -53,12 +53,14 @@ def _read_tool(name: str, tool: Object) -> Tool:
 
 
 def write_tools(conversation: Conversation, context: EncodeContext) -> Object:
-    """The tool definitions as an object by name; those of this wire go back verbatim."""
+    """The tool definitions as an object by name; those of this wire change only where edited."""
     out: Object = {}
     for tool in conversation.tools:
         name = context.name(tool.name)
         if conversation.wire == context.wire and isinstance(tool.raw, dict):
-            out[name] = tool.raw
+            original = _read_tool(tool.name, tool.raw)
+            before, after = _write_tool(original, context), _write_tool(tool, context)
+            out[name] = patch(tool.raw, before, after)
         elif name in out:
             context.report_loss(tool, f"another tool has the same name: {name}")
         elif tool.kind not in ("function", "custom"):

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import Call, Opaque, Part, Result
+from toolwire.conversation.parts import Call, Result
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -37,18 +37,16 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.ai_sdk.blocks import NAME
+from toolwire.wires.ai_sdk.bodies import implied_reason, mark_server_tools
 from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, IMPLIED_REASONS
 from toolwire.wires.ai_sdk.stream_queue import EventQueue
 from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
-from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input, tool_outcome
-from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part
-from toolwire.wires.engine.specs import Block
+from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input
+from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part, read_response_message
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 
 DEFAULT_MESSAGE_ID = "msg-0"
 """The id of a message without one; bodies without an id are written with the same."""
-OWN_CHUNK = Block("chunk", part=Part)
-"""The spec of a part that only this wire has: its writer sends the chunk verbatim."""
 _NO_SUCH_FIELD = "no such field on this wire"
 
 
@@ -237,8 +235,6 @@ class ChunkReader(StreamReader):
         if self.keep:
             self.parts.append(block)
         (part,) = read_part(block, (self.count,))
-        if isinstance(part, Opaque):
-            part = replace(part, source=replace(part.source, spec=OWN_CHUNK))
         return self.queue.emit(PartComplete(part))
 
     def _read_data(self, chunk: Chunk) -> list[Event]:
@@ -365,13 +361,10 @@ class ChunkReader(StreamReader):
             raise self.no_events_error()
         for text in self.texts:
             text.block["text"] = "".join(text.deltas)
-        blocks = []
         for tool in self.tools.all():
             tool.block.update(tool.assemble())
-            blocks.append(tool.block)
         body: Object = {**self.message, "parts": list(self.parts)}
-        implied = ("stop", "tool-calls" if any(map(_waits_for_client, blocks)) else None)
-        if self.reason is not None and self.reason not in implied:
+        if self.reason not in (None, "stop") and not self._implies_reason(body):
             body["finishReason"] = self.reason
         if self.unplaced:
             body["unplaced"] = self.unplaced
@@ -379,15 +372,12 @@ class ChunkReader(StreamReader):
             body["error"] = self.error
         return body
 
-
-def _waits_for_client(block: Object) -> bool:
-    """True if the call of a tool part has no final output and is not run by the provider."""
-    if reports_invalid_input(block):
-        return True
-    outcome = tool_outcome(block)
-    if outcome is not None and not (outcome == "success" and block.get("preliminary") is True):
-        return False
-    return block.get("providerExecuted") is not True
+    def _implies_reason(self, body: Object) -> bool:
+        """True if the parts of the message imply the finish reason."""
+        if self.reason != "tool-calls":
+            return False
+        (message,) = read_response_message(body, ())
+        return implied_reason(mark_server_tools(message.parts)) == "tool"
 
 
 def _text_key(chunk: Chunk) -> tuple[str, JSON]:

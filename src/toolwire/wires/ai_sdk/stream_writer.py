@@ -12,26 +12,13 @@ input is valid JSON is held until the stream shows whether that was all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import (
-    Call,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Result,
-    Source,
-    Text,
-    describe,
-)
-from toolwire.streaming.accumulate import with_text
+from toolwire.conversation.parts import Call, Media, Message, Result, Source, Text, describe
 from toolwire.streaming.events import (
     Chunk,
     Finish,
@@ -43,24 +30,18 @@ from toolwire.streaming.events import (
     StreamError,
 )
 from toolwire.wires.ai_sdk import approvals
+from toolwire.wires.ai_sdk.bodies import explicit_reason, write
 from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
-from toolwire.wires.ai_sdk.settings import (
-    FINISH_REASON_FROM_WIRE,
-    FINISH_REASON_TO_WIRE,
-    IMPLIED_REASONS,
-)
-from toolwire.wires.ai_sdk.stream_reader import OWN_CHUNK, ChunkReader
+from toolwire.wires.ai_sdk.settings import FINISH_REASON_TO_WIRE
+from toolwire.wires.ai_sdk.stream_reader import ChunkReader
 from toolwire.wires.ai_sdk.tool_parts import is_provider_executed, write_result, write_tool_part
-from toolwire.wires.ai_sdk.ui_writer import reasoning_id, write_content
+from toolwire.wires.ai_sdk.ui_writer import write_content
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import write_finish_reason
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
 CUT_OFF = "The arguments of this call were cut off."
 _FINISH_PATH = ("finish_reason",)
 """The path of a lost finish reason: the neutral event has no path of its own."""
-_ONE_CHUNK_SLOT = -1
-"""The slot of a part that is written from start to end at once."""
 
 
 class _CallState(Struct, eq=False):
@@ -83,17 +64,11 @@ class ChunkWriter(StreamWriter):
 
     supports_results = True
 
-    def __init__(
-        self,
-        write: Callable[[Conversation, EncodeContext], JSON],
-        context: EncodeContext,
-        version: int | None = None,
-    ) -> None:
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.major = version or VERSIONS[0]
-        self.write = write
-        self.empty_texts: dict[int, Part] = {}
-        """Texts and reasoning that have no text yet, by slot."""
+        self.empty_texts: dict[int, str] = {}
+        """Kind of the texts and reasoning that have no text yet, by slot."""
         self.open_texts: dict[int, tuple[str, str]] = {}
         """Kind and id of the texts and reasoning that are open in the client."""
         self.open_calls: dict[int, _CallState] = {}
@@ -117,7 +92,7 @@ class ChunkWriter(StreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        self.write_empty_body(self.write)  # reports the settings that the stream cannot hold
+        self.write_empty_body(write)  # reports the settings that the stream cannot hold
         message_id = self.settings.get("id")
         start: Chunk = {"type": "start"}
         if isinstance(message_id, str) and message_id:
@@ -136,7 +111,7 @@ class ChunkWriter(StreamWriter):
         """End all texts; one that goes on is started again under a new id."""
         out: list[Chunk] = []
         for slot, (kind, text_id) in self.open_texts.items():
-            self.empty_texts[slot] = Text("") if kind == "text" else Reasoning("")
+            self.empty_texts[slot] = kind
             out.append({"type": f"{kind}-end", "id": text_id})
         self.open_texts.clear()
         return out
@@ -147,20 +122,13 @@ class ChunkWriter(StreamWriter):
         part = event.part
         if isinstance(part, Call):
             return self._start_call(event.slot, part)
-        if isinstance(part, Text):
-            self.empty_texts[event.slot] = part
-            return []
-        return self._start_text(event.slot, part)
+        self.empty_texts[event.slot] = "text" if isinstance(part, Text) else "reasoning"
+        return []
 
-    def _start_text(self, slot: int, part: Part) -> list[Chunk]:
-        block = write_content(part, self.context, "assistant")
-        if block is None:
-            return []
-        kind = str(block["type"])
-        index = self.counts[kind]
-        text_id = reasoning_id(index) if kind == "reasoning" else f"text-{index}"
+    def _start_text(self, slot: int, kind: str) -> list[Chunk]:
+        out = self._start_step()  # ends the texts of the step before
+        text_id = f"{kind}-{self.counts[kind]}"
         self.counts[kind] += 1
-        out = self._start_step()
         self.open_texts[slot] = (kind, text_id)
         return [*out, {"type": f"{kind}-start", "id": text_id}]
 
@@ -176,8 +144,7 @@ class ChunkWriter(StreamWriter):
             return [{"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}]
         if slot not in self.empty_texts or not text:
             return []
-        out = self._start_text(slot, with_text(self.empty_texts.pop(slot), text))
-        return [*out, *self.delta(event)] if slot in self.open_texts else out
+        return [*self._start_text(slot, self.empty_texts.pop(slot)), *self.delta(event)]
 
     def text_appender(self, slot: int) -> Callable[[str], object] | None:
         call = self.open_calls.get(slot)
@@ -199,7 +166,7 @@ class ChunkWriter(StreamWriter):
         if slot in self.open_requests:
             return self._request_approval(*self.open_requests.pop(slot))
         out: list[Chunk] = []
-        if self.empty_texts.get(slot) is not None and event.whole:
+        if slot in self.empty_texts and event.whole:
             out = self.delta(PartDelta(slot, event.whole))
         self.empty_texts.pop(slot, None)
         open_text = self.open_texts.pop(slot, None)
@@ -208,25 +175,11 @@ class ChunkWriter(StreamWriter):
         return out
 
     def complete(self, event: PartComplete) -> list[Chunk]:
-        part, slot = event.part, _ONE_CHUNK_SLOT
+        part = event.part
         if isinstance(part, Result):
             return self._write_result(part)
-        if isinstance(part, Opaque) and part.spec is OWN_CHUNK and isinstance(part.value, dict):
-            chunks = self._fit(part.value)
-            if not chunks:
-                reason = f"version {self.major} does not have this chunk: {part.type}"
-                self.context.report_loss(part, reason)
-                return []
-            return [*self._start_step(), *chunks]
-        if isinstance(part, Reasoning):
-            return [*self._start_text(slot, part), *self.end(PartEnd(slot))]
-        block = write_content(part, self.context, "assistant")
-        if block is None:
-            return []
-        if block["type"] == "file":
-            return [*self._start_step(), block]
-        self.empty_texts[slot] = Text("")
-        return [*self.delta(PartDelta(slot, str(block["text"]))), *self.end(PartEnd(slot))]
+        block = write_content(part, self.context, "assistant") if isinstance(part, Media) else None
+        return [] if block is None else [*self._start_step(), block]
 
     # --- calls ---
 
@@ -346,24 +299,17 @@ class ChunkWriter(StreamWriter):
             not call.answered and (call.part.executor == "client" or call.request is not None)
             for call in self.calls.values()
         )
-        implied = FINISH_REASON_TO_WIRE["tool" if waits else "stop"]
-        if self.stop in (None, *IMPLIED_REASONS):
-            return implied
-        reason = write_finish_reason(
-            Message("assistant", (), stop=self.stop, source=Source(path=_FINISH_PATH)),
-            FINISH_REASON_TO_WIRE,
-            FINISH_REASON_FROM_WIRE,
-            self.context,
-        )
-        if reason is None or FINISH_REASON_FROM_WIRE[reason] in IMPLIED_REASONS:
-            return implied
+        message = Message("assistant", (), stop=self.stop, source=Source(path=_FINISH_PATH))
+        reason = explicit_reason(message, self.context)
+        if reason is None:
+            return FINISH_REASON_TO_WIRE["tool" if waits else "stop"]
         if not self._holds({"type": "finish", "finishReason": reason}):
             loss = f"version {self.major} has no field for the finish reason: {self.stop}"
             self.context.report_loss(_FINISH_PATH, loss)
         return reason
 
     def close(self) -> list[Chunk]:
-        self.write_empty_body(self.write)
+        self.write_empty_body(write)
         out = [chunk for call in self.cut_calls for chunk in self._write_input(call)]
         out += self._end_texts()
         if self.in_step:
@@ -382,18 +328,16 @@ class ChunkWriter(StreamWriter):
         return [*out, {"type": "error", "errorText": event.message}]
 
 
-def stream_spec(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
-    """How this wire streams; `write` writes its bodies."""
-    return StreamSpec(
-        reader=ChunkReader,
-        writer=partial(ChunkWriter, write),
-        frame=data_sse,
-        trailer=DONE,
-        headers={
-            "cache-control": "no-cache",
-            "x-vercel-ai-ui-message-stream": "v1",
-            "x-accel-buffering": "no",
-        },
-        versions=VERSIONS,
-        adapt=adapt_chunk,
-    )
+STREAM = StreamSpec(
+    reader=ChunkReader,
+    writer=ChunkWriter,
+    frame=data_sse,
+    trailer=DONE,
+    headers={
+        "cache-control": "no-cache",
+        "x-vercel-ai-ui-message-stream": "v1",
+        "x-accel-buffering": "no",
+    },
+    versions=VERSIONS,
+    adapt=adapt_chunk,
+)

@@ -263,7 +263,7 @@ def write_edited_result(result: Part, context: EncodeContext) -> Object:
     if isinstance(spec, Block) and spec.read is read_result and spec.write is not None:
         written = spec.write(result, context)
         assert isinstance(written, dict)
-        return {key: value for key, value in written.items() if key != "toolCallId"}
+        return {key: written[key] for key in written if key not in ("toolCallId", "input")}
     return write_result(result, context)
 
 

@@ -23,20 +23,18 @@ from toolwire.conversation.parts import (
     Role,
     Source,
     Text,
-    describe,
 )
 from toolwire.wires.ai_sdk.blocks import (
     NAME,
-    media_address,
     read_media_header,
     read_reasoning,
     read_text,
     with_url,
+    write_file,
     write_reasoning,
     write_text,
 )
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, read_tool_part
-from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     UNREADABLE,
     Block,
@@ -57,17 +55,6 @@ ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assi
 def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
     require_string(block["mediaType"])
     return with_url(read_media_header(block, path, spec), require_string(block["url"]))
-
-
-def write_file(media: Media, context: EncodeContext) -> Object:
-    """A file part; a medium with neither data nor URL is named in text."""
-    address = media_address(media, context)
-    if address is None:
-        return {"type": "text", "text": describe(media)}
-    block: Object = {"type": "file", "mediaType": address[1], "url": address[0]}
-    if media.name is not None:
-        block["filename"] = media.name
-    return block
 
 
 USER_BLOCKS = blocks(
@@ -131,13 +118,13 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
     Results of provider-executed tools stay where they are.
     """
     out: list[Message] = []
-    spoken: list[Part] = []
+    content: list[Part] = []
     results: list[Part] = []
 
     def close_step() -> None:
-        if spoken:
-            out.append(_message("assistant", spoken, path))
-            spoken.clear()
+        if content:
+            out.append(_message("assistant", content, path))
+            content.clear()
         if results:
             out.append(_message("tool", results, path))
             results.clear()
@@ -148,7 +135,7 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
         if kind == "step-start":
             close_step()
             if block != STEP:
-                spoken.append(opaque(kind, block, block_path))
+                content.append(opaque(kind, block, block_path))
         elif kind == "steering-message" and isinstance(steering := get(block, ("parts",)), list):
             # A user message that arrived in the middle of the run.
             close_step()
@@ -159,10 +146,10 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
             out.append(_message("user", parts, path))
         else:
             for part in read_part(block, block_path):
-                if isinstance(part, Call) and part.id and _has_call(spoken, part.id):
+                if isinstance(part, Call) and part.id and _has_call(content, part.id):
                     close_step()  # an id names one call of a step, so a new step starts here
                 is_answer = isinstance(part, Result) and part.executor == "client"
-                (results if is_answer else spoken).append(part)
+                (results if is_answer else content).append(part)
     close_step()
     return out or [_message("assistant", (), path)]
 

@@ -24,7 +24,13 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.ai_sdk import approvals
-from toolwire.wires.ai_sdk.blocks import NAME, report_misplaced, write_reasoning, write_text
+from toolwire.wires.ai_sdk.blocks import (
+    NAME,
+    report_misplaced,
+    write_file,
+    write_reasoning,
+    write_text,
+)
 from toolwire.wires.ai_sdk.tool_parts import (
     complete_input,
     is_tool_part,
@@ -33,15 +39,9 @@ from toolwire.wires.ai_sdk.tool_parts import (
     write_edited_result,
     write_tool_part,
 )
-from toolwire.wires.ai_sdk.ui_messages import (
-    ROLES,
-    STEP,
-    read_message,
-    read_response_message,
-    write_file,
-)
+from toolwire.wires.ai_sdk.ui_messages import ROLES, STEP, read_message, read_response_message
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, patch_block, require_object
+from toolwire.wires.engine.specs import Block, list_at, patch_block, require_object
 
 
 def write_content(part: Part, context: EncodeContext, role: Role) -> Object | None:
@@ -51,8 +51,6 @@ def write_content(part: Part, context: EncodeContext, role: Role) -> Object | No
     """
     match part:
         case Text():
-            if part.refusal:  # a response of only text and calls is written without lowering
-                context.report_loss(part, "a refusal is sent as plain text")
             if not part.text:
                 return None
             block = write_text(part, context)
@@ -69,11 +67,6 @@ def write_content(part: Part, context: EncodeContext, role: Role) -> Object | No
     if context.kind == "response" and block["type"] != "file":
         block["state"] = "done"
     return block
-
-
-def reasoning_id(index: int) -> str:
-    """The id of the nth reasoning part of a response; clients of version 6 and later keep it."""
-    return f"reasoning-{index}"
 
 
 class UiWriter:
@@ -116,7 +109,7 @@ class UiWriter:
         return self.out
 
     def _source_message(self, message: Message) -> Object | None:
-        """The UI message that a message was read from, if it still holds all of its parts."""
+        """The UI message that a message was read from, unless it holds other parts now."""
         if message.wire != NAME:
             return None
         raw = message.raw
@@ -124,9 +117,9 @@ class UiWriter:
             raw = get(self.source, message.path)
         if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list):
             return None
-        depth = len(message.path)
         for part in message.parts:
-            if not isinstance(part.raw, UnsetType) and get(raw, part.path[depth:]) != part.raw:
+            block = _source_block(part, message, raw)
+            if not isinstance(block, UnsetType) and block != part.raw:
                 return None
         return raw
 
@@ -143,7 +136,13 @@ class UiWriter:
             self.out.append(patched)
             return
         role = ROLES.get(str(base.get("role")), "user")
-        blocks = [block for message in group for block in self._write_blocks(message, role, base)]
+        blocks: list[JSON] = []
+        for message in group:
+            written = self._write_blocks(message, role, base)
+            if message.role == "user" and role == "assistant" and written:
+                blocks.append({**_steering_message(message, base), "parts": written})
+            else:
+                blocks += written
         if blocks:
             self.out.append({**base, "parts": blocks})
 
@@ -151,10 +150,10 @@ class UiWriter:
         for part in message.parts:
             if not isinstance(part, Result):
                 continue
-            reason = self.calls.omission_reason(part)
+            reason = self.calls.omissions.get(part)
             if reason is not None:
                 self.context.report_loss(part, reason)
-            elif not self.calls.is_placed(part):
+            elif part not in self.calls.placed:
                 self.context.report_loss(part, f"{approvals.NO_CALL}: {describe(part)[:80]}")
 
     # --- messages of this wire ---
@@ -184,7 +183,7 @@ class UiWriter:
         return patch_block(part, self.context, block)
 
     def _patch_tool_part(self, call: Call, block: JSON) -> JSON | UnsetType:
-        spec, result = call.spec, self.calls.result(call)
+        spec, result = call.spec, self.calls.results.get(call)
         if not isinstance(spec, Block) or spec.write is None:
             return UNSET
         if not isinstance(block, dict) or not is_tool_part(block):
@@ -195,7 +194,8 @@ class UiWriter:
         if self._is_unchanged(call, result, has_result=bool(original_results)):
             return block
         if isinstance(original, Call) and not original.id:
-            original = replace(original, id=call.id)  # a minted id is not written
+            minted = call.original if isinstance(call.original, Call) else call
+            original = replace(original, id=minted.id)  # an unedited id is not written
         old = require_object(spec.write(original, self.unmapped))
         new = require_object(spec.write(call, self.context))
         if original_results:
@@ -232,8 +232,7 @@ class UiWriter:
         role: Role = "assistant" if message.role == "tool" else message.role
         blocks = self._write_blocks(message, role, None)
         if any(
-            isinstance(part, Result) and not self.calls.omission_reason(part)
-            for part in message.parts
+            isinstance(part, Result) and part not in self.calls.omissions for part in message.parts
         ):
             self.has_results = True
         if role == "assistant":
@@ -251,13 +250,13 @@ class UiWriter:
         has_results = False
         for part in message.parts:
             if isinstance(part, Result):
-                if not self.calls.omission_reason(part) and self.context.kind == "response":
+                if part not in self.calls.omissions and self.context.kind == "response":
                     has_results = has_results or (part.family == "function" and bool(blocks))
                 continue
-            if message.role == "user" and role == "assistant":
-                self.context.report_loss(part, "a user message in the middle of an edited run")
+            raw = UNSET if base is None else _source_block(part, message, base)
+            if base is not None and raw is base:  # a message of unknown role is one part
+                blocks += list_at(NAME, base, ("parts",))
                 continue
-            raw = get(base, part.path[len(message.path) :]) if base is not None else UNSET
             block = self._patch_block(part, raw)
             if isinstance(block, UnsetType):
                 block = self._write_part(part, role)
@@ -272,14 +271,14 @@ class UiWriter:
             return self._write_tool_part(part)
         block = write_content(part, self.context, role)
         if block is not None and block["type"] == "reasoning" and self.context.kind == "response":
-            block["id"] = reasoning_id(self.reasoning_count)
+            block["id"] = f"reasoning-{self.reasoning_count}"  # as in a stream; clients keep it
             self.reasoning_count += 1
         return block
 
     def _write_tool_part(self, call: Call) -> Object | None:
         """A call with its result and approval; None if it requests the approval of another call."""
-        request, result = self.calls.request(call), self.calls.result(call)
-        if self.calls.is_request(call):
+        request, result = self.calls.requests.get(call), self.calls.results.get(call)
+        if call in self.calls.merged_requests:
             self.context.report_loss(call, approvals.REQUEST_MERGED)
             return None
         if approvals.holds_call(call):
@@ -293,7 +292,7 @@ class UiWriter:
     def _add_approval(
         self, block: Object, call: Call, request: Call, result: Result | None
     ) -> Object:
-        approved, reason = approvals.read_decision(self.calls.result(request))
+        approved, reason = approvals.read_decision(self.calls.results.get(request))
         approval: Object = {"id": self.context.call_id(request)}
         if approved is None:
             if result is not None:
@@ -331,3 +330,19 @@ class UiWriter:
 def _content(message: Message) -> list[Part]:
     """The parts of a message that have a block of their own: all but results."""
     return [part for part in message.parts if not isinstance(part, Result)]
+
+
+def _source_block(part: Part, message: Message, base: Object) -> JSON | UnsetType:
+    """The block of the UI message `base` that a part was read from; UNSET for an added part."""
+    depth = len(message.path)
+    if isinstance(part.raw, UnsetType) or part.path[:depth] != message.path:
+        return UNSET
+    return get(base, part.path[depth:])
+
+
+def _steering_message(message: Message, base: Object) -> Object:
+    """The block of a run that a user message in it was read from; a new one if there is none."""
+    depth = len(message.path)
+    paths = {part.path[depth : depth + 2] for part in message.parts if part.path}
+    block = get(base, paths.pop()) if len(paths) == 1 else None
+    return block if isinstance(block, dict) else {"type": "steering-message"}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Opaque, Part, Result
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import keys, list_at, opaque, patch_block, raise_unexpected
+from toolwire.wires.engine.specs import (
+    keys,
+    list_at,
+    opaque,
+    patch_block,
+    patch_parts,
+    raise_unexpected,
+)
 from toolwire.wires.families.rpc_log.log import (
     LogReader,
-    patch_body,
     report_other_parts,
     report_settings,
     report_unsupported,
@@ -122,27 +128,36 @@ def read(body: JSON, kind: Kind) -> Conversation:
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A log of messages; as a response, the last result, or else the answer of a model."""
     source = conversation.source.body
-    own = conversation.wire == NAME and conversation.kind == context.kind
-    if own:
-        patched = patch_body(conversation, context, read(source, context.kind))
+    native = conversation.wire == NAME and conversation.kind == context.kind
+    if native:
+        patched = _patch_body(conversation, context)
         if not isinstance(patched, UnsetType):
             return patched
         if isinstance(source, dict) and source.get("method") == sampling.METHOD:
             return sampling.write_request(conversation, context)
         if isinstance(source, dict) and _is_tool_list(source) and not any(conversation.parts()):
             return put(source, ("result", "tools"), write_tools(conversation.tools, context))
-    log = source if own and isinstance(source, list) else None
+    log = source if native and isinstance(source, list) else None
     if context.kind == "response" and log is None:
         return _write_response(conversation, context)
     report_settings(conversation, context)
     messages = _write_log(conversation, context, log or [])
-    return messages[0] if own and isinstance(source, dict) and len(messages) == 1 else messages
+    return messages[0] if native and isinstance(source, dict) and len(messages) == 1 else messages
 
 
-def _write_part(part: Part, own: bool, context: EncodeContext) -> JSON:
+def _patch_body(conversation: Conversation, context: EncodeContext) -> JSON | UnsetType:
+    """The body that was read with the edits of single parts; UNSET if more was edited."""
+    source = conversation.source
+    if not conversation.same_tools or conversation.settings != source.settings:
+        return UNSET
+    original = read(source.body, context.kind)
+    return patch_parts(conversation.parts(), original.parts(), source.body, (), context)
+
+
+def _write_part(part: Part, context: EncodeContext) -> JSON:
     """The message of a call or a result; None, with a loss, for any other part."""
-    known = part.spec in ALL_SPECS or isinstance(part, Opaque)
-    if own and known and not isinstance(part.raw, UnsetType):
+    is_message = part.spec in ALL_SPECS or (isinstance(part, Opaque) and len(part.path) < 2)
+    if is_message and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)
         if not isinstance(patched, UnsetType):
             return patched
@@ -166,7 +181,7 @@ def _write_log(
         context,
         source=source,
         original=original,
-        write=lambda part, own: _write_part(part, own, context),
+        write=lambda part: _write_part(part, context),
     )
 
 
@@ -206,18 +221,13 @@ def _is_tool_list(message: Object) -> bool:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     """The last result; without results the tools, if nothing else is there, or a model's answer."""
-    last: tuple[Result, bool] | None = None
-    for message in conversation.messages:
-        for part in message.parts:
-            if isinstance(part, Result):
-                last = part, message.wire == NAME
-    if last is not None:
-        result, own = last
+    result = next(reversed(conversation.results()), None)
+    if result is not None:
         report_settings(conversation, context)
         report_other_parts(conversation, context, [result], "a response is the result of one call")
         for tool in conversation.tools:
             context.report_loss(tool, "the result of a call holds no tool definitions")
-        return _write_part(result, own, context)
+        return _write_part(result, context)
     parts = list(conversation.parts())
     if conversation.tools and not parts:
         report_settings(conversation, context)

@@ -58,21 +58,30 @@ def _result(
 def read_result(message: Object, path: JsonPath, spec: Block) -> Part:
     """The result of a response; a result of an unknown type is its own output."""
     result = message["result"]
-    if not isinstance(result, dict) or result.get("resultType") not in (None, "complete"):
+    if not isinstance(result, dict) or not _is_complete(result):
         return _result(message, result, Source(message, path, UNKNOWN_RESULT))
     output, structured = read_output(result, (*path, "result"))
     source = Source(message, path, STRUCTURED_RESULT if structured else spec)
     return _result(message, output, source, error=result.get("isError") is True)
 
 
+def _is_complete(result: Object) -> bool:
+    return result.get("resultType") in (None, "complete")
+
+
 def write_result(result: Result, context: EncodeContext) -> JSON:
     """The response of a result."""
     output = context.output(result)
     out: Object = {"jsonrpc": "2.0", "id": json_id(context.result_id(result))}
-    if result.spec in (INPUT_REQUIRED, UNKNOWN_RESULT) and isinstance(output, dict):
+    if context.is_error(result):
+        if _is_protocol_error(output):
+            return {**out, "error": output}  # type: ignore[dict-item]
+    elif (
+        result.spec in (INPUT_REQUIRED, UNKNOWN_RESULT)
+        and isinstance(output, dict)
+        and not _is_complete(output)
+    ):
         return {**out, "result": output}
-    if context.is_error(result) and _is_protocol_error(output):
-        return {**out, "error": output}  # type: ignore[dict-item]
     return {**out, "result": write_output(result, context)}
 
 
@@ -95,8 +104,8 @@ def read_error(message: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_error(result: Result, context: EncodeContext) -> JSON:
-    """An edited error, which stays an error if it is still an object."""
-    if not isinstance(result.output, dict):
+    """An edited error, which stays an error of the protocol if it is still an object."""
+    if not result.error or not isinstance(result.output, dict):
         return write_result(result, context)
     return {"jsonrpc": "2.0", "id": json_id(context.result_id(result)), "error": result.output}
 

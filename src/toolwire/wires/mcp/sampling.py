@@ -324,7 +324,8 @@ def _read_answer_message(result: JSON, path: JsonPath) -> Message:
 
 def _write_part(part: Part, context: EncodeContext) -> JSON:
     """The block of a part; a block of this wire changes only where it was edited."""
-    if part.spec in BLOCKS.values() and not isinstance(part.raw, UnsetType):
+    is_block = part.spec in BLOCKS.values() or (isinstance(part, Opaque) and len(part.path) > 1)
+    if is_block and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)
         if not isinstance(patched, UnsetType):
             return patched

@@ -146,7 +146,12 @@ def read_refusal(body: Object, path: JsonPath) -> Part:
 
 
 def _write_refusal(result: Result, context: EncodeContext) -> JSON:
-    return result.output if isinstance(result.output, dict) else {"message": result.text}
+    if not result.error:
+        return write_result(result, context)
+    output = result.output
+    if isinstance(output, dict) and isinstance(output.get("message"), str):
+        return output
+    return {"message": result.text}
 
 
 _RESULT_KEYS = keys("call_id", "execution_id", "success")

@@ -14,7 +14,6 @@ from toolwire.wires.engine.specs import keys, list_at, patch_block, patch_parts,
 from toolwire.wires.families.rpc_log.log import (
     ONLY_CALLS_AND_RESULTS,
     LogReader,
-    patch_body,
     report_other_parts,
     report_settings,
     report_unsupported,
@@ -147,18 +146,13 @@ def _is_tool(body: Object) -> bool:
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """One call, or as a response one result; without either, the tools. A log stays a log."""
     source = conversation.source.body
-    own = conversation.wire == NAME and conversation.kind == context.kind
-    if own:
-        original = read(source, context.kind)
-        patched = patch_body(conversation, context, original)
-        if not isinstance(patched, UnsetType):
-            return patched
+    native = conversation.wire == NAME and conversation.kind == context.kind
     report_settings(conversation, context)
-    if own and not isinstance(source, list):
-        patched = _patch_single(conversation, context, original)
+    if native and not isinstance(source, list):
+        patched = _patch_single(conversation, context)
         if not isinstance(patched, UnsetType):
             return patched
-    if own and isinstance(source, list) and any(conversation.parts()):
+    if native and isinstance(source, list) and any(conversation.parts()):
         return _write_log(conversation, context, source)
     part = _last_part(conversation, context.kind)
     if part is None:
@@ -169,16 +163,10 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     report_other_parts(conversation, context, [part], f"a body is one {noun} here")
     for tool in conversation.tools:
         context.report_loss(tool, f"a {noun} holds no tool definitions")
-    own_part = any(
-        message.wire == NAME and any(other is part for other in message.parts)
-        for message in conversation.messages
-    )
-    return _write_part(part, own_part, conversation, context)
+    return _write_part(part, conversation, context)
 
 
-def _patch_single(
-    conversation: Conversation, context: EncodeContext, original: Conversation
-) -> JSON | UnsetType:
+def _patch_single(conversation: Conversation, context: EncodeContext) -> JSON | UnsetType:
     """A body of one exchange with its edits, if all of its parts are still there.
 
     UNSET if parts were added that the body could hold instead.
@@ -186,11 +174,14 @@ def _patch_single(
     old: list[Part] = []
     new: list[Part] = []
     for message in conversation.messages:
-        (old if message.wire == NAME else new).extend(message.parts)
+        for part in message.parts:
+            was_read = message.wire == NAME and not isinstance(part.raw, UnsetType)
+            (old if was_read else new).append(part)
     wanted = Result if context.kind == "response" else Call
     if not conversation.same_tools or any(isinstance(part, wanted) for part in new):
         return UNSET
-    body = patch_parts(old, original.parts(), conversation.source.body, (), context)
+    source = conversation.source.body
+    body = patch_parts(old, read(source, context.kind).parts(), source, (), context)
     if not isinstance(body, UnsetType):
         report_other_parts(conversation, context, old, "a body is one exchange here")
     return body
@@ -204,30 +195,31 @@ def _last_part(conversation: Conversation, kind: str) -> Call | Result | None:
     return next(reversed(open_calls or conversation.calls()), None)
 
 
-def _write_part(part: Part, own: bool, conversation: Conversation, context: EncodeContext) -> JSON:
+def _write_part(part: Part, conversation: Conversation, context: EncodeContext) -> JSON:
     """The body of a call or a result, bare if it was read so; None, with a loss, for others."""
     if not isinstance(part, Call | Result):
         report_unsupported(part, context)
         return None
     key = "request" if isinstance(part, Call) else "result"
-    if own and part.spec in ALL_SPECS and not isinstance(part.raw, UnsetType):
+    schema = _schema_field(conversation)
+    if part.spec in ALL_SPECS and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)
         if not isinstance(patched, UnsetType):
             in_envelope = any(isinstance(step, str) for step in part.path)
             if part.spec is REFUSAL or not in_envelope:
                 return patched
-            return {**_schema_field(conversation, own), key: patched}
+            return {**schema, key: patched}
     if isinstance(part, Result):
         written = write_result(part, context)
     else:
         assert CALL.write is not None
         written = CALL.write(part, context)
-    return {**_schema_field(conversation, own), key: written}
+    return {**schema, key: written}
 
 
-def _schema_field(conversation: Conversation, own: bool) -> Object:
+def _schema_field(conversation: Conversation) -> Object:
     """The `$schema` of an envelope: as in the body that was read, or the current version."""
-    source = conversation.source.body if own else None
+    source = conversation.source.body if conversation.wire == NAME else None
     if not isinstance(source, dict):
         return {"$schema": SCHEMA}
     return {"$schema": source["$schema"]} if "$schema" in source else {}
@@ -244,7 +236,7 @@ def _write_log(conversation: Conversation, context: EncodeContext, source: list[
         context,
         source=source,
         original=read(list(source), context.kind),
-        write=lambda part, own: _write_part(part, own, conversation, context),
+        write=lambda part: _write_part(part, conversation, context),
     )
 
 

@@ -14,7 +14,7 @@ from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Role, Source, Text
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import answer_messages, keys, list_at, raise_unexpected
+from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT
 from toolwire.wires.families.items.item_writer import ItemWriter
 from toolwire.wires.families.items.settings import (
@@ -95,7 +95,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
     def _read_response(self, body: Object) -> Conversation:
         index = CallIndex()
         items = self.read_items(list_at(self.name, body, ("output",)), "output", index)
-        parts = tuple([part for _, item_parts, _ in items for part in item_parts])
+        parts = tuple([part for _, item_parts in items for part in item_parts])
         message = Message("assistant", parts, wire=self.name, source=Source(path=("output",)))
         reason = read_finish_reason(body, has_calls=_has_client_calls(message))
         settings = read_settings(RESPONSE, body, RESPONSE_FIELDS)
@@ -157,9 +157,10 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         body = write_settings(RESPONSE, conversation, context)
         seed = conversation.settings.get("id")
         context.seed = seed if isinstance(seed, str) else ""
-        message, *others = answer_messages(conversation, context) or [Message("assistant", ())]
-        for other in others:  # lowering leaves a response of this wire alone
-            context.report_loss(other, "an answer here is one message")
+        # Lowering does not touch a response of this wire, even if something was added to it.
+        for extra in (*conversation.messages[1:], *conversation.tools):
+            context.report_loss(extra, "a response is one message, without tool definitions")
+        message = conversation.messages[0] if conversation.messages else Message("assistant", ())
         items = ItemWriter(self, context).write_items((message,))
         if native:
             return {**body, "output": items}

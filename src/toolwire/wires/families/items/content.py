@@ -205,13 +205,11 @@ def _accepts(media: Media) -> bool:
     accepted only in a block that was read from a wire of this shape."""
     if media.spec in _KEPT_MEDIA:
         return True
-    if media.data is not None:
-        return media.kind in ("image", "file")
-    if media.url is None:
+    if media.kind == "image":
+        return media.file is None
+    if media.kind != "file":
         return False
-    return media.kind == "image" or (
-        media.kind == "file" and media.url.startswith(("http://", "https://"))
-    )
+    return media.data is not None or (media.url or "").startswith(("http://", "https://"))
 
 
 _FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file"})
@@ -226,14 +224,8 @@ CAPABILITIES = Capabilities(
 only one kind of result has a flag. The writer reports both."""
 
 
-def write_content(
-    part: Part, context: EncodeContext, place: Place, *, lowered: bool = False
-) -> list[JSON]:
-    """The blocks of a part of a result, or of a message of the user or the system.
-
-    A part that is not `lowered` belongs to a message of this wire, which lowering leaves alone, and
-    may have been added to it.
-    """
+def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON]:
+    """The blocks of a part of a result, or of a message of the user or the system."""
     # A block inside a result is edited with the result and does not record the edit itself: it is
     # compared with what its JSON says.
     if (
@@ -246,23 +238,25 @@ def write_content(
     if isinstance(part, Text):
         report_refusal(part, context)
         return [{"type": "input_text", "text": part.text}] if part.text else []
-    if lowered:
-        return [_write_media(part, context)] if isinstance(part, Media) else []
-    parts = lower_part(part, CAPABILITIES, place, kind="request", losses=context.losses)
-    return [block for new in parts for block in write_content(new, context, place, lowered=True)]
+    out: list[JSON] = []
+    # Lowering leaves messages of this wire alone, but parts may have been added to them.
+    for lowered in lower_part(part, CAPABILITIES, place, kind="request", losses=context.losses):
+        if isinstance(lowered, Media):
+            out.append(_write_media(lowered, context))
+        elif isinstance(lowered, Text):
+            out += write_content(lowered, context, place)
+    return out
 
 
 def write_output(parts: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
     """The blocks of a result; a part that a result cannot hold is described in text."""
     out: list[JSON] = []
     for part in parts:
-        if isinstance(part, Text | Media):
-            out += write_content(part, context, "result")
-            continue
-        description = describe(part)
-        context.report_loss(part, f"a result cannot hold this here: {description[:80]}")
-        if description:
-            out.append({"type": "input_text", "text": description})
+        if not isinstance(part, Text | Media):
+            description = describe(part)
+            context.report_loss(part, f"a result cannot hold this here: {description[:80]}")
+            part = Text(description)
+        out += write_content(part, context, "result")
     return out
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.streaming.events import Chunk
@@ -21,17 +23,19 @@ _REASONING: Object = {"type": "reasoning_text", "text": ""}
 _SUMMARY: Object = {"type": "summary_text", "text": ""}
 
 
-class Target(Struct, frozen=True, eq=False):
-    """The field of an item that an event is about."""
+class Change(Struct, frozen=True, eq=False):
+    """What an event does to a field of an item."""
 
     item: str
     """The type of the item, for events whose item was never added."""
     path: tuple[str, ...]
     """The path in the item; `#name` is the number in the event's field `name`."""
+    field: str
+    """The field of the event that has the value."""
     new: JSON = None
     """The initial value of a list entry on the path."""
-    field: str = ""
-    """The field of the event that has the value."""
+    action: Literal["append", "complete", "set"] = "complete"
+    """`complete` replaces what was appended; `set` is for values that do not grow."""
 
     def path_of(self, event: Chunk) -> JsonPath:
         """The path in the item for one event."""
@@ -50,42 +54,44 @@ _SUMMARIES = ("summary", "#summary_index")
 _COMMANDS = ("action", "commands", "#command_index")
 _SHELL_OUTPUT = ("output", "#command_index")
 _GROWING = {
-    "output_text": Target("message", (*_CONTENT, "text"), new=_TEXT, field="text"),
-    "refusal": Target("message", (*_CONTENT, "refusal"), new=_REFUSAL, field="refusal"),
-    "reasoning_text": Target("reasoning", (*_CONTENT, "text"), new=_REASONING, field="text"),
-    "reasoning_summary_text": Target(
-        "reasoning", (*_SUMMARIES, "text"), new=_SUMMARY, field="text"
+    "output_text": Change("message", (*_CONTENT, "text"), field="text", new=_TEXT),
+    "refusal": Change("message", (*_CONTENT, "refusal"), field="refusal", new=_REFUSAL),
+    "reasoning_text": Change("reasoning", (*_CONTENT, "text"), field="text", new=_REASONING),
+    "reasoning_summary_text": Change(
+        "reasoning", (*_SUMMARIES, "text"), field="text", new=_SUMMARY
     ),
-    "function_call_arguments": Target("function_call", ("arguments",), field="arguments"),
-    "custom_tool_call_input": Target("custom_tool_call", ("input",), field="input"),
-    "mcp_call_arguments": Target("mcp_call", ("arguments",), field="arguments"),
-    "code_interpreter_call_code": Target("code_interpreter_call", ("code",), field="code"),
-    "apply_patch_call_operation_diff": Target(
+    "function_call_arguments": Change("function_call", ("arguments",), field="arguments"),
+    "custom_tool_call_input": Change("custom_tool_call", ("input",), field="input"),
+    "mcp_call_arguments": Change("mcp_call", ("arguments",), field="arguments"),
+    "code_interpreter_call_code": Change("code_interpreter_call", ("code",), field="code"),
+    "apply_patch_call_operation_diff": Change(
         "apply_patch_call", ("operation", "diff"), field="diff"
     ),
-    "shell_call_command": Target("shell_call", _COMMANDS, new="", field="command"),
-    "shell_call_output_content": Target("shell_call_output", _SHELL_OUTPUT, new={}),
+    "shell_call_command": Change("shell_call", _COMMANDS, field="command", new=""),
+    "shell_call_output_content": Change("shell_call_output", _SHELL_OUTPUT, field="", new={}),
 }
-DELTAS = {f"response.{name}.delta": target for name, target in _GROWING.items()}
-"""Events with a piece of a field, under `delta`."""
-DONES = {f"response.{name}.done": target for name, target in _GROWING.items()}
-"""Events with the complete value of a field."""
-_PART = Target("message", _CONTENT, new=_TEXT, field="part")
-_SUMMARY_PART = Target("reasoning", _SUMMARIES, new=_SUMMARY, field="part")
-SETS = {
+"""Fields that grow, by the stem of their events, with the last event of each."""
+_PART = Change("message", _CONTENT, field="part", new=_TEXT, action="set")
+_SUMMARY_PART = Change("reasoning", _SUMMARIES, field="part", new=_SUMMARY, action="set")
+CHANGES = {
+    **{
+        f"response.{name}.delta": replace(change, action="append", field="delta")
+        for name, change in _GROWING.items()
+    },
+    **{f"response.{name}.done": change for name, change in _GROWING.items()},
     "response.content_part.added": _PART,
     "response.content_part.done": _PART,
     "response.reasoning_summary_part.added": _SUMMARY_PART,
     "response.reasoning_summary_part.done": _SUMMARY_PART,
-    "response.output_text.annotation.added": Target(
-        "message", (*_CONTENT, "annotations", "#annotation_index"), new=_TEXT, field="annotation"
+    "response.output_text.annotation.added": replace(
+        _PART, path=(*_CONTENT, "annotations", "#annotation_index"), field="annotation"
     ),
-    "response.shell_call_command.added": Target("shell_call", _COMMANDS, new="", field="command"),
-    "response.image_generation_call.partial_image": Target(
-        "image_generation_call", ("partial_image_b64",), field="partial_image_b64"
+    "response.shell_call_command.added": replace(_GROWING["shell_call_command"], action="set"),
+    "response.image_generation_call.partial_image": Change(
+        "image_generation_call", ("partial_image_b64",), field="partial_image_b64", action="set"
     ),
 }
-"""Events that set a value at once."""
+"""What each type of event does."""
 _REPLACES_DELTAS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 
@@ -96,7 +102,7 @@ class ItemAccumulator:
 
     def __init__(self, block: Object) -> None:
         self.block = block
-        self._pieces: dict[JsonPath, tuple[Target, list[JSON]]] = {}
+        self._pieces: dict[JsonPath, tuple[Change, list[JSON]]] = {}
 
     @property
     def type(self) -> JSON:
@@ -117,31 +123,23 @@ class ItemAccumulator:
         call_id, other = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
         return not call_id or not other or call_id == other
 
-    def store_delta(self, event: Chunk, target: Target) -> None:
-        """Add a piece of a field."""
-        path = target.path_of(event)
-        self._pieces.setdefault(path, (target, []))[1].append(event.get("delta"))
-        logprobs = event.get("logprobs")
-        if isinstance(logprobs, list) and logprobs:
-            self._pieces.setdefault((*path[:-1], "logprobs"), (target, []))[1].append(logprobs)
-
-    def store_complete(self, event: Chunk, target: Target) -> None:
-        """Replace the pieces of a field with its complete value."""
-        value = event.get(target.field)
-        if value is not None:
-            self._pieces[target.path_of(event)] = (target, [value])
-
-    def store_value(self, event: Chunk, target: Target) -> None:
-        """Set a value; a finished part replaces its pieces."""
-        value = event.get(target.field)
-        if value is None:
+    def store(self, event: Chunk, change: Change) -> None:
+        """Apply an event."""
+        path, value = change.path_of(event), event.get(change.field)
+        if change.action == "append":
+            self._pieces.setdefault(path, (change, []))[1].append(value)
+            logprobs = event.get("logprobs")
+            if isinstance(logprobs, list) and logprobs:
+                self._pieces.setdefault((*path[:-1], "logprobs"), (change, []))[1].append(logprobs)
+        elif value is None:
             return
-        path = target.path_of(event)
-        if event.get("type") in _REPLACES_DELTAS:
-            self._pieces = {
-                key: pieces for key, pieces in self._pieces.items() if key[: len(path)] != path
-            }
-        _put(self.block, path, copy_json(value), target.new)
+        elif change.action == "complete":
+            self._pieces[path] = (change, [value])
+        else:
+            if event.get("type") in _REPLACES_DELTAS:
+                others = (key for key in self._pieces if key[: len(path)] != path)
+                self._pieces = {key: self._pieces[key] for key in others}
+            _put(self.block, path, copy_json(value), change.new)
 
     def store_final(self, block: Object) -> None:
         """Take the finished item. Pieces of fields that it leaves empty still count."""
@@ -158,13 +156,13 @@ class ItemAccumulator:
 
     def assemble(self) -> Object:
         """The item as far as it was received."""
-        for path, (target, pieces) in self._pieces.items():
+        for path, (change, pieces) in self._pieces.items():
             texts = [piece for piece in pieces if isinstance(piece, str)]
             if len(texts) == len(pieces):
                 value: JSON = "".join(texts)
             else:
                 value = reduce(merge, pieces, None)
-            _put(self.block, path, value, target.new)
+            _put(self.block, path, value, change.new)
         self._pieces = {}
         return self.block
 

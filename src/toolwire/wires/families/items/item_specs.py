@@ -167,6 +167,8 @@ def call_item(
 
     def write(call: Call, context: EncodeContext) -> JSON:
         fields = _argument_fields(call, arguments, as_text=as_text, context=context)
+        if fields is None and answer is not None:  # the item holds a result too: its type stays
+            fields = {arguments if isinstance(arguments, str) else "arguments": call.arguments}
         if fields is None or (name and not name_field and call.name != name):
             return _write_function(call, context)
         out: Object = {"type": type}
@@ -355,6 +357,8 @@ def result_item(
             out["id"] = context.result_id(result)
         if same_type and result.name and (result.origin == "minted" or _has_name(result, context)):
             out.update(name_fields(context.name(result.name)))
+        if same_type and result.executor == "provider":
+            fields |= _status_fields(result)
         return {**out, **fields}
 
     if known is None:
@@ -375,6 +379,14 @@ def result_item(
     )
 
 
+def _status_fields(result: Result) -> Object:
+    """The fields in which an item of a server tool says whether the tool failed."""
+    fields: Object = {"status": "failed" if result.error else "completed"}
+    if not result.error and isinstance(result.raw, dict) and result.raw.get("error") is not None:
+        fields["error"] = None
+    return fields
+
+
 def _has_name(result: Result, context: EncodeContext) -> bool:
     """True if a result was read with its tool's name, and the name can be sent."""
     if not isinstance(result.raw, dict) or "name" not in result.raw:
@@ -391,7 +403,6 @@ def provider_item(
     *,
     name: str,
     output: OutputForm = OUTPUT,
-    name_field: str = "",
     arguments: Fields = "arguments",
     as_text: bool = False,
     ids: tuple[Id, ...] = ONLY_ITEM_ID,
@@ -400,15 +411,17 @@ def provider_item(
 ) -> Block:
     """Make the spec of an item of a server tool.
 
-    It holds the call and its result: two parts, each of which writes its own fields. `extra` are
-    further fields that are understood.
+    It holds the call and its result: two parts, each of which writes its own fields. An edit that
+    the type has no field for is in `name`, `arguments` or `output`. `extra` are further fields that
+    are understood.
     """
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         call_id, origin, _ = read_ids(block)
+        edited = "output" not in output.fields and block.get("output") is not None
         return Result(
             call_id,
-            output.read(block, path),
+            block["output"] if edited else output.read(block, path),
             has_failed(block),
             origin=origin,
             family=family,
@@ -416,17 +429,20 @@ def provider_item(
             source=Source(block, path, spec),
         )
 
-    names = ("name", name_field, *_names(arguments), *output.fields, "error", *extra)
+    def write(result: Result, context: EncodeContext) -> JSON:
+        return _status_fields(result) | (output.write(result, context) or {})
+
+    names = ("name", *_names(arguments), *output.fields, "output", "error", *extra)
     return call_item(
         type,
         family,
         "provider",
         name=name,
-        name_field=name_field,
+        name_field="name",
         arguments=arguments,
         as_text=as_text,
         ids=ids,
         known=_known_fields("provider", *names),
         forms=forms,
-        answer=Block(type, part=Result, read=read, write=output.write, keys=_AllFields()),
+        answer=Block(type, part=Result, read=read, write=write, keys=_AllFields()),
     )

@@ -17,7 +17,6 @@ from toolwire.conversation.parts import (
     Result,
     Source,
     Text,
-    output_text,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
@@ -158,9 +157,8 @@ def only_image(output: Output) -> Media | None:
 
 def _write_computer_output(result: Result, context: EncodeContext) -> Object:
     image = only_image(result.output)
-    if image is None:
-        return {"output": plain_output(result.output)}
-    return {"output": write_screenshot(image, context)}
+    output = plain_output(result.output) if image is None else write_screenshot(image, context)
+    return {"output": output}
 
 
 def _read_as_text(field: str) -> Callable[[Object, JsonPath], Output]:
@@ -190,17 +188,9 @@ def _list_or_plain(output: Output) -> JSON:
     return plain_output(output) if entries is None else entries
 
 
-def _write_shell_output(result: Result, context: EncodeContext) -> Object:
-    return {"output": _list_or_plain(result.output)}
-
-
-def _write_text(result: Result, context: EncodeContext) -> Object:
-    return {"output": output_text(result.output)}
-
-
 def _write_patch_output(result: Result, context: EncodeContext) -> Object:
     status = "failed" if context.is_error(result) else "completed"
-    return {"status": status, "output": output_text(result.output)}
+    return {"status": status, "output": result.text}
 
 
 def _shell_executor(block: Object) -> Executor:
@@ -277,7 +267,10 @@ ITEMS = blocks(
     result_item(
         "shell_call_output",
         "function-shell",
-        output=OutputForm(_read_as_text("output"), _write_shell_output),
+        output=OutputForm(
+            _read_as_text("output"),
+            lambda result, context: {"output": _list_or_plain(result.output)},
+        ),
     ),
     call_item("local_shell_call", "local-shell", name="local_shell", arguments="action"),
     # Its type has no call_id: `id` is that of the call, and servers accept a call_id too.
@@ -285,7 +278,7 @@ ITEMS = blocks(
         "local_shell_call_output",
         "local-shell",
         ids=ONLY_ITEM_ID,
-        output=OutputForm(OUTPUT.read, _write_text),
+        output=OutputForm(OUTPUT.read, lambda result, context: {"output": result.text}),
     ),
     call_item(
         "tool_search_call",

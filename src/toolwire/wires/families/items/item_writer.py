@@ -101,8 +101,6 @@ class ItemWriter:
         self.content: list[JSON] = []
         """Blocks of the user or system message that is being written."""
         self.role: Role = "user"
-        self.native = False
-        """True if the message that is being written was read from this wire."""
         self.families: dict[str, str] = {}
         """The family that each call was written as, by call id."""
         self.without_call_id: set[str] = set()
@@ -132,7 +130,6 @@ class ItemWriter:
 
     def _write_message(self, message: Message) -> None:
         native, parts = message.wire == self.context.wire, message.parts
-        self.native = native
         if native and isinstance(message.spec, ToolsItem):
             self._write_tools_items(message.path)
         elif native and isinstance(message.raw, dict):
@@ -162,13 +159,12 @@ class ItemWriter:
 
     def _write_tools_items(self, path: JsonPath) -> None:
         """Write the items that define tools up to a path: they may be inside a turn."""
-        due = [place for place in self.tools_items if place[:1] == path[:1] and place <= path]
-        for place in due:
-            self._add_item(self.tools_items.pop(place))
+        for item_path in list(self.tools_items):
+            if item_path[:1] == path[:1] and item_path <= path:
+                self._add_item(self.tools_items.pop(item_path))
 
     def _read_message(self, item: JSON, path: JsonPath) -> Message:
-        if not isinstance(item, dict):
-            return Message("user", ())
+        assert isinstance(item, dict)
         role, parts = self.reader.read_message(item, path)
         return Message(role or "user", parts)
 
@@ -207,7 +203,7 @@ class ItemWriter:
 
     def _edited_blocks(self, part: Part) -> list[JSON]:
         """The blocks of a part of a message that gained or lost parts."""
-        if isinstance(part.raw, dict):
+        if isinstance(part.spec, ContentBlock) and isinstance(part.raw, dict):
             block = patch_block(part, self.context, part.raw)
             if not isinstance(block, UnsetType):
                 return [block]
@@ -237,7 +233,7 @@ class ItemWriter:
 
     def _blocks(self, part: Part) -> list[JSON]:
         place: Place = "system" if self.role == "system" else "user"
-        return write_content(part, self.context, place, lowered=not self.native)
+        return write_content(part, self.context, place)
 
     def _add_item(self, item: JSON) -> None:
         self._close_message()
@@ -382,7 +378,8 @@ class ItemWriter:
 
 
 def _source_item(part: Part) -> Object | None:
-    """The item that a part of this wire was read from."""
-    spec = part.spec
-    item = spec.item if isinstance(spec, ContentBlock) else part.raw
-    return item if isinstance(item, dict) and isinstance(spec, Block) else None
+    """The item that a part was read from; None for a part of a wire of another shape."""
+    if part.path[:1] not in (("input",), ("output",)):
+        return None
+    item = part.spec.item if isinstance(part.spec, ContentBlock) else part.raw
+    return item if isinstance(item, dict) else None

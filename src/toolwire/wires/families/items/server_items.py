@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JsonPath, Object, get
-from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Media, Output, Part, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, read_arguments, text_or_none
+from toolwire.wires.engine.specs import Block, text_or_none
 from toolwire.wires.families.items.item_specs import (
     BLOCKS,
     OutputForm,
@@ -16,7 +17,6 @@ from toolwire.wires.families.items.item_specs import (
     plain_output,
     provider_item,
     read_field,
-    read_ids,
     result_item,
 )
 
@@ -34,20 +34,12 @@ def _write_mcp_output(result: Result, context: EncodeContext) -> Object:
 
 def _read_web_search(block: Object, path: JsonPath, spec: Block) -> Part:
     """The action without its sources, which belong to the result."""
-    action = block.get("action")
-    if isinstance(action, dict):
-        action = {key: value for key, value in action.items() if key != "sources"}
-    call_id, origin, item_id = read_ids(block)
-    return Call(
-        call_id,
-        "web_search",
-        read_arguments(action),
-        origin,
-        "web-search",
-        "provider",
-        item_id,
-        source=Source(block, path, spec),
-    )
+    assert _WEB_SEARCH.read is not None
+    call, action = _WEB_SEARCH.read(block, path, spec), block.get("action")
+    if not isinstance(action, dict) or "sources" not in action:
+        return call
+    query = {key: value for key, value in action.items() if key != "sources"}
+    return replace(call, args=LazyJson.from_value(query))
 
 
 def _read_web_results(block: Object, path: JsonPath) -> Output:
@@ -63,10 +55,11 @@ def _read_web_results(block: Object, path: JsonPath) -> Output:
 
 def _write_web_results(result: Result, context: EncodeContext) -> Object:
     output = result.output
-    if not isinstance(output, dict):
-        return {"results": plain_output(output)}
-    out: Object = {key: value for key, value in output.items() if key != "sources"}
-    return {**out, "action": {"sources": output["sources"]}} if "sources" in output else out
+    if not isinstance(output, dict) or not output.keys() <= {"sources", "results"}:
+        return {"output": plain_output(output), "action": {}}
+    fields = dict(output)
+    sources: Object = {"sources": fields.pop("sources")} if "sources" in fields else {}
+    return {**fields, "action": sources}
 
 
 def _read_generated_image(block: Object, path: JsonPath) -> Output:
@@ -80,12 +73,19 @@ def _read_generated_image(block: Object, path: JsonPath) -> Output:
 
 
 def _write_generated_image(result: Result, context: EncodeContext) -> Object:
-    output = result.output
-    if isinstance(output, tuple) and len(output) == 1 and isinstance(output[0], Media):
-        return {"result": output[0].data}
-    return {"error" if result.error else "result": plain_output(output)}
+    match result.output:
+        case (Media(data=str(data)),):
+            return {"result": data}
+    return {"error" if result.error else "output": plain_output(result.output)}
 
 
+_WEB_SEARCH = provider_item(
+    "web_search_call",
+    "web-search",
+    name="web_search",
+    arguments="action",
+    output=OutputForm(_read_web_results, _write_web_results, ("results",)),
+)
 SERVER_ITEMS = (
     call_item(
         "program",
@@ -123,20 +123,10 @@ SERVER_ITEMS = (
         "mcp_call",
         "mcp",
         name="mcp",
-        name_field="name",
         as_text=True,
         output=OutputForm(_read_mcp_output, _write_mcp_output),
     ),
-    replace(
-        provider_item(
-            "web_search_call",
-            "web-search",
-            name="web_search",
-            arguments="action",
-            output=OutputForm(_read_web_results, _write_web_results, ("results",)),
-        ),
-        read=_read_web_search,
-    ),
+    replace(_WEB_SEARCH, read=_read_web_search),
     provider_item(
         "mcp_list_tools",
         "mcp-list-tools",

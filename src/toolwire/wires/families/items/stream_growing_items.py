@@ -10,7 +10,7 @@ from toolwire.conversation.parts import Call, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.families.items.content import CONTENT, read_block
-from toolwire.wires.families.items.deltas import Target, list_index
+from toolwire.wires.families.items.deltas import Change, list_index
 from toolwire.wires.families.items.stream_items import (
     UNKNOWN_FIELD,
     GrowingPart,
@@ -33,17 +33,27 @@ class _MessageItem(StreamItem):
         self._parts: dict[int, GrowingPart | None] = {}
         """Parts that were started, by their index; None for one that was ended."""
 
-    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
-        n = list_index(event.get("content_index"))
-        out = [] if n in self._parts else self._start_part(n, target.new)
-        part, text = self._parts.get(n), event.get("delta")
-        if part is not None and isinstance(text, str) and text:
-            out.append(part.append(text))
-        return out
-
-    def emit_complete(self, event: Chunk, target: Target) -> list[Event]:
-        part = self._parts.get(list_index(event.get("content_index")))
-        return part.catch_up(event.get(target.field)) if part is not None else []
+    def emit(self, event: Chunk, change: Change) -> list[Event]:
+        n, value = list_index(event.get("content_index")), event.get(change.field)
+        part = self._parts.get(n)
+        if change.action == "append":
+            out = [] if n in self._parts else self._start_part(n, change.new)
+            part = self._parts.get(n)
+            if part is not None and isinstance(value, str) and value:
+                out.append(part.append(value))
+            return out
+        if event["type"] == "response.content_part.added" and n not in self._parts:
+            return self._start_part(n, value)
+        if part is None:
+            return []
+        if change.action == "complete":
+            return part.catch_up(value)
+        if event["type"] == "response.content_part.done":
+            return self._end_part(n, part, value, (self.reader.count, "part"))
+        if event["type"] == "response.output_text.annotation.added":
+            part.prefixed = True
+            return [Unsupported((self.reader.count, "annotation"), UNKNOWN_FIELD)]
+        return []
 
     def _start_part(self, n: int, block: JSON) -> list[Event]:
         """Start a part that grows; any other is emitted when it is complete."""
@@ -55,20 +65,6 @@ class _MessageItem(StreamItem):
         growing = self._parts[n] = GrowingPart(self.reader.next_slot(), part, block.get(field))
         self.live = True
         return [PartStart(growing.slot, replace(part, source=replace(part.source, raw=block)))]
-
-    def emit_value(self, event: Chunk) -> list[Event]:
-        kind, n = event.get("type"), list_index(event.get("content_index"))
-        part = self._parts.get(n)
-        if kind == "response.content_part.added" and n not in self._parts:
-            return self._start_part(n, event.get("part"))
-        if part is None:
-            return []
-        if kind == "response.content_part.done":
-            return self._end_part(n, part, event.get("part"), (self.reader.count, "part"))
-        if kind == "response.output_text.annotation.added":
-            part.prefixed = True
-            return [Unsupported((self.reader.count, "annotation"), UNKNOWN_FIELD)]
-        return []
 
     def _end_part(self, n: int, growing: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
         self._parts[n] = None
@@ -114,10 +110,10 @@ class _ReasoningItem(StreamItem):
         self._field = ""
         self._n = 0
 
-    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
-        field = target.path[0]
+    def emit(self, event: Chunk, change: Change) -> list[Event]:
+        field = change.path[0]
         n, text = list_index(event.get(f"{field}_index")), event.get("delta")
-        if not isinstance(text, str) or not text:
+        if change.action != "append" or not isinstance(text, str) or not text:
             return []
         out: list[Event] = []
         if self._part is None:
@@ -192,10 +188,12 @@ class _CallItem(StreamItem):
         self.live = spec.answer is None
         return [PartStart(self._part.slot, part)]
 
-    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
-        part, text = self._part, event.get("delta")
+    def emit(self, event: Chunk, change: Change) -> list[Event]:
+        part, text = self._part, event.get(change.field)
         if part is None or not isinstance(text, str) or not text:
             return []
+        if change.action != "append":
+            return [] if self._is_inside else part.catch_up(text)
         if not self._is_inside:
             return [part.append(text)]
         out: list[Event] = []
@@ -203,11 +201,6 @@ class _CallItem(StreamItem):
             part.prefixed = True
             out.append(part.append(f'{{{text_of(self._field)}:"'))
         return [*out, part.append(text_of(text)[1:-1])]
-
-    def emit_complete(self, event: Chunk, target: Target) -> list[Event]:
-        if self._part is None or self._is_inside:
-            return []
-        return self._part.catch_up(event.get(target.field))
 
     def emit_end(self) -> list[Event]:
         growing = self._part

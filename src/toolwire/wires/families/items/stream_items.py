@@ -17,7 +17,7 @@ from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
 from toolwire.wires.engine.specs import Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
-from toolwire.wires.families.items.deltas import ItemAccumulator, Target
+from toolwire.wires.families.items.deltas import Change, ItemAccumulator
 from toolwire.wires.families.items.turns import CallIndex, ItemReader
 
 UNKNOWN_FIELD = "no such field on this wire"
@@ -133,16 +133,8 @@ class StreamItem(ItemAccumulator):
         """The events of its opening."""
         return []
 
-    def emit_delta(self, event: Chunk, target: Target) -> list[Event]:
-        """The events of a piece of a field."""
-        return []
-
-    def emit_complete(self, event: Chunk, target: Target) -> list[Event]:
-        """The events of the complete value of a field."""
-        return []
-
-    def emit_value(self, event: Chunk) -> list[Event]:
-        """The events of a value that was set at once."""
+    def emit(self, event: Chunk, change: Change) -> list[Event]:
+        """The events of a change of one of its fields."""
         return []
 
     def emit_end(self) -> list[Event]:
@@ -163,7 +155,7 @@ class StreamItem(ItemAccumulator):
         """Its parts as they are read from a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
         root: JsonPath = (reader.count, "item")
-        ((_, parts, _),) = reader.items.read_items([block], "", reader.index)
+        ((_, parts),) = reader.items.read_items([block], "", reader.index)
         reader.trailing += [Unsupported((*root, *path[2:]), UNKNOWN_FIELD) for path in unknown]
         unknown.clear()
         return [

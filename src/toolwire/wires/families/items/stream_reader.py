@@ -28,7 +28,7 @@ from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import keys, read_id, text_or_none
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, named_sse
 from toolwire.wires.families.items.bodies import ItemBodies
-from toolwire.wires.families.items.deltas import DELTAS, DONES, SETS, Target, list_index
+from toolwire.wires.families.items.deltas import CHANGES, Change, list_index
 from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
 from toolwire.wires.families.items.stream_growing_items import GROWING_ITEMS
 from toolwire.wires.families.items.stream_items import (
@@ -52,7 +52,6 @@ class ItemStreamReader(ItemStreamBase):
         self.item_types = {**GROWING_ITEMS, **dict.fromkeys(immediate, ImmediateItem)}
         self.response: Object = {}
         self.started = False
-        self.over = False
         self.error: JSON = None
         self.received: list[StreamItem] = []
         """Every item; unless the body is kept, only the ids of those that were emitted."""
@@ -66,9 +65,9 @@ class ItemStreamReader(ItemStreamBase):
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Unsupported((self.count,), "an event without a type")]
-        target = DELTAS.get(kind)
-        if target is not None:
-            return self._read_delta(event, target)
+        change = CHANGES.get(kind)
+        if change is not None:
+            return self._read_change(event, change)
         handler = _HANDLERS.get(kind)
         if handler is not None:
             return handler(self, event)
@@ -76,41 +75,27 @@ class ItemStreamReader(ItemStreamBase):
 
     # --- events of items ---
 
-    def _read_delta(self, event: Chunk, target: Target) -> list[Event]:
+    def _read_change(self, event: Chunk, change: Change) -> list[Event]:
         item = self.open.find(event)
         out: list[Event] = []
         if item is None:
+            if change.action == "complete":
+                return []
             if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event of an item that is over")]
-            item, out = self._open_item(event, _implied_item(event, target))
-        elif item.type != target.item and str(item.type) in self.item_types:
+            item, out = self._open_item(event, _implied_item(event, change))
+        elif (
+            change.action == "append"
+            and item.type != change.item
+            and str(item.type) in self.item_types
+        ):
             return [Unsupported((self.count,), "a delta of another type of item")]
         if self.keep or not item.live:
-            item.store_delta(event, target)
+            item.store(event, change)
         if item.deferred is None:
-            return out + item.emit_delta(event, target)
-        item.deferred.append((self.count, partial(item.emit_delta, event, target)))
+            return out + item.emit(event, change)
+        item.deferred.append((self.count, partial(item.emit, event, change)))
         return out
-
-    def _read_complete(self, event: Chunk) -> list[Event]:
-        """All of a field."""
-        item, target = self.open.find(event), DONES[str(event["type"])]
-        if item is None:
-            return []
-        if self.keep or not item.live:
-            item.store_complete(event, target)
-        return self._emit_or_defer(item, partial(item.emit_complete, event, target))
-
-    def _read_value(self, event: Chunk) -> list[Event]:
-        """A value that is set at once."""
-        item, target = self.open.find(event), SETS[str(event["type"])]
-        if item is None:
-            if self.open.is_closed(event):
-                return [Unsupported((self.count,), "an event of an item that is over")]
-            item, _ = self._open_item(event, _implied_item(event, target))
-        if self.keep or not item.live:
-            item.store_value(event, target)
-        return self._emit_or_defer(item, partial(item.emit_value, event))
 
     def _read_status(self, event: Chunk, kind: str) -> list[Event]:
         """The progress of an item, or an unknown event."""
@@ -150,12 +135,12 @@ class ItemStreamReader(ItemStreamBase):
 
     def _open_item(self, event: Chunk, block: Object) -> tuple[StreamItem, list[Event]]:
         kind, index = block.get("type"), event.get("output_index")
-        made = self.item_types.get(kind) if isinstance(kind, str) else None
+        item_type = self.item_types.get(kind) if isinstance(kind, str) else None
         if kind == "message" and (
             str(block.get("role")) not in ROLES or not isinstance(block.get("content", []), list)
         ):
-            made = None
-        item = (made or StreamItem)(self, index, block)
+            item_type = None
+        item = (item_type or StreamItem)(self, index, block)
         if any(not other.live for other in self.pending):
             item.deferred = []
         self.received.append(item)
@@ -349,10 +334,10 @@ def _copy(block: Object) -> Object:
     return copy_json(block)  # type: ignore[return-value]
 
 
-def _implied_item(event: Chunk, target: Target) -> Object:
+def _implied_item(event: Chunk, change: Change) -> Object:
     """The item of an event whose item was never added."""
-    block: Object = {"type": target.item, "id": event.get("item_id")}
-    return {**block, "role": "assistant", "content": []} if target.item == "message" else block
+    block: Object = {"type": change.item, "id": event.get("item_id")}
+    return {**block, "role": "assistant", "content": []} if change.item == "message" else block
 
 
 def _ids(block: Object) -> list[tuple[str, str]]:
@@ -375,8 +360,6 @@ _STATUS = {
 _HANDLERS: dict[str, Callable[[ItemStreamReader, Chunk], list[Event]]] = {
     "response.output_item.added": ItemStreamReader._read_added,
     "response.output_item.done": ItemStreamReader._read_done,
-    **dict.fromkeys(DONES, ItemStreamReader._read_complete),
-    **dict.fromkeys(SETS, ItemStreamReader._read_value),
     "response.created": ItemStreamReader._read_start,
     "response.queued": ItemStreamReader._read_start,
     "response.in_progress": ItemStreamReader._read_start,

@@ -26,7 +26,7 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import StreamWriter
 from toolwire.wires.families.items.bodies import ItemBodies
-from toolwire.wires.families.items.deltas import DELTAS
+from toolwire.wires.families.items.deltas import CHANGES
 from toolwire.wires.families.items.item_writer import ItemWriter
 
 _ERROR_CODES = frozenset(
@@ -54,9 +54,9 @@ _PART_EVENTS = {"content": "response.content_part", "summary": "response.reasoni
 
 
 def _growth(name: str, required: Object | None = None) -> _Growth:
-    target = DELTAS[f"response.{name}.delta"]
-    parts, index = (target.path[0], target.path[1][1:]) if len(target.path) > 1 else ("", "")
-    return _Growth(f"response.{name}", target.field, parts, index, required or {})
+    path = CHANGES[f"response.{name}.delta"].path
+    parts, index = (path[0], path[1][1:]) if len(path) > 1 else ("", "")
+    return _Growth(f"response.{name}", path[-1], parts, index, required or {})
 
 
 _GROWTH = {
@@ -233,7 +233,6 @@ class ItemStreamWriter(StreamWriter):
         out: list[Chunk] = []
         if open_item.index < 0:
             if not open_item.texts:
-                self._item(part, len(self._output))  # reports what is lost
                 return []
             open_item.part = part
             out = self._start_item(open_item)
@@ -242,7 +241,9 @@ class ItemStreamWriter(StreamWriter):
         if item is None:
             return out
         if growth is None:
-            return [*out, *self._whole_item(index, item)]
+            fields: Object = {"output_index": index, "item": item}
+            kinds = ("response.output_item.added", "response.output_item.done")
+            return [*out, *(self._event(kind, fields) for kind in kinds)]
         inner = _only_part(item, growth) if growth.parts else item
         text = inner.get(growth.field)
         if not open_item.texts and isinstance(text, str) and text:
@@ -259,15 +260,7 @@ class ItemStreamWriter(StreamWriter):
         return [*out, self._event("response.output_item.done", fields)]
 
     def complete(self, event: PartComplete) -> list[Chunk]:
-        item = self._item(event.part, len(self._output))
-        if item is None:
-            return []
-        self._output.append(item)
-        return self._whole_item(len(self._output) - 1, item)
-
-    def _whole_item(self, index: int, item: Object) -> list[Chunk]:
-        kinds = ("response.output_item.added", "response.output_item.done")
-        return [self._event(kind, {"output_index": index, "item": item}) for kind in kinds]
+        return []  # lowering leaves nothing that is not sent in deltas
 
 
 def _only_part(item: Object, growth: _Growth) -> Object:

@@ -108,8 +108,8 @@ class ItemReader(Struct, frozen=True, eq=False):
 
     def read_items(
         self, items: list[JSON], key: str, index: CallIndex
-    ) -> Iterator[tuple[Role | None, tuple[Part, ...], Object]]:
-        """The role, parts and JSON of each item.
+    ) -> Iterator[tuple[Role | None, tuple[Part, ...]]]:
+        """The role and parts of each item.
 
         The role is None for an unknown item; there are no parts if the item defines tools.
         """
@@ -120,7 +120,7 @@ class ItemReader(Struct, frozen=True, eq=False):
             kind = item.get("type")
             if kind == TOOLS_ITEM.name and key == "input" and added_tools(item) is not None:
                 index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
-                yield None, (), item
+                yield None, ()
                 continue
             if kind == "message" or (kind is None and "role" in item):
                 role, parts = self.read_message(item, path)
@@ -131,7 +131,7 @@ class ItemReader(Struct, frozen=True, eq=False):
                 role = _role_of(parts[0])
             if role == "assistant" and item.get("status") not in (None, "completed"):
                 index.unknown_fields.append((*path, "status"))
-            yield role, parts, item
+            yield role, parts
 
     def read_message(self, item: Object, path: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
         """The role and parts of a message item; the role is None if it is malformed."""
@@ -148,7 +148,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))
-        return role, tuple([_inside(part, item) for part in parts])
+        return role, tuple([_remember_item(part, item) for part in parts])
 
     def _read_item(self, item: Object, path: JsonPath, index: CallIndex) -> tuple[Part, ...]:
         kind = item.get("type")
@@ -191,18 +191,18 @@ class ItemReader(Struct, frozen=True, eq=False):
             messages.extend(tools_items)
             tools_items.clear()
 
-        for i, (item_role, item_parts, item) in enumerate(self.read_items(items, key, index)):
+        for i, (item_role, item_parts) in enumerate(self.read_items(items, key, index)):
             if item_role in ("user", "system"):
                 close_turn()
                 role = None
-                source = Source(item, (key, i), MESSAGE)
+                source = Source(items[i], (key, i), MESSAGE)
                 messages.append(Message(item_role, item_parts, wire=self.name, source=source))
             elif not item_parts:
-                place: Role = "user" if role is None else "tool"
+                item_role = "user" if role is None else "tool"
                 if role is None and all(message.role == "system" for message in messages):
-                    place = "system"
-                source = Source(path=(key, i), spec=replace(TOOLS_ITEM, item=item))
-                tools_items.append(Message(place, (), wire=self.name, source=source))
+                    item_role = "system"
+                source = Source(path=(key, i), spec=replace(TOOLS_ITEM, item=items[i]))
+                tools_items.append(Message(item_role, (), wire=self.name, source=source))
                 if role is None:
                     close_turn()
             else:
@@ -216,7 +216,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         return messages
 
 
-def _inside(part: Part, item: Object) -> Part:
+def _remember_item(part: Part, item: Object) -> Part:
     """A part whose spec remembers the item around it."""
     spec = part.spec if isinstance(part.spec, Block) else OPAQUE
     return replace(part, source=replace(part.source, spec=content_block(spec, item)))

@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, patch
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, patch_parts
@@ -121,23 +122,12 @@ def _message(role: Role, parts: Iterable[Part], wire: str) -> Message:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def patch_body(
-    conversation: Conversation, context: EncodeContext, original: Conversation
-) -> JSON | UnsetType:
-    """The body that was read with the edits of single parts; UNSET if more was edited."""
-    if not conversation.same_tools or conversation.settings != conversation.source.settings:
-        return UNSET
-    return patch_parts(
-        conversation.parts(), original.parts(), conversation.source.body, (), context
-    )
-
-
 class _LogPart(Struct, frozen=True):
     """A part, the index of its entry in the log, and whether it was read from this wire."""
 
     entry: int
     part: Part
-    own: bool
+    native: bool
 
 
 def rewrite_log(
@@ -146,7 +136,7 @@ def rewrite_log(
     *,
     source: list[JSON],
     original: Conversation | None,
-    write: Callable[[Part, bool], JSON],
+    write: Callable[[Part], JSON],
 ) -> list[JSON]:
     """The entries of a log after parts were added or removed.
 
@@ -158,7 +148,7 @@ def rewrite_log(
         context: The encode context.
         source: The entries that were read; empty for a conversation of another wire.
         original: The conversation as it was read; None for a conversation of another wire.
-        write: Writes the entry of one part, given whether the part was read from this wire.
+        write: Writes the entry of one part.
     """
     originals: dict[int, list[Part]] = {}
     for part in original.parts() if original is not None else ():
@@ -166,24 +156,24 @@ def rewrite_log(
     log = _in_log_order(conversation, context.wire, len(source))
     current: dict[int, list[Part]] = {}
     for item in log:
-        if item.own and item.entry in originals:
+        if item.native and item.entry in originals:
             current.setdefault(item.entry, []).append(item.part)
     without_parts = [i for i in range(len(source)) if i not in originals]
     out: list[JSON] = []
     patched_entries: set[int] = set()
     for item in log:
         entry = item.entry
-        while without_parts and item.own and without_parts[0] < entry:
+        while without_parts and item.native and without_parts[0] < entry:
             out.append(source[without_parts.pop(0)])
-        if item.own and entry in patched_entries:
+        if item.native and entry in patched_entries:
             continue
         patched: JSON | UnsetType = UNSET
-        if item.own and entry in originals:
+        if item.native and entry in originals:
             patched = patch_parts(
                 current[entry], originals[entry], source[entry], (entry,), context
             )
         if isinstance(patched, UnsetType):
-            out.append(write(item.part, item.own))
+            out.append(write(item.part))
         else:
             out.append(patched)
             patched_entries.add(entry)
@@ -200,11 +190,11 @@ def _in_log_order(conversation: Conversation, wire: str, length: int) -> list[_L
     log: list[_LogPart] = []
     last = -1
     for message in conversation.messages:
-        own = message.wire == wire
+        native = message.wire == wire
         for part in message.parts:
-            if own and 0 <= _entry_of(part) < length:
+            if native and 0 <= _entry_of(part) < length:
                 last = _entry_of(part)
-            log.append(_LogPart(last, part, own))
+            log.append(_LogPart(last, part, native))
     for kind in (Call, Result):
         entries = [item.entry for item in log if isinstance(item.part, kind)]
         if entries != sorted(entries):
@@ -247,22 +237,22 @@ def report_other_parts(
     conversation: Conversation, context: EncodeContext, written: Iterable[Part], reason: str
 ) -> None:
     """Report every part except those that are written."""
-    kept = list(written)
+    kept = PartSet(written)
     for part in conversation.parts():
-        if not any(part is other for other in kept):
+        if part not in kept:
             context.report_loss(part, reason)
 
 
 def report_settings(conversation: Conversation, context: EncodeContext) -> None:
     """Report all settings, unknown fields and stop reasons: a log holds none of them."""
-    own = conversation.wire == context.wire
+    native = conversation.wire == context.wire
     source = conversation.source
-    original = source.settings if own and source.messages is not None else None
+    original = source.settings if native and source.messages is not None else None
     for name, value in conversation.settings.items():
         if original is None or original.get(name, UNSET) != value:
             path = source.setting_paths.get(name, (name,))
             context.report_loss(path, f"a tool protocol has no such setting: {name}")
-    if own:
+    if native:
         return
     for path in source.unknown_fields:
         context.report_loss(path, "no such field on this wire")
