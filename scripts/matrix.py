@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from cases import Case, load  # noqa: E402
+from cases import MODELS, Case, load  # noqa: E402
 from judges import complaints  # noqa: E402
 from laws.test_there_and_back import (  # noqa: E402
     test_ids_names_arguments_and_results_are_restored as check_round_trip,
@@ -24,16 +24,6 @@ from laws.test_there_and_back import (  # noqa: E402
 from toolwire import Call, Result, WireError, decode, translate  # noqa: E402
 
 PAGE = ROOT / "docs" / "matrix.md"
-WIRES = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic",
-    "gemini",
-    "bedrock",
-    "mistral",
-    "cohere",
-    "ollama",
-)
 TEXT = """\
 <!-- written by scripts/matrix.py from the cases; do not edit -->
 
@@ -84,12 +74,12 @@ def used(case: Case) -> bool:
 
 def page() -> str:
     """The whole page."""
-    lines = [["from \\ to", *(f"`{name}`" for name in WIRES)], ["---"] * (len(WIRES) + 1)]
+    lines = [["from \\ to", *(f"`{name}`" for name in MODELS)], ["---"] * (len(MODELS) + 1)]
     missing: list[str] = []
-    bodies = [case for wire in WIRES for case in load(wire)]
-    for source in WIRES:
+    bodies = [case for wire in MODELS for case in load(wire)]
+    for source in MODELS:
         cells = [f"`{source}`"]
-        for target in WIRES:
+        for target in MODELS:
             if source == target:
                 cells.append("")
                 continue

@@ -3,7 +3,8 @@ it is at hand.
 
 A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where
 there are calls, `pairs.json`; with `stream.json` it is also a stream: its events, which fold to
-`response.json`. TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
+`response.json`. `cases/<wire>/wire.json` holds what the laws have to know about the wire itself.
+TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
 import pytest
 from msgspec import Struct
 
@@ -41,22 +43,46 @@ _wanted = os.environ.get("TOOLWIRE_WIRES")
 WIRES = [name for name in wires() if not _wanted or name in _wanted.split(",")]
 COMPLETE = not _wanted
 """Whether a run is about all wires."""
-MODELS = [
-    name
-    for name in (
-        "openai-chat",
-        "openai-responses",
-        "azure-foundry",
-        "anthropic",
-        "gemini",
-        "bedrock",
-        "mistral",
-        "cohere",
-        "ollama",
-    )
-    if name in WIRES
-]
-"""The wires that models speak; the others are spoken by frameworks and tool servers."""
+
+
+class Exemptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the laws do not ask of a wire: each a reason, or empty if the law holds."""
+
+    repeats_answer: str = ""
+    """The last events of a stream repeat the answer, so a writer keeps all of it."""
+    repeats_calls: str = ""
+    """A call grows in a stream and is then sent whole."""
+    whole_calls: str = ""
+    """A call cannot grow in a stream."""
+    keeps_arguments: str = ""
+    """A stream reader keeps the arguments of a call until the call ends."""
+    late_names: str = ""
+    """A stream reader opens a call one event after its name."""
+    late_calls: str = ""
+    """A stream reader cannot emit a call before it has seen what follows the call."""
+    empty_fields: str = ""
+    """An unknown field that is false, zero or empty is not reported."""
+    no_tools: str = ""
+    """A request holds no tool definitions."""
+
+
+class WireFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What tests know about a wire beside its code: the file `wire.json` among its cases."""
+
+    model: bool = False
+    """True if models speak the wire; others are spoken by frameworks and tool servers."""
+    exempt: Exemptions = Exemptions()
+
+
+@cache
+def facts(wire: str) -> WireFacts:
+    """The facts about a wire; the defaults if its cases have no `wire.json`."""
+    file = HERE / wire / "wire.json"
+    return msgspec.json.decode(file.read_bytes(), type=WireFacts) if file.is_file() else WireFacts()
+
+
+MODELS = [name for name in WIRES if facts(name).model]
+"""The wires that models speak."""
 
 
 def child_environment(hash_seed: str) -> dict[str, str]:

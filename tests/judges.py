@@ -2,13 +2,16 @@
 not.
 
 The types of some SDKs take any field and any word; their judges say what else the service insists
-on. Knows nothing of what this library does. A judge of a further wire is one more line in JUDGES.
+on. A judge knows nothing of what this library does. A further wire brings its judge along: a
+function `judge` in `wires/<wire>_judge.py`.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
 from typing import TypeAlias
 
 from anthropic.types import Message as AnthropicMessage
@@ -290,6 +293,19 @@ JUDGES: dict[str, Judge] = {
     "adk": adk,
     "mcp": mcp,
 }
+
+
+def find_judges() -> dict[str, Judge]:
+    """The judges that wires bring along."""
+    files = (Path(__file__).parent / "wires").glob("*_judge.py")
+    stems = sorted(file.stem for file in files)
+    return {
+        stem.removesuffix("_judge").replace("_", "-"): import_module(f"wires.{stem}").judge
+        for stem in stems
+    }
+
+
+JUDGES |= find_judges()
 
 
 def complaints(wire: str, body: JSON, kind: Kind = "request") -> str:

@@ -27,6 +27,7 @@ from cases import (
     changed,
     child_environment,
     differences,
+    facts,
     load,
     load_streams,
     nodes,
@@ -534,44 +535,8 @@ def test_another_process_with_another_hash_seed_gives_the_same_streams() -> None
 
 # --- nothing is held back -------------------------------------------------------------------------
 
-REPEATS = {
-    "openai-responses": "its last events repeat the whole answer",
-    "azure-foundry": "its last events repeat the whole answer",
-    "adk": "its last event repeats the whole turn",
-    "genkit": "its last record is the whole response",
-}
-"""Wires whose grammar makes a writer keep everything."""
-WHOLE_CALLS = {
-    "gemini": "a call comes whole, its arguments an object",
-    "ollama": "a call comes whole, its arguments an object",
-    "genkit": "a call comes whole, its input a value",
-    "meai": "a call comes whole, its arguments an object",
-    "adk": "a call comes whole, its arguments an object",
-    "text": "a call is a piece of the text and known when it is over",
-    "mistral": "the SDK wants the name of a tool in every piece, and takes each piece for a call",
-}
-"""Wires on which a call cannot grow."""
-REPEATED_CALLS = {"ai-sdk": "the whole input follows its pieces", **REPEATS}
-"""Wires on which a call grows, and is then told whole."""
-READ_WHOLE = {
-    "openai-chat": "some servers send the arguments again and again: what came is needed to tell",
-    "mistral": "shares the reader of the chat chunks",
-}
-"""Wires whose reader must keep the arguments of a call while it is open."""
-NAMED_LATE = {
-    "openai-chat": "a name may come in pieces: it is known when the arguments begin",
-    "mistral": "shares the reader of the chat chunks",
-}
-"""Wires on which a call is opened one event after its name."""
-
-
-WAITS = {
-    "ai-sdk": (
-        "a call that is answered in the same stream ran on the server, so what it is shows when the"
-        " stream goes on"
-    )
-}
-"""Wires whose reader cannot tell a call before it has seen more than the call."""
+TARGETS = [name for name in STREAMING if name != "anthropic"]
+"""Where the Anthropic streams below go."""
 
 
 def message(*blocks: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -650,7 +615,7 @@ def beside(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"]
+    "target", [name for name in TARGETS if not facts(name).exempt.repeats_answer]
 )
 def test_a_text_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
     for path in (("anthropic", target), ("anthropic", target, beside(target))):
@@ -664,14 +629,15 @@ def test_a_text_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
     "target",
     [
         name
-        for name in STREAMING
-        if name not in WHOLE_CALLS and name not in REPEATED_CALLS and name != "anthropic"
+        for name in TARGETS
+        for exempt in (facts(name).exempt,)
+        if not (exempt.whole_calls or exempt.repeats_calls or exempt.repeats_answer)
     ],
 )
 def test_a_call_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
     paths = (
         [("anthropic", target)]
-        if target in READ_WHOLE
+        if facts(target).exempt.keeps_arguments
         else [("anthropic", target), ("anthropic", target, beside(target))]
     )
     for path in paths:
@@ -682,7 +648,7 @@ def test_a_call_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"]
+    "target", [name for name in TARGETS if not facts(name).exempt.repeats_answer]
 )
 def test_many_short_parts_take_little_memory(target: str) -> None:
     def parts(count: int) -> Iterator[Chunk]:
@@ -710,7 +676,7 @@ def when(needle: str, said: list[tuple[int, str]]) -> int:
     return next((count for count, words in said if needle in words), -1)
 
 
-@pytest.mark.parametrize("target", [name for name in STREAMING if name != "anthropic"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_word_goes_out_before_the_next_event_is_asked_for(target: str) -> None:
     events = list(message(text(5), text(5, index=1)))
     came = list(enumerate(map(text_of, events), 1))
@@ -721,14 +687,15 @@ def test_a_word_goes_out_before_the_next_event_is_asked_for(target: str) -> None
         assert when(f"word{n} ", told(there, target, "anthropic")) == when(f"word{n} ", there_came)
 
 
-@pytest.mark.parametrize("target", [name for name in STREAMING if name != "anthropic"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pieces(
     target: str,
 ) -> None:
     events = list(message(text(1), call(4, index=1), call(4, index=2)))
     came = list(enumerate(map(text_of, events), 1))
     out = told(events, "anthropic", target)
-    if target in WHOLE_CALLS:
+    exempt = facts(target).exempt
+    if exempt.whole_calls:
         closed = when(text_of({"type": "content_block_stop", "index": 1}), came)
         assert 0 < when("word3 ", out) <= closed
     else:
@@ -738,7 +705,7 @@ def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pi
     there_came = list(enumerate(map(text_of, there), 1))
     back = told(there, target, "anthropic")
     if (
-        target in WAITS or how(target).reader(keep=False).may_contain_results
+        exempt.late_calls or how(target).reader(keep=False).may_contain_results
     ):  # a call that is answered in its stream is for nobody else
         assert all(when(f"word{n} ", back) > 0 for n in range(4))
         return
@@ -747,8 +714,8 @@ def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pi
     for needle in ("tooluaaa1", "tooluaaa2"):
         if when(needle, there_came) > 0:  # some wires have no ids
             delay = when(needle, back) - when(needle, there_came)
-            waits = target in NAMED_LATE and needle == "tooluaaa2"
-            assert delay >= 0 and (waits or delay <= (target in NAMED_LATE)), needle
+            waits = exempt.late_names and needle == "tooluaaa2"
+            assert delay >= 0 and (waits or delay <= bool(exempt.late_names)), needle
     for n in range(1, 4):
         assert when(f"word{n} ", back) == when(f"word{n} ", there_came)
 
