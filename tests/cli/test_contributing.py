@@ -142,9 +142,23 @@ def test_the_code_on_the_page_is_formatted_and_has_no_lint_findings(project: Pat
         assert done.returncode == 0, done.stdout
 
 
-def test_the_page_names_every_family_and_every_target() -> None:
-    families = (ROOT / "src" / "toolwire" / "wires" / "families").glob("*/__init__.py")
-    assert [init.parent.name for init in families if f"`{init.parent.name}`" not in PAGE] == []
+WIRES = ROOT / "src" / "toolwire" / "wires"
+FAMILIES = sorted(init.parent.name for init in (WIRES / "families").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_page_says_when_to_choose_a_family_and_which_wires_use_it(family: str) -> None:
+    rows = re.findall(rf"^\| `{family}` \|.*\|$", PAGE, re.MULTILINE)
+    assert len(rows) == 1
+    *_, examples, _ = rows[0].split("|")
+    wires = re.findall(r"`([a-z-]+)`", examples)
+    assert wires
+    for wire in wires:
+        modules = (WIRES / wire.replace("-", "_")).glob("*.py")
+        assert any(f"families.{family}" in module.read_text() for module in modules), wire
+
+
+def test_the_page_lists_the_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)) - {"help"}
     assert set(re.findall(r"^\| `make ([a-z-]+)` \|", PAGE, re.MULTILINE)) == targets
