@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
-from cases import ALL, CASES, MODELS, WIRES, Case, changed, facts
+from cases import ALL, CASES, COMPLETE, MODELS, WIRES, Case, changed, facts
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 from rows import gap, rows
+from stories import STORIES, hand_made
 
 from toolwire import (
     Call,
@@ -22,6 +23,7 @@ from toolwire import (
     Format,
     IdMap,
     LocalError,
+    Loss,
     Media,
     Message,
     Opaque,
@@ -280,6 +282,13 @@ def stop(message: Message) -> str | None:
 GAPS: dict[tuple[str, str], str] = {}
 """Rows that are known to lose something without a report of their own. This table may only get
 shorter."""
+NO_FIELD = "the answer is the whole body, and a message knows its path but not that of its reason"
+ROOT_LOSSES = {
+    "no word for the stop reason": NO_FIELD,
+    "a tool protocol does not say why a model stopped": NO_FIELD,
+    "an answer holds only what the assistant says": "the body is one result of a tool",
+}
+"""Words of losses that may have the root pointer, and why. This table may only get shorter."""
 PAIRS = [(case, target) for case in CASES for target in WIRES if target != case.wire]
 PAIRS += [
     (case, target) for case in ALL if case not in CASES for target in MODELS if target != case.wire
@@ -290,6 +299,31 @@ PAIRS += [
 def test_what_is_not_reported_lost_is_still_there(case: Case, target: str) -> None:
     with gap(GAPS.get((str(case), target))):
         kept(case, target)
+
+
+def root_reason(loss: Loss) -> str | None:
+    """Why a loss may have the root pointer, or None if it may not."""
+    return next((why for words, why in ROOT_LOSSES.items() if words in loss.reason), None)
+
+
+@pytest.mark.skipif(not COMPLETE, reason="the losses of all wires are needed")
+@rows("words", ROOT_LOSSES)
+def test_a_loss_that_may_have_the_root_pointer_still_occurs(words: str) -> None:
+    """Words that no translation reports at the root leave the table."""
+    assert any(
+        words in loss.reason and not loss.path
+        for case, target in PAIRS
+        if case.kind == "response" and case.wire in ("anthropic", "oxp") and target in WIRES
+        for loss in losses_of(case, target)
+    )
+
+
+def losses_of(case: Case, target: str) -> list[Loss]:
+    """What a translation reports as lost; nothing if it is refused."""
+    try:
+        return encode(decode(case.body, case.wire, case.kind), target, case.kind).losses
+    except LocalError:
+        return []
 
 
 def kept(case: Case, target: str) -> None:
@@ -323,7 +357,7 @@ def kept(case: Case, target: str) -> None:
         for m in source.messages
         if m.stop and not lost_field(m.path, encoded) and stop(m) not in stops
     ] == []
-    assert () in paths(source) or [loss for loss in encoded.losses if not loss.path] == []
+    assert [str(loss) for loss in encoded.losses if not loss.path and not root_reason(loss)] == []
     if not encoded.losses:
         assert agrees(tuple(merged(before)), tuple(merged(after)))
 
@@ -358,11 +392,11 @@ def _is_object(body: JSON, path: JsonPath) -> bool:
     return isinstance(get(body, path), dict)
 
 
-def test_some_translations_lose_nothing_at_all() -> None:
-    clean = 0
-    for case, target in PAIRS:
-        try:
-            clean += not encode(decode(case.body, case.wire, case.kind), target, case.kind).losses
-        except LocalError:
-            continue
-    assert clean > 10
+@rows("wire, target", [(wire, target) for wire in MODELS for target in MODELS if target != wire])
+@rows("story", STORIES)
+def test_a_plain_history_loses_no_message_between_wires_of_models(
+    wire: str, target: str, story: str
+) -> None:
+    history = decode(hand_made(story, wire), wire)
+    fields = {message.path[0] for message in history.messages}
+    assert [loss for loss in encode(history, target).losses if loss.path[0] in fields] == []
