@@ -16,6 +16,7 @@ from mistralai.client.models import (
     ToolMessage,
     UserMessage,
 )
+from msgspec import UnsetType
 from msgspec.structs import replace
 from rows import rows
 
@@ -35,7 +36,7 @@ from toolwire import (
     translate,
     wires,
 )
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import BodySource, Kind
 from toolwire.wires import wire as wire_of
 
@@ -178,9 +179,9 @@ def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(cas
         assert found == case.wire or wire_of(found).match_score(case.body) > mine
 
 
-def test_every_wire_is_sure_of_some_of_its_cases() -> None:
-    sure = {case.wire for case in CASES if wire_of(case.wire).match_score(case.body) >= 2}
-    assert sure == set(WIRES)
+@rows("wire", WIRES)
+def test_every_wire_is_sure_of_some_of_its_cases(wire: str) -> None:
+    assert any(wire_of(wire).match_score(case.body) >= 2 for case in load(wire))
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
@@ -211,27 +212,13 @@ def test_an_option_that_does_not_exist_is_the_callers_mistake() -> None:
         encode(conversation, "nowhere")
 
 
-def test_every_loss_has_a_pointer_into_the_source_and_a_reason() -> None:
-    for case in CASES:
-        for wire in WIRES:
-            try:
-                losses = translate(case.body, case.wire, wire, case.kind).losses
-            except LocalError:
-                continue
-            for loss in losses:
-                assert loss.reason
-                assert stands(case.body, loss.path), f"{case} to {wire}: {loss}"
-
-
-def stands(value: JSON, path: tuple[str | int, ...]) -> bool:
-    for step in path:
-        if isinstance(value, dict) and step in value:
-            value = value[str(step)]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return False
-    return True
+@rows("case", CASES)
+@rows("target", [wire for wire in ("openai-chat", "anthropic", "gemini") if wire in WIRES])
+def test_every_loss_has_a_reason_and_a_pointer_into_the_source(case: Case, target: str) -> None:
+    """Also if a repair moved what is lost; law 9 asks it of every target without a repair."""
+    for loss in translate(case.body, case.wire, target, case.kind).losses:
+        assert loss.reason
+        assert not isinstance(get(case.body, loss.path), UnsetType), str(loss)
 
 
 def test_objects_of_the_official_packages_go_in_as_they_are() -> None:

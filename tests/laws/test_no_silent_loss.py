@@ -11,7 +11,7 @@ import pytest
 from cases import ALL, CASES, COMPLETE, MODELS, WIRES, Case, changed, facts
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 from rows import gap, rows
 from stories import STORIES, hand_made
 
@@ -332,6 +332,11 @@ def kept(case: Case, target: str) -> None:
         encoded = encode(source, target, case.kind)
     except LocalError:
         return
+    assert [
+        str(loss)
+        for loss in encoded.losses
+        if not loss.reason or isinstance(get(case.body, loss.path), UnsetType)
+    ] == []
     found = decode(encoded.json(), target, case.kind)
     home = encoded.ids
     before, after = items(source, IdMap()), items(found, home)
