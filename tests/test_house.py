@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 from msgspec import Struct
 from rows import rows
-from vocabulary import Vocabulary, measure
+from vocabulary import Vocabulary, measure, parse
 
 import toolwire
 
@@ -86,15 +86,10 @@ def layer(name: str) -> int | None:
 
 
 @cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-@cache
 def imports(path: Path) -> list[tuple[ast.stmt, str]]:
     """Every import of a module, wherever it stands, with the full name of what is imported."""
     found: list[tuple[ast.stmt, str]] = []
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             found += ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -135,7 +130,7 @@ def test_no_two_modules_import_each_other() -> None:
         found = {
             target.removeprefix("toolwire.")
             for node, target in imports(path)
-            if node in tree(path).body
+            if node in parse(path).body
         }
         steps = {to if to in files else to.rpartition(".")[0] for to in found}
         graph[name] = {to for to in steps if to in files and to != name}
@@ -157,7 +152,7 @@ def test_no_two_modules_import_each_other() -> None:
 
 @rows("path", MODULES, ids=name_of)
 def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
-    body = tree(path).body
+    body = parse(path).body
     here = {id(node) for node in body}
     here |= {
         id(node) for block in body if isinstance(block, ast.If) for node in block.body
@@ -201,7 +196,7 @@ def test_shared_code_names_no_vendor(path: Path) -> None:
 
 @rows("path", MODULES, ids=name_of)
 def test_a_module_opens_with_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(tree(path))
+    assert ast.get_docstring(parse(path))
 
 
 def test_all_is_sorted_and_is_what_is_there() -> None:
@@ -365,7 +360,7 @@ def losses_reported_by_hand(folder: Path) -> list[str]:
     return [
         f"{name_of(path)}:{node.lineno}"
         for path in sorted(folder.rglob("*.py"))
-        for node in ast.walk(tree(path))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Attribute) and node.attr == "report_loss"
     ]
 

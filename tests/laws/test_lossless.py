@@ -6,7 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from cases import ALL, CASES, Case, differences, leaves, same
+import pytest
+from cases import ALL, CASES, MODELS, Case, differences, leaves, same
+from histories import body_of, stories
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from rows import rows
 
@@ -78,12 +82,27 @@ EDITS = [
     (case, n)
     for case in CASES
     for n, part in enumerate(decode_case(case).parts())
-    if any(True for _ in edits(part))
+    if any(edits(part))
 ]
 
 
 @rows("case, n", EDITS)
 def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int) -> None:
+    assert_edits_are_local(case, n)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@given(data=st.data())
+def test_editing_one_part_of_a_drawn_history_changes_nothing_else(
+    wire: str, data: st.DataObject
+) -> None:
+    case = Case("drawn", wire, "request", body_of(data.draw(stories(wire)), wire))
+    editable = [n for n, part in enumerate(decode_case(case).parts()) if any(edits(part))]
+    assert_edits_are_local(case, data.draw(st.sampled_from(editable)))
+
+
+def assert_edits_are_local(case: Case, n: int) -> None:
+    """Assert that each edit of the n-th part changes that part and nothing else."""
     conversation = decode_case(case)
     part = list(conversation.parts())[n]
     for new in edits(part):

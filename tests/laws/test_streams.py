@@ -50,13 +50,14 @@ from toolwire import (
     RemoteError,
     Result,
     Text,
+    Usage,
     decode,
     encode,
     translate,
 )
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, text_of
-from toolwire.conversation.model import BodySource
+from toolwire.conversation.model import BodySource, Setting
 from toolwire.conversation.parts import output_text
 from toolwire.errors import pointer
 from toolwire.streaming.accumulate import conversation_events
@@ -395,6 +396,43 @@ def test_a_stream_to_its_own_wire_is_unchanged(case: Streamed) -> None:
     assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(
         case.stream, case.wire
     )
+
+
+TEXTS = st.sampled_from(("", "Let me see.", "Two\n\nparagraphs: ünd sée", "\u2028 {}"))
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(("city", "n")), st.sampled_from(("Oslo", "", 'a "b"', 7, None, [1], {"x": "y"}))
+)
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Conversation:
+    """A drawn answer: a text and calls, some of one tool."""
+    text = draw(TEXTS)
+    calls = [
+        Call(f"call_{n}", draw(st.sampled_from(("search", "read"))), draw(ARGUMENTS))
+        for n in range(draw(st.integers(0 if text else 1, 3)))
+    ]
+    parts = (*((Text(text),) if text else ()), *calls)
+    message = Message("assistant", parts, "tool" if calls else "stop")
+    settings: dict[str, Setting] = {"id": "answer_1", "model": "m", "usage": Usage(3, 5)}
+    return Conversation((message,), settings=settings, kind="response")
+
+
+@pytest.mark.parametrize("name", STREAMING)
+@given(data=st.data())
+def test_a_drawn_stream_folds_commutes_and_may_be_cut(name: str, data: st.DataObject) -> None:
+    body = encode(data.draw(answers()), name, "response").body
+    conversation = decode(body, name, "response")
+    case = Streamed("drawn", name, write_events(without_wire(conversation), name))
+    folded_body = fold(case.stream, name)
+    assert summarize(read(folded_body, name)) == summarize(conversation)
+    target = data.draw(st.sampled_from([other for other in STREAMING if other != name]))
+    assert_commutes(case, folded_body, target, complete=True)
+    whole = raw(case)
+    position = data.draw(st.integers(0, len(whole)))
+    pieces = (whole[:position], whole[position:])
+    assert fold(pieces, name) == fold(whole, name)
+    assert b"".join(restream(pieces, name, target)) == b"".join(restream(whole, name, target))
 
 
 # --- law 8: cutting the bytes anywhere changes nothing --------------------------------------------
