@@ -235,10 +235,12 @@ def test_objects_of_the_official_packages_are_accepted() -> None:
         and (pair.call.id, pair.result.text, pair.how) == ("abcdefghi", "1", "id")
     )
 
-    tool_result = CallToolResult(content=[TextContent(text="18 C")])
-    [result] = decode(
-        {"jsonrpc": "2.0", "id": 1, "result": tool_result}, "mcp", "response"
-    ).results()  # type: ignore[dict-item]
+    response = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": CallToolResult(content=[TextContent(text="18 C")]),
+    }
+    [result] = decode(response, "mcp", "response").results()  # type: ignore[arg-type]
     assert result.text == "18 C"
 
     call_part = genai.Part(function_call=genai.FunctionCall(id="adk-1", name="f", args={}))

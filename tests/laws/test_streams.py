@@ -399,9 +399,8 @@ def test_a_stream_to_its_own_wire_is_unchanged(case: Streamed) -> None:
 
 
 TEXTS = st.sampled_from(("", "Let me see.", "Two\n\nparagraphs: ünd sée", "\u2028 {}"))
-ARGUMENTS = st.dictionaries(
-    st.sampled_from(("city", "n")), st.sampled_from(("Oslo", "", 'a "b"', 7, None, [1], {"x": "y"}))
-)
+VALUES: tuple[JSON, ...] = ("Oslo", "", 'a "b"', 7, None, [1], {"x": "y"})
+ARGUMENTS = st.dictionaries(st.sampled_from(("city", "n")), st.sampled_from(VALUES))
 
 
 @st.composite
@@ -423,7 +422,7 @@ def answers(draw: st.DrawFn) -> Conversation:
 def test_a_drawn_stream_folds_commutes_and_may_be_cut(name: str, data: st.DataObject) -> None:
     body = encode(data.draw(answers()), name, "response").body
     conversation = decode(body, name, "response")
-    case = Streamed("drawn", name, write_events(without_wire(conversation), name))
+    case = Streamed("drawn", name, [*write_events(without_wire(conversation), name)])
     folded_body = fold(case.stream, name)
     assert summarize(read(folded_body, name)) == summarize(conversation)
     target = data.draw(st.sampled_from([other for other in STREAMING if other != name]))
