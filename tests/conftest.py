@@ -1,8 +1,8 @@
-"""How much the laws try: little on every run, much when TOOLWIRE_DEEP=1. What needs a large program
-runs only then.
+"""How many examples the laws draw: few in every run, many with TOOLWIRE_DEEP=1, which also runs the
+tests that need a large program.
 
-Also what keeps a run short: thousands of tests, collected by each worker, and hundreds of processes
-that they start.
+Also what keeps a run short: each worker collects thousands of tests, and they start hundreds of
+processes.
 """
 
 from __future__ import annotations
@@ -135,25 +135,24 @@ def _names(code: CodeType) -> set[str]:
 
 
 def pytest_collection_finish(session: Session) -> None:
-    _set_aside()
+    _freeze_objects()
     gc.enable()
 
 
 @hookimpl(trylast=True)  # when the fixtures of the file are gone
 def pytest_runtest_teardown(item: Item, nextitem: Item | None) -> None:
     if nextitem is None or nextitem.path != item.path:
-        _set_aside()
+        _freeze_objects()
 
 
-def _set_aside() -> None:
-    """What has outlived the tests of a file need not be looked through again each time memory is
-    tidied up."""
+def _freeze_objects() -> None:
+    """Exclude what is alive after the tests of a file from later garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Say with which seed the laws drew, and what did not run."""
+    """Print the seed of the laws, and what did not run."""
     seed = terminalreporter.config.option.hypothesis_seed
     terminalreporter.write_line(
         f"hypothesis: {EXAMPLES} examples per law and wire; repeat with --hypothesis-seed={seed}"
