@@ -44,7 +44,7 @@ check: .venv/tests ## format, lint and types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 
-fix: .venv/tests ## put the code in order: format, and mend what the linter can
+fix: .venv/tests ## format the code and apply the fixes of the linter
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
 .venv/deep: .venv/tests
@@ -55,7 +55,7 @@ fix: .venv/tests ## put the code in order: format, and mend what the linter can
 deep: .venv/deep tests/node/node_modules ## the laws with large budgets, and every fault that a machine can have (an hour)
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-mutants: .venv/tests ## change one line of the library at a time: some test has to notice each (ten minutes)
+mutants: .venv/tests ## change one line of the library at a time; some test has to fail each time (ten minutes)
 	@$(BIN)/python scripts/mutants.py
 
 bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
@@ -77,7 +77,7 @@ PORTKEY := {"dependencies": {"@portkey-ai/gateway": "*"}, "overrides": {"@hono/n
 bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready ## the gateway beside other gateways; written to docs/bench-peers.md
 	@$(BIN)/python bench/peers.py
 
-docs: .venv/tests ## write the generated pages anew
+docs: .venv/tests ## write the generated pages
 	@$(BIN)/python scripts/gen.py
 	@$(BIN)/python scripts/matrix.py
 	@$(BIN)/python scripts/gateway_matrix.py

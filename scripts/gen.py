@@ -1,13 +1,13 @@
-"""Write the pages that are read off the code: `python scripts/gen.py`, or with --check fail if one
-is stale.
+"""Write the pages that are generated from the code: `python scripts/gen.py`, or with --check fail if
+one is stale.
 
 - docs/wires/<wire>.md, one for each wire, docs/rules/<rule>.md, one for each rule,
   docs/rules/README.md and docs/profiles.md: whole pages.
 - README.md, docs/cli.md, docs/catalogue.md, CHANGELOG.md: the parts between `<!-- gen NAME -->` and
   `<!-- end -->`.
 
-Whatever is on a page outside these marks is written by people and left alone. Follows the folders:
-a new wire or rule needs no line here.
+Text outside these marks is written by people and not changed. The script follows the folders: a new
+wire or rule needs no line here.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from toolwire.wires import wire
 from toolwire.wires.engine.specs import Block, CatalogueEntry
 
 ROOT = Path(__file__).resolve().parent.parent
-MADE = "<!-- written by scripts/gen.py from the code; do not edit -->"
+GENERATED = "<!-- written by scripts/gen.py from the code; do not edit -->"
 ORIGINS = ("natural", "nullable", "borrowed", "absent")
 KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
-TYPE_HEAD = ("type", "told by", "direction", "family", "run by", "ids", "origin", "forms")
+TYPE_HEAD = ("type", "discriminator", "direction", "family", "run by", "ids", "origin", "forms")
 HELP_WIDTH = 80
 
 
@@ -52,7 +52,7 @@ HELP_WIDTH = 80
 
 
 def cell(text: str) -> str:
-    """Words for a cell of a table."""
+    """Text for a cell of a table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
@@ -61,7 +61,7 @@ def code(text: str) -> str:
     return f"`{cell(text)}`" if text else ""
 
 
-def grid(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table."""
     names = list(head)
     lines = [names, ["---"] * len(names), *rows]
@@ -70,11 +70,11 @@ def grid(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def type_row(entry: CatalogueEntry) -> list[str]:
     """One type of call or result."""
-    told = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
+    discriminator = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
     ids = ", ".join(code(id_words(one)) for one in entry.ids)
     return [
         code(entry.type),
-        code(told),
+        code(discriminator),
         entry.direction,
         entry.family,
         entry.executor,
@@ -88,34 +88,34 @@ def type_row(entry: CatalogueEntry) -> list[str]:
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Every page that is made from nothing else."""
+    """Every page that is generated as a whole."""
     for name in toolwire.wires():
         yield ROOT / "docs" / "wires" / f"{name}.md", wire_page(name)
     for rule in all_rules():
-        yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{MADE}\n\n{rule_page(rule)}"
+        yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{GENERATED}\n\n{rule_page(rule)}"
     yield ROOT / "docs" / "rules" / "README.md", rules_page()
     yield ROOT / "docs" / "profiles.md", profiles_page()
 
 
 def wire_page(name: str) -> str:
     """A wire: its peculiarities, its types of calls and results, its other blocks."""
-    spoken = wire(name)
-    told = (import_module(f"toolwire.wires.{name.replace('-', '_')}").__doc__ or "").strip()
-    first, _, rest = told.partition("\n\n")
-    mine = [entry for entry in toolwire.catalogue() if entry.wire == name]
+    found = wire(name)
+    docstring = (import_module(f"toolwire.wires.{name.replace('-', '_')}").__doc__ or "").strip()
+    first, _, rest = docstring.partition("\n\n")
+    entries = [entry for entry in toolwire.catalogue() if entry.wire == name]
     parts = [
-        MADE,
-        f"# {spoken.title} (`{name}`)",
-        first if first.rstrip(".") != spoken.title else "",
+        GENERATED,
+        f"# {found.title} (`{name}`)",
+        first if first.rstrip(".") != found.title else "",
         rest.strip(),
         "## Calls and results",
     ]
-    parts += [grid(TYPE_HEAD, map(type_row, mine)).strip() if mine else "None.", LEGEND]
-    others = [row for row in spoken.rows if not row.direction and row.part is not Message]
+    parts += [table(TYPE_HEAD, map(type_row, entries)).strip() if entries else "None.", LEGEND]
+    others = [row for row in found.rows if not row.direction and row.part is not Message]
     if others:
         parts += [
             "## Other blocks",
-            grid(("block", "becomes", "fields"), map(other_row, others)).strip(),
+            table(("block", "becomes", "fields"), map(other_row, others)).strip(),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -127,18 +127,23 @@ def rules_page() -> str:
         for rule in all_rules()
     ]
     return "\n\n".join(
-        (MADE, "# Rules", RULES, grid(("code", "rule", "severity", "fix", "what is wrong"), rows))
+        (
+            GENERATED,
+            "# Rules",
+            RULES,
+            table(("code", "rule", "severity", "fix", "what is wrong"), rows),
+        )
     )
 
 
 RULES = """\
-What `check` finds in a history and `repair` mends, by the rules of the provider it goes to. An `error` is refused there, or
-breaks something; an `info` is worth knowing. A `safe` fix leaves alone what the model saw and said, or marks what it puts in;
-an `unsafe` one adds, removes or guesses content, and is made only on demand."""
+What `check` finds in a history and `repair` fixes, by the rules of its provider. The provider refuses an `error`, or it breaks
+something; an `info` is worth knowing. A `safe` fix keeps the content of the conversation and marks what it adds; an `unsafe` fix
+adds, removes or guesses content and is applied only on request."""
 
 
 LEGEND = """\
-An id that may be missing or null has a question mark; in brackets stands what it names if it is not the call. Origin:
+An id with a question mark may be missing or null; brackets name what an id refers to if that is not the call. Origin:
 `natural` always has a correlation id, `nullable` sometimes, `borrowed` has only the id of its item, `absent` has none."""
 
 
@@ -151,30 +156,32 @@ PROFILES_HEAD = """\
 # Profiles
 
 A profile is a wire as one provider speaks it: what it refuses in a history, as a row of dated data in
-`src/toolwire/profiles/table.py`. `check` and `repair` read the rows; `translate` reads the ids and names. A row says only what
-somebody has seen refused: what is not said, the provider is not known to check. The name of a profile stands wherever a
-wire's name does."""
+`src/toolwire/profiles/table.py`. `check` and `repair` read the rows; `translate` reads the ids and names. A row states only
+refusals that were observed; for everything else no check is known. The name of a profile is accepted wherever the name of a wire
+is."""
 
 
 def profiles_page() -> str:
-    """Every profile: its ids and names, what it checks, and how that is known."""
+    """Every profile: its ids and names, what it checks, and the sources."""
     rows = [PROFILES[name] for name in sorted(PROFILES)]
-    told = ("name", "wire", "last_seen", "confidence", "source")
-    shown = [name for name in Profile.__struct_fields__ if name not in told]
-    rules = [name for name in shown if any(isinstance(getattr(row, name), IdRule) for row in rows)]
-    checks = [name for name in shown if name not in rules]
+    about = ("name", "wire", "last_seen", "confidence", "source")
+    columns = [name for name in Profile.__struct_fields__ if name not in about]
+    rules = [
+        name for name in columns if any(isinstance(getattr(row, name), IdRule) for row in rows)
+    ]
+    checks = [name for name in columns if name not in rules]
     half = (len(checks) + 1) // 2
-    parts = [MADE, PROFILES_HEAD, "## Ids and names", profile_grid(rows, ["wire", *rules])]
+    parts = [GENERATED, PROFILES_HEAD, "## Ids and names", profile_grid(rows, ["wire", *rules])]
     parts += [
         "## What is checked",
         profile_grid(rows, checks[:half]),
         profile_grid(rows, checks[half:]),
     ]
     parts += ["## How it is known", profile_grid(rows, ["last_seen", "confidence", "source"])]
-    said = field_words()
+    meanings = field_words()
     parts += [
         "## The columns",
-        "\n".join(f"- `{name}`: {said[name]}" for name in shown if name in said),
+        "\n".join(f"- `{name}`: {meanings[name]}" for name in columns if name in meanings),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -182,12 +189,12 @@ def profiles_page() -> str:
 def profile_grid(rows: list[Profile], names: list[str]) -> str:
     """Some fields of all profiles."""
     cells = (
-        [code(row.name), *(shown_as(name, getattr(row, name)) for name in names)] for row in rows
+        [code(row.name), *(field_text(name, getattr(row, name)) for name in names)] for row in rows
     )
-    return grid(("profile", *names), cells).strip()
+    return table(("profile", *names), cells).strip()
 
 
-def shown_as(name: str, value: object) -> str:
+def field_text(name: str, value: object) -> str:
     """The value of a field, in a cell."""
     if isinstance(value, bool):
         return "yes" if value else ""
@@ -233,11 +240,11 @@ def field_words() -> dict[str, str]:
 
 def wires_table() -> str:
     """The wires, for the README."""
-    many = len(toolwire.catalogue())
-    named = ", ".join(f"[{wire(name).title}](docs/wires/{name}.md)" for name in toolwire.wires())
+    type_count = len(toolwire.catalogue())
+    links = ", ".join(f"[{wire(name).title}](docs/wires/{name}.md)" for name in toolwire.wires())
     return (
         fill(
-            f"{named}: {many} types of calls and results.",
+            f"{links}: {type_count} types of calls and results.",
             130,
             break_long_words=False,
             break_on_hyphens=False,
@@ -261,12 +268,12 @@ def counts_table() -> str:
             ]
         )
     rows.append(["all", str(every.total()), *(str(every[origin]) for origin in ORIGINS)])
-    return grid(("wire", "types", *ORIGINS), rows)
+    return table(("wire", "types", *ORIGINS), rows)
 
 
 def types_table() -> str:
     """Every type of every wire."""
-    return grid(
+    return table(
         ("wire", *TYPE_HEAD),
         ([code(entry.wire), *type_row(entry)] for entry in toolwire.catalogue()),
     )
@@ -275,13 +282,13 @@ def types_table() -> str:
 def help_texts() -> str:
     """What `--help` prints, for the program and every verb."""
     names = verbs.list_commands(click.Context(verbs))
-    shown = [
+    results = [
         CliRunner().invoke(
             verbs, [*verb, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH
         )
         for verb in ([], *([name] for name in names))
     ]
-    return "\n\n".join(f"```text\n{one.stdout.strip()}\n```" for one in shown) + "\n"
+    return "\n\n".join(f"```text\n{result.stdout.strip()}\n```" for result in results) + "\n"
 
 
 def tour() -> str:
@@ -328,25 +335,27 @@ REGIONS: dict[str, dict[str, Callable[[], str]]] = {
 }
 
 
-def filled(text: str, regions: dict[str, Callable[[], str]], page: str) -> str:
-    """A page with its marked parts written anew."""
+def fill_regions(text: str, regions: dict[str, Callable[[], str]], page: str) -> str:
+    """A page with its generated regions replaced."""
     for name, make in regions.items():
         between = re.compile(rf"(<!-- gen {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        made = f"\n{make().strip()}\n\n"
-        text, found = between.subn(lambda match, made=made: f"{match[1]}{made}{match[2]}", text)  # type: ignore[misc]
-        if found != 1:
+        matches = list(between.finditer(text))
+        if len(matches) != 1:
             raise SystemExit(
-                f"{page}: expected one <!-- gen {name} --> ... <!-- end -->, found {found}"
+                f"{page}: expected one <!-- gen {name} --> ... <!-- end -->, found {len(matches)}"
             )
+        (match,) = matches
+        section = f"{match[1]}\n{make().strip()}\n\n{match[2]}"
+        text = text[: match.start()] + section + text[match.end() :]
     return text
 
 
 def main() -> int:
-    """Write the pages, or with --check say which are stale."""
+    """Write the pages, or with --check list those that are stale."""
     wanted = dict(pages())
     for page, regions in REGIONS.items():
-        wanted[ROOT / page] = filled((ROOT / page).read_text(encoding="utf-8"), regions, page)
-    left = {
+        wanted[ROOT / page] = fill_regions((ROOT / page).read_text(encoding="utf-8"), regions, page)
+    orphans = {
         path
         for folder in ("wires", "rules")
         for path in (ROOT / "docs" / folder).glob("*.md")
@@ -358,15 +367,15 @@ def main() -> int:
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
     if "--check" in sys.argv[1:]:
-        for path in sorted({*stale, *left}):
+        for path in sorted({*stale, *orphans}):
             print(f"stale: {path.relative_to(ROOT)} (make docs)")
-        return 1 if stale or left else 0
+        return 1 if stale or orphans else 0
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(wanted[path], encoding="utf-8")
-    for path in left:
+    for path in orphans:
         path.unlink()
-    print(f"{len(wanted)} pages, {len(stale)} written, {len(left)} removed")
+    print(f"{len(wanted)} pages, {len(stale)} written, {len(orphans)} removed")
     return 0
 
 

@@ -1,9 +1,8 @@
-"""Write docs/matrix.md: every wire that models speak against every other, counted: `python
-scripts/matrix.py`.
+"""Write docs/matrix.md, the wires that models speak against each other: `python scripts/matrix.py`.
 
-With --check nothing is written, and it fails if the page is stale. What counts is what the laws
-ask: this page counts their answers over the case folders and knows no measure of its own. Recorded
-traffic is left out, so that it is the same everywhere.
+With --check nothing is written, and the script fails if the page is stale. The page counts the
+results of the laws over the case folders. Recorded traffic is left out, so that the page is the same
+on every machine.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from cases import Case, load  # noqa: E402
+from cases import MODELS, Case, load  # noqa: E402
 from judges import complaints  # noqa: E402
 from laws.test_there_and_back import (  # noqa: E402
     test_ids_names_arguments_and_results_are_restored as check_round_trip,
@@ -24,16 +23,6 @@ from laws.test_there_and_back import (  # noqa: E402
 from toolwire import Call, Result, WireError, decode, translate  # noqa: E402
 
 PAGE = ROOT / "docs" / "matrix.md"
-WIRES = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic",
-    "gemini",
-    "bedrock",
-    "mistral",
-    "cohere",
-    "ollama",
-)
 TEXT = """\
 <!-- written by scripts/matrix.py from the cases; do not edit -->
 
@@ -44,11 +33,11 @@ were *translated* · are *valid* · came *there and back*, of how many there are
 
 - **translated**: `translate` gave a body and raised nothing. What the target could not hold is in its losses.
 - **valid**: the official types of the target accept that body. The judges are in `tests/judges.py`.
-- **there and back**: taken home again with the map of ids, every call of the client has its id, name and arguments, and every
-  result its call, words and error flag. Not asked of a result with neither an id nor a call, nor of the second candidate of an
-  answer. The comparison is that of `tests/laws/test_there_and_back.py`.
+- **there and back**: translated back with the id map, every call of the client has its id, name and arguments, and every
+  result its call, text and error flag. Results with neither an id nor a call, and second candidates of an answer, do not
+  count. The comparison is that of `tests/laws/test_there_and_back.py`.
 
-Some cases are broken on purpose: missing ids, ids that come twice, cut-off arguments, unknown blocks. Of the {every} bodies
+Some cases are broken on purpose: missing ids, repeated ids, cut-off arguments, unknown blocks. Of the {every} bodies
 {some} hold calls or results of the client; the others come back if none is invented.
 """
 LEFT = """
@@ -56,8 +45,8 @@ LEFT = """
 """
 
 
-def home(case: Case, over: str) -> bool:
-    """Whether a body comes back from another wire with all that the law asks for."""
+def is_restored(case: Case, over: str) -> bool:
+    """True if a round trip over another wire restores what the law asks for."""
     try:
         check_round_trip(case, over)
     except (AssertionError, WireError):
@@ -65,17 +54,17 @@ def home(case: Case, over: str) -> bool:
     return True
 
 
-def tried(case: Case, target: str) -> tuple[bool, bool, bool]:
-    """Whether a body is translated, valid, and comes home."""
+def count_case(case: Case, target: str) -> tuple[bool, bool, bool]:
+    """Whether a body is translated, valid, and restored by the way back."""
     try:
-        made = translate(case.body, case.wire, target, case.kind).body
+        body = translate(case.body, case.wire, target, case.kind).body
     except WireError:
         return False, False, False
-    return True, not complaints(target, made, case.kind), home(case, target)
+    return True, not complaints(target, body, case.kind), is_restored(case, target)
 
 
-def used(case: Case) -> bool:
-    """Whether the client has a call or a result in a body."""
+def has_client_parts(case: Case) -> bool:
+    """True if a body holds a call or result of the client."""
     read = decode(case.body, case.wire, case.kind)
     return any(
         part.executor == "client" for part in read.parts() if isinstance(part, Call | Result)
@@ -84,38 +73,38 @@ def used(case: Case) -> bool:
 
 def page() -> str:
     """The whole page."""
-    lines = [["from \\ to", *(f"`{name}`" for name in WIRES)], ["---"] * (len(WIRES) + 1)]
+    lines = [["from \\ to", *(f"`{name}`" for name in MODELS)], ["---"] * (len(MODELS) + 1)]
     missing: list[str] = []
-    bodies = [case for wire in WIRES for case in load(wire)]
-    for source in WIRES:
+    bodies = [case for wire in MODELS for case in load(wire)]
+    for source in MODELS:
         cells = [f"`{source}`"]
-        for target in WIRES:
+        for target in MODELS:
             if source == target:
                 cells.append("")
                 continue
-            found = {str(case): tried(case, target) for case in load(source)}
+            found = {str(case): count_case(case, target) for case in load(source)}
             sums = (sum(column) for column in zip(*found.values(), strict=True))
             cells.append(f"{' · '.join(map(str, sums))} of {len(found)}")
             missing += (
                 f"- `{name}` to `{target}`: {why}"
                 for name, answers in found.items()
-                for why in short(answers)
+                for why in failures(answers)
             )
         lines.append(cells)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    text = TEXT.format(every=len(bodies), some=sum(map(used, bodies)))
+    text = TEXT.format(every=len(bodies), some=sum(map(has_client_parts, bodies)))
     return "\n".join([text, table, *([LEFT, *missing] if missing else [])]) + "\n"
 
 
-def short(answers: tuple[bool, bool, bool]) -> Iterator[str]:
-    """What a body fell short of, if anything."""
+def failures(answers: tuple[bool, bool, bool]) -> Iterator[str]:
+    """What a body fails, if anything."""
     if not answers[0]:
         yield "not translated"
     else:
         yield from (
             word
-            for word, held in zip(("not valid", "does not come back"), answers[1:], strict=True)
-            if not held
+            for word, passed in zip(("not valid", "does not come back"), answers[1:], strict=True)
+            if not passed
         )
 
 

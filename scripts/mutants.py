@@ -31,7 +31,7 @@ STREAMS = "tests/streams/test_irregular.py tests/streams/test_restream.py tests/
 LOWERING = "tests/test_lowering.py"
 LOSSES = "tests/laws/test_no_silent_loss.py tests/laws/test_there_and_back.py tests/laws/test_lossless.py"
 HISTORY = "tests/test_history.py"
-CODEC = "tests/test_translate.py tests/laws/test_lossless.py tests/laws/test_there_and_back.py tests/test_mended.py"
+CODEC = "tests/test_translate.py tests/laws/test_lossless.py tests/laws/test_there_and_back.py tests/test_pipeline.py"
 LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/laws/test_repair.py tests/lint/test_ids.py tests/lint/test_ids_twice.py"
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 
+from cases import MODELS
 from msgspec import Struct
+from stories import hand_made
 
 from toolwire import decode
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import Call, Result
 from toolwire.profiles.table import Profile
 
@@ -45,17 +47,28 @@ class Shape(Struct, frozen=True):
         return self.message(block, "user" if role == "system" else role)
 
 
-SHAPES: dict[str, Shape] = {
-    "openai-chat": Shape("messages"),
-    "mistral": Shape("messages"),
-    "openai-responses": Shape("input", calls_are_items=True),
-    "azure-foundry": Shape("input", calls_are_items=True),
-    "cohere": Shape("messages"),
-    "ollama": Shape("messages"),
-    "anthropic": Shape("messages", "content", text_type=True),
-    "bedrock": Shape("messages", "content"),
-    "gemini": Shape("contents", "parts", assistant_role="model"),
-}
+def find_shape(wire: str) -> Shape:
+    """The shape of a wire, found in a history with a text, a call and a result."""
+    body = hand_made("one-call", wire)
+    conversation = decode(body, wire)
+    (call,), (result,) = conversation.calls(), conversation.results()
+    field, index = call.path[:2]
+    message = get(body, (field, index))
+    assert isinstance(field, str) and isinstance(message, dict)
+    block_field = str(result.path[2]) if len(result.path) > 2 else ""
+    blocks = message.get(block_field)
+    text = blocks[0] if isinstance(blocks, list) else None
+    return Shape(
+        field,
+        block_field,
+        assistant_role=str(message.get("role", "assistant")),
+        calls_are_items=len(call.path) == 2,
+        text_type=isinstance(text, dict) and "type" in text,
+    )
+
+
+SHAPES = {wire: find_shape(wire) for wire in MODELS}
+"""The shapes of the wires that models speak."""
 
 
 class HistoryEditor:

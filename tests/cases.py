@@ -1,9 +1,9 @@
-"""Every case of every wire, as the laws draw on them: hand-made folders, and recorded traffic where
-it is at hand.
+"""Every case of every wire: hand-made folders, and recorded traffic where it is present.
 
 A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where
 there are calls, `pairs.json`; with `stream.json` it is also a stream: its events, which fold to
-`response.json`. TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
+`response.json`. `cases/<wire>/wire.json` holds what the laws have to know about the wire itself.
+TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
 import pytest
 from msgspec import Struct
 
@@ -33,30 +34,54 @@ needs_recordings = pytest.mark.skipif(
 KINDS: tuple[Kind, ...] = ("request", "response")
 DEEP = os.environ.get("TOOLWIRE_DEEP") == "1"
 EVERY = 1 if DEEP else 2
-"""Of what was recorded, the how-manieth is tried."""
+"""Every n-th recording is used."""
 
 Truth: TypeAlias = "tuple[str | None, str | None, str | None]"
 
 _wanted = os.environ.get("TOOLWIRE_WIRES")
 WIRES = [name for name in wires() if not _wanted or name in _wanted.split(",")]
 COMPLETE = not _wanted
-"""Whether a run is about all wires."""
-MODELS = [
-    name
-    for name in (
-        "openai-chat",
-        "openai-responses",
-        "azure-foundry",
-        "anthropic",
-        "gemini",
-        "bedrock",
-        "mistral",
-        "cohere",
-        "ollama",
-    )
-    if name in WIRES
-]
-"""The wires that models speak; the others are spoken by frameworks and tool servers."""
+"""True if a run is about all wires."""
+
+
+class Exemptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the laws do not ask of a wire: each a reason, or empty if the law holds."""
+
+    repeats_answer: str = ""
+    """The last events of a stream repeat the answer, so a writer keeps all of it."""
+    repeats_calls: str = ""
+    """A call grows in a stream and is then sent whole."""
+    whole_calls: str = ""
+    """A call cannot grow in a stream."""
+    keeps_arguments: str = ""
+    """A stream reader keeps the arguments of a call until the call ends."""
+    late_names: str = ""
+    """A stream reader opens a call one event after its name."""
+    late_calls: str = ""
+    """A stream reader cannot emit a call before it has seen what follows the call."""
+    empty_fields: str = ""
+    """An unknown field that is false, zero or empty is not reported."""
+    no_tools: str = ""
+    """A request holds no tool definitions."""
+
+
+class WireFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What tests know about a wire beside its code: the file `wire.json` among its cases."""
+
+    model: bool = False
+    """True if models speak the wire; others are spoken by frameworks and tool servers."""
+    exempt: Exemptions = Exemptions()
+
+
+@cache
+def facts(wire: str) -> WireFacts:
+    """The facts about a wire; the defaults if its cases have no `wire.json`."""
+    file = HERE / wire / "wire.json"
+    return msgspec.json.decode(file.read_bytes(), type=WireFacts) if file.is_file() else WireFacts()
+
+
+MODELS = [name for name in WIRES if facts(name).model]
+"""The wires that models speak."""
 
 
 def child_environment(hash_seed: str) -> dict[str, str]:
@@ -125,8 +150,8 @@ def recorded(wire: str) -> tuple[Case, ...]:
 
 
 class Streamed(Struct, frozen=True, eq=False):
-    """A stream of a wire: its events, or the text in which they were recorded; and the body that
-    one made by hand stands for."""
+    """A stream of a wire: its events, or the text in which they were recorded; and the body to which
+    a hand-made one folds."""
 
     name: str
     wire: str
@@ -138,21 +163,20 @@ class Streamed(Struct, frozen=True, eq=False):
 
     @property
     def events(self) -> list[JSON]:
-        """The events: those of a text are its lines, or what stands after `data:` between two empty
-        lines."""
+        """The events: those of a text are its lines, or what follows `data:` between two empty lines."""
         if not isinstance(self.stream, str):
             return deepcopy(self.stream)
         if self.stream.lstrip().startswith("{"):
             return [json.loads(line) for line in self.stream.split("\n") if line.strip()]
         found: list[JSON] = []
         for block in self.stream.replace("\r\n", "\n").split("\n\n"):
-            held = [
+            data = [
                 line.removeprefix("data:").removeprefix(" ")
                 for line in block.split("\n")
                 if line.startswith("data:")
             ]
-            if held and held != ["[DONE]"]:
-                found.append(json.loads("\n".join(held)))
+            if data and data != ["[DONE]"]:
+                found.append(json.loads("\n".join(data)))
         return found
 
 
@@ -248,18 +272,18 @@ def changed(body: JSON, at: JsonPath, new: JSON) -> JSON:
     if not at:
         return None if new is DELETE else new
     out = deepcopy(body)
-    held = out
+    parent = out
     for step in at[:-1]:
-        held = held[step]  # type: ignore[index]
+        parent = parent[step]  # type: ignore[index]
     if new is DELETE:
-        del held[at[-1]]  # type: ignore[union-attr,arg-type]
+        del parent[at[-1]]  # type: ignore[union-attr,arg-type]
     else:
-        held[at[-1]] = deepcopy(new)  # type: ignore[index]
+        parent[at[-1]] = deepcopy(new)  # type: ignore[index]
     return out
 
 
 def same(left: JSON, right: JSON) -> bool:
-    """Whether two values are the same JSON: `True` is not 1, and 1.0 is not 1."""
+    """True if two values are the same JSON: `True` is not 1, and 1.0 is not 1."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
             same(item, right[key]) for key, item in left.items()

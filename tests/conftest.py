@@ -1,8 +1,8 @@
-"""How much the laws try: little on every run, much when TOOLWIRE_DEEP=1. What needs a large program
-runs only then.
+"""How many examples the laws draw: few in every run, many with TOOLWIRE_DEEP=1, which also runs the
+tests that need a large program.
 
-Also what keeps a run short: thousands of tests, collected by each worker, and hundreds of processes
-that they start.
+Also what keeps a run short: each worker collects thousands of tests, and they start hundreds of
+processes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import gc
 import os
 import random
-import re
 import shutil
 import sys
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import rows
 from cases import DEEP, HAS_RECORDINGS
@@ -41,8 +41,8 @@ settings.register_profile(
 )
 settings.load_profile("laws")
 
-NEEDS_DATA = re.compile("catalogue|recorded_traffic")
-"""Names of tests of a wire that read ../shared/data."""
+DATA_NAMES = frozenset({"CATALOGUE", "DATA", "recorded_streams"})
+"""What tests of a wire call the files of ../shared/data."""
 LARGE = {"temporal": "a Temporal server and its SDK"}
 """Folders of tests that need what `make test` does not install."""
 collect_ignore = [] if DEEP else list(LARGE)
@@ -97,37 +97,62 @@ def _has_tests(path: Path) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[Item]) -> None:
-    """Every worker has to have the same tests in the same order. Tests of a wire that read its
-    catalogue or its recorded traffic are skipped where there is none."""
+    """Every worker has to have the same tests in the same order. Tests of a wire that read
+    ../shared/data are skipped where it is absent: they would pass over nothing."""
     items.sort(key=lambda item: item.path)
     if HAS_RECORDINGS:
         return
     absent = mark.skip(reason="../shared/data is absent")
     for item in items:
-        if item.path.parent.name == "wires" and NEEDS_DATA.search(item.name):
+        if (
+            item.path.parent.name in ("wires", "streams")
+            and isinstance(item, Function)
+            and isinstance(item.obj, FunctionType)
+            and _reads_data(item.obj, helpers=True)
+        ):
             item.add_marker(absent)
 
 
+def _reads_data(function: FunctionType, *, helpers: bool) -> bool:
+    """True if a function of a test module uses a file of ../shared/data, itself or by a helper of
+    the same module."""
+    used = _names(function.__code__)
+    if used & DATA_NAMES:
+        return True
+    found = (function.__globals__.get(name) for name in used if helpers)
+    return any(
+        isinstance(helper, FunctionType)
+        and helper.__module__ == function.__module__
+        and _reads_data(helper, helpers=False)
+        for helper in found
+    )
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function uses, also in the functions and comprehensions inside of it."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return {*code.co_names, *(name for const in inner for name in _names(const))}
+
+
 def pytest_collection_finish(session: Session) -> None:
-    _set_aside()
+    _freeze_objects()
     gc.enable()
 
 
 @hookimpl(trylast=True)  # when the fixtures of the file are gone
 def pytest_runtest_teardown(item: Item, nextitem: Item | None) -> None:
     if nextitem is None or nextitem.path != item.path:
-        _set_aside()
+        _freeze_objects()
 
 
-def _set_aside() -> None:
-    """What has outlived the tests of a file need not be looked through again each time memory is
-    tidied up."""
+def _freeze_objects() -> None:
+    """Exclude what is alive after the tests of a file from later garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Say with which seed the laws drew, and what did not run."""
+    """Print the seed of the laws, and what did not run."""
     seed = terminalreporter.config.option.hypothesis_seed
     terminalreporter.write_line(
         f"hypothesis: {EXAMPLES} examples per law and wire; repeat with --hypothesis-seed={seed}"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from toolwire import translate
 from toolwire.conversation.json import JSON, Object
 from toolwire.profiles.table import profile
 
@@ -389,5 +390,7 @@ BODIES: dict[str, Callable[[Story], Object]] = {
 
 
 def body_of(story: Story, wire: str) -> JSON:
-    """A story as a body of a wire."""
-    return BODIES[wire](story)
+    """A story as a body of a wire, by translation if no function writes it."""
+    if wire in BODIES:
+        return BODIES[wire](story)
+    return translate(_chat(story), "openai-chat", wire).body

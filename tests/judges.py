@@ -1,14 +1,16 @@
-"""Who says whether a body is valid on a wire: the official SDK's own types. A judge raises if it is
-not.
+"""Whether a body is valid on a wire, by the types of the official SDK. A judge raises if it is not.
 
-The types of some SDKs take any field and any word; their judges say what else the service insists
-on. Knows nothing of what this library does. A judge of a further wire is one more line in JUDGES.
+The types of some SDKs accept any field and any value; their judges check what else the service
+requires. A judge knows nothing of what this library does. A further wire brings its judge along: a
+function `judge` in `wires/<wire>_judge.py`.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
 from typing import TypeAlias
 
 from anthropic.types import Message as AnthropicMessage
@@ -57,8 +59,7 @@ REFUSALS = (AssertionError, KeyError, ValueError)
 
 
 def drain(value: object) -> object:
-    """Walk through what was validated: an `Iterable[...]` is checked only when somebody takes its
-    items."""
+    """Walk through what was validated: pydantic checks an `Iterable[...]` only when it is iterated."""
     if isinstance(value, str | bytes | BaseModel):
         return value
     if isinstance(value, Mapping):
@@ -149,22 +150,22 @@ def bedrock(body: JSON, kind: Kind) -> None:
     """The description of the service that the SDK itself reads."""
     assert isinstance(body, dict)
     shape = _CONVERSE.input_shape if kind == "request" else _CONVERSE.output_shape
-    given = {"modelId": "any", **body} if kind == "request" else body
-    report = str(ParamValidator().validate(_as_given(given, shape), shape).generate_report())
+    params = {"modelId": "any", **body} if kind == "request" else body
+    report = str(ParamValidator().validate(_as_sdk_value(params, shape), shape).generate_report())
     assert not report, report
 
 
-def _as_given(value: object, shape: Shape) -> object:
-    """A JSON value as the SDK takes it: bytes where the description says blob."""
+def _as_sdk_value(value: object, shape: Shape) -> object:
+    """A JSON value as the SDK takes it: bytes where the description has a blob."""
     if shape.type_name == "blob" and isinstance(value, str):
         return b64decode(value, validate=True)
     if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
         return {
-            key: _as_given(item, shape.members[key]) if key in shape.members else item
+            key: _as_sdk_value(item, shape.members[key]) if key in shape.members else item
             for key, item in value.items()
         }
     if isinstance(shape, ListShape) and isinstance(value, list):
-        return [_as_given(item, shape.member) for item in value]
+        return [_as_sdk_value(item, shape.member) for item in value]
     return value
 
 
@@ -226,7 +227,7 @@ def ollama(body: JSON, kind: Kind) -> None:
     assert isinstance(body, dict)
     messages = body["messages"] if kind == "request" else [body["message"]]
     assert isinstance(messages, list)
-    shown = [_shown(message) for message in messages]
+    shown = [_as_sdk_message(message) for message in messages]
     if kind == "response":
         ChatResponse.model_validate({**body, "message": shown[0]})
     else:
@@ -237,7 +238,7 @@ def ollama(body: JSON, kind: Kind) -> None:
         OllamaMessage.model_validate(message)
 
 
-def _shown(message: JSON) -> dict[str, object]:
+def _as_sdk_message(message: JSON) -> dict[str, object]:
     """A message as the Python types hold it: a picture is an object that prints as its base64."""
     assert isinstance(message, dict)
     assert message.keys() <= _OLLAMA_MESSAGE, (
@@ -292,8 +293,21 @@ JUDGES: dict[str, Judge] = {
 }
 
 
+def find_judges() -> dict[str, Judge]:
+    """The judges that wires bring along."""
+    files = (Path(__file__).parent / "wires").glob("*_judge.py")
+    stems = sorted(file.stem for file in files)
+    return {
+        stem.removesuffix("_judge").replace("_", "-"): import_module(f"wires.{stem}").judge
+        for stem in stems
+    }
+
+
+JUDGES |= find_judges()
+
+
 def complaints(wire: str, body: JSON, kind: Kind = "request") -> str:
-    """What the judge of a wire has against a body; nothing if it takes it."""
+    """Why the judge of a wire refuses a body; empty if it accepts it."""
     try:
         JUDGES[wire](body, kind)
     except REFUSALS as error:

@@ -17,12 +17,12 @@ from toolwire.history import BYTES_A_TOKEN, abandon, cut, pending, resume
 from toolwire.lint import check
 
 HISTORIES = [case for case in CASES if case.kind == "request"]
-KEPT = [
+RECORDED = [
     one for wire in WIRES for one in recorded(wire)[: None if DEEP else 12] if one.kind == "request"
 ]
-WAITING = [case for case in HISTORIES if pending(case.body, case.wire)]
-MADE_TO_HOLD_ONE_CALL = {"oxp"}
-"""Wires whose bodies are one call: a result has no place there, and that is said."""
+PENDING = [case for case in HISTORIES if pending(case.body, case.wire)]
+SINGLE_CALL_WIRES = {"oxp"}
+"""Wires whose bodies are one call. They cannot hold a result, which is reported."""
 AMBIGUOUS = {
     "openai-chat-request-twins-without-ids-stay-apart",
     "mistral-request-two-of-one-tool-without-ids",
@@ -30,24 +30,24 @@ AMBIGUOUS = {
     "meai-request-unknown-contents-and-missing-ids",
     "cohere-request-missing-and-empty-ids",
 }
-"""Cases with a result that may be of any of the calls that wait."""
+"""Cases with a result that may belong to any of the pending calls."""
 
-EVERY = rows("case", [*HISTORIES, *KEPT])
+EVERY = rows("case", [*HISTORIES, *RECORDED])
 USER: JSON = {"role": "user", "content": "hi"}
 
 
-def asks(*ids: str) -> JSON:
+def call_message(*ids: str) -> JSON:
     calls: list[JSON] = [
         {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def told(one: str, text: str = "1") -> JSON:
+def result_message(one: str, text: str = "1") -> JSON:
     return {"role": "tool", "tool_call_id": one, "content": text}
 
 
-def says(text: str = "ok") -> JSON:
+def text_message(text: str = "ok") -> JSON:
     return {"role": "assistant", "content": text}
 
 
@@ -55,8 +55,8 @@ def chat(*messages: JSON) -> Object:
     return {"messages": list(messages)}
 
 
-def joined(conversation: Conversation) -> Counter[tuple[str, str, str]]:
-    """The pairs of a history, without ids: those that were made depend on the place."""
+def pairs_by_content(conversation: Conversation) -> Counter[tuple[str, str, str]]:
+    """The pairs of a history, without ids: minted ones depend on the position."""
     pairs = conversation.pairs()
     return Counter(
         (pair.call.name, pair.call.arguments, pair.result.text)
@@ -65,15 +65,15 @@ def joined(conversation: Conversation) -> Counter[tuple[str, str, str]]:
     )
 
 
-def opening(conversation: Conversation) -> int:
-    """How many messages of the system come first."""
+def system_message_count(conversation: Conversation) -> int:
+    """The number of system messages at the start."""
     return next(
         (n for n, one in enumerate(conversation.messages) if one.role != "system"),
         len(conversation.messages),
     )
 
 
-def faults(body: JSON, wire: str) -> Counter[str]:
+def findings(body: JSON, wire: str) -> Counter[str]:
     return Counter(finding.name for finding in check(body, wire))
 
 
@@ -81,12 +81,12 @@ def faults(body: JSON, wire: str) -> Counter[str]:
 
 
 @rows("case", [case for case in HISTORIES if case.pairs is not None])
-def test_what_is_pending_has_no_result_in_truth_and_stands_in_the_last_turn(case: Case) -> None:
+def test_pending_calls_are_those_of_the_last_turn_without_a_result(case: Case) -> None:
     read = decode(case.body, case.wire)
     client = {pointer(call.path): call for call in read.calls() if call.executor == "client"}
     open_calls = [at for at, result, _ in case.pairs or () if at in client and result is None]
-    said = [n for n, message in enumerate(read.messages) if message.role == "assistant"]
-    last = said[-1:]
+    indexes = [n for n, message in enumerate(read.messages) if message.role == "assistant"]
+    last = indexes[-1:]
     while last and last[0] > 0 and read.messages[last[0] - 1].role == "assistant":
         last.insert(0, last[0] - 1)
     in_last = {
@@ -100,23 +100,30 @@ def test_what_is_pending_has_no_result_in_truth_and_stands_in_the_last_turn(case
     )
 
 
-def test_a_call_that_the_assistant_has_left_behind_is_not_pending() -> None:
-    assert pending(chat(USER, asks("c1"), USER, says(), USER), "openai-chat") == []
+def test_a_call_before_a_later_assistant_message_is_not_pending() -> None:
+    assert pending(chat(USER, call_message("c1"), USER, text_message(), USER), "openai-chat") == []
 
 
-def test_the_calls_of_a_batch_that_is_partly_answered_are_pending() -> None:
+def test_in_a_batch_with_some_results_the_other_calls_are_pending() -> None:
     assert [
-        call.id for call in pending(chat(USER, asks("c1", "c2", "c3"), told("c2")), "openai-chat")
+        call.id
+        for call in pending(
+            chat(USER, call_message("c1", "c2", "c3"), result_message("c2")), "openai-chat"
+        )
     ] == ["c1", "c3"]
 
 
-def test_a_user_who_speaks_meanwhile_does_not_answer_a_call() -> None:
-    assert [call.id for call in pending(chat(USER, asks("c1"), USER), "openai-chat")] == ["c1"]
+def test_a_user_message_is_no_result() -> None:
+    assert [call.id for call in pending(chat(USER, call_message("c1"), USER), "openai-chat")] == [
+        "c1"
+    ]
 
 
 def test_the_calls_of_an_answer_are_pending() -> None:
     body: Object = {
-        "choices": [{"index": 0, "message": asks("c1", "c2"), "finish_reason": "tool_calls"}]
+        "choices": [
+            {"index": 0, "message": call_message("c1", "c2"), "finish_reason": "tool_calls"}
+        ]
     }
     assert [call.id for call in pending(body, "openai-chat", "response")] == ["c1", "c2"]
 
@@ -124,52 +131,47 @@ def test_the_calls_of_an_answer_are_pending() -> None:
 # --- abandon and resume ---------------------------------------------------------------------------
 
 
-@rows("case", WAITING)
-def test_after_abandoning_nothing_waits_or_it_is_said_why(case: Case) -> None:
+@rows("case", PENDING)
+def test_abandon_leaves_no_pending_call_or_reports_why(case: Case) -> None:
     done = abandon(case.body, case.wire)
     left = pending(done.body, case.wire)
-    one_call = case.wire in MADE_TO_HOLD_ONE_CALL and isinstance(case.body, dict)
+    one_call = case.wire in SINGLE_CALL_WIRES and isinstance(case.body, dict)
     assert bool(left) is (one_call or str(case) in AMBIGUOUS)
     assert not left or done.losses
-    assert faults(done.body, case.wire) - faults(case.body, case.wire) == Counter()
+    assert findings(done.body, case.wire) - findings(case.body, case.wire) == Counter()
 
 
-@rows("case", [one for one in WAITING if one.wire not in MADE_TO_HOLD_ONE_CALL])
-def test_every_result_that_is_given_finds_its_call(case: Case) -> None:
-    waits = pending(case.body, case.wire)
-    if len({call.id for call in waits}) < len(waits):
+@rows("case", [one for one in PENDING if one.wire not in SINGLE_CALL_WIRES])
+def test_every_result_given_to_resume_finds_its_call(case: Case) -> None:
+    calls = pending(case.body, case.wire)
+    if len({call.id for call in calls}) < len(calls):
         with pytest.raises(LocalError, match="repair"):
-            resume(case.body, case.wire, {call.id: "x" for call in waits})
+            resume(case.body, case.wire, {call.id: "x" for call in calls})
         return
-    done = resume(case.body, case.wire, {call.id: f"result {n}" for n, call in enumerate(waits)})
+    done = resume(case.body, case.wire, {call.id: f"result {n}" for n, call in enumerate(calls)})
     pairs = decode(done.body, case.wire).pairs()
     found = [
         (pair.call.name, pair.result.text)
         for pair in pairs
         if pair.call and pair.result and "result " in pair.result.text
     ]
-    assert sorted(found) == sorted((call.name, f"result {n}") for n, call in enumerate(waits))
+    assert sorted(found) == sorted((call.name, f"result {n}") for n, call in enumerate(calls))
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_one_result_may_be_given_and_the_others_go_on_waiting(wire: str) -> None:
-    for case in WAITING:
-        waits = pending(case.body, case.wire)
-        if (
-            case.wire != wire
-            or wire in MADE_TO_HOLD_ONE_CALL
-            or str(case) in AMBIGUOUS
-            or len(waits) < 2
-        ):
-            continue
-        for n, call in enumerate(waits):
-            left = pending(resume(case.body, wire, {call.id: "x"}).body, wire)
-            assert [one.name for one in left] == [
-                one.name for i, one in enumerate(waits) if i != n
-            ], str(case)
+@rows(
+    "case",
+    [case for case in PENDING if case.wire not in SINGLE_CALL_WIRES and str(case) not in AMBIGUOUS],
+)
+def test_resume_with_one_result_leaves_the_other_calls_pending(case: Case) -> None:
+    calls = pending(case.body, case.wire)
+    for n, call in enumerate(calls):
+        left = pending(resume(case.body, case.wire, {call.id: "x"}).body, case.wire)
+        assert [other.name for other in left] == [
+            other.name for i, other in enumerate(calls) if i != n
+        ]
 
 
-def test_an_abandoned_call_is_an_error_and_marked() -> None:
+def test_the_result_of_an_abandoned_call_is_a_marked_error() -> None:
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
     body: Object = {"max_tokens": 9, "messages": [USER, {"role": "assistant", "content": [use]}]}
     (result,) = decode(abandon(body, "anthropic", "the user went home").body, "anthropic").results()
@@ -178,9 +180,9 @@ def test_an_abandoned_call_is_an_error_and_marked() -> None:
     assert result.text.startswith("[toolwire] interrupted") and result.error
 
 
-def test_an_answer_stands_before_what_the_user_said_meanwhile() -> None:
-    done = resume(chat(USER, asks("c1"), USER), "openai-chat", {"c1": "1"})
-    assert done.body == chat(USER, asks("c1"), told("c1"), USER)
+def test_a_result_is_inserted_before_later_user_messages() -> None:
+    done = resume(chat(USER, call_message("c1"), USER), "openai-chat", {"c1": "1"})
+    assert done.body == chat(USER, call_message("c1"), result_message("c1"), USER)
 
 
 def test_a_partial_batch_is_completed_in_the_message_that_holds_the_others() -> None:
@@ -200,14 +202,14 @@ def test_a_partial_batch_is_completed_in_the_message_that_holds_the_others() -> 
     assert [get(block, ("tool_use_id",)) for block in content] == ["t1", "t2"]
 
 
-def test_an_id_under_which_nothing_waits_is_refused_with_those_that_wait() -> None:
+def test_an_id_that_is_not_pending_is_an_error_that_lists_the_pending_ones() -> None:
     with pytest.raises(LocalError, match=r"c9.*c1 \(f\), c2 \(f\)"):
-        resume(chat(USER, asks("c1", "c2")), "openai-chat", {"c9": "1"})
+        resume(chat(USER, call_message("c1", "c2")), "openai-chat", {"c9": "1"})
     with pytest.raises(LocalError, match="none"):
         resume(chat(USER), "openai-chat", {"c1": "1"})
 
 
-def test_a_result_that_was_made_from_its_call_keeps_its_error() -> None:
+def test_a_result_made_from_its_call_keeps_its_error_flag() -> None:
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
     body: Object = {"max_tokens": 9, "messages": [USER, {"role": "assistant", "content": [use]}]}
     (call,) = pending(body, "anthropic")
@@ -216,10 +218,10 @@ def test_a_result_that_was_made_from_its_call_keeps_its_error() -> None:
     ).results()
     assert result.error
     with pytest.raises(LocalError, match="t1"):
-        resume(chat(USER, asks("c1")), "openai-chat", {"c1": call.result("no")})
+        resume(chat(USER, call_message("c1")), "openai-chat", {"c1": call.result("no")})
 
 
-def test_a_history_in_which_nothing_waits_comes_back_to_the_byte() -> None:
+def test_a_history_without_pending_calls_is_returned_byte_for_byte() -> None:
     body = b'{ "messages" : [ {"role":"user","content":"hi"} ] }'
     assert abandon(body, "openai-chat").json() == body
     assert resume(body, "openai-chat", {}).json() == body
@@ -230,10 +232,10 @@ def test_a_history_in_which_nothing_waits_comes_back_to_the_byte() -> None:
 
 
 @EVERY
-def test_a_cut_at_any_message_keeps_the_newest_to_the_letter_and_splits_no_pair(case: Case) -> None:
+def test_a_cut_at_any_message_keeps_the_newest_verbatim_and_splits_no_pair(case: Case) -> None:
     whole = decode(case.body, case.wire)
-    before, head = faults(case.body, case.wire), opening(whole)
-    pairs = joined(whole)
+    before, head = findings(case.body, case.wire), system_message_count(whole)
+    pairs = pairs_by_content(whole)
     for many in range(1, len(whole.messages) + 1):
         done = cut(case.body, case.wire, messages=many)
         part = decode(done.body, case.wire)
@@ -241,22 +243,22 @@ def test_a_cut_at_any_message_keeps_the_newest_to_the_letter_and_splits_no_pair(
         kept = (*whole.messages[:head], *whole.messages[head + gone :])
         assert [one.raw for one in part.messages] == [one.raw for one in kept]
         assert part.tools == whole.tools and part.settings == whole.settings
-        assert joined(part) + joined(dropped(whole, head, gone)) == pairs
-        assert faults(done.body, case.wire) - before == Counter()
+        assert (
+            pairs_by_content(part) + pairs_by_content(removed_messages(whole, head, gone)) == pairs
+        )
+        assert findings(done.body, case.wire) - before == Counter()
         assert same(cut(done.body, case.wire, messages=many).body, done.body)
 
 
-def dropped(whole: Conversation, head: int, gone: int) -> Conversation:
-    """What a cut left behind."""
+def removed_messages(whole: Conversation, head: int, gone: int) -> Conversation:
+    """The messages that a cut removed."""
     return Conversation(
         whole.messages[head : head + gone], source=BodySource(ordered=whole.ordered)
     )
 
 
 @EVERY
-def test_a_cut_by_tokens_is_idempotent_and_never_keeps_less_than_there_is_room_for(
-    case: Case,
-) -> None:
+def test_a_cut_by_tokens_is_idempotent_and_a_larger_budget_keeps_no_less(case: Case) -> None:
     whole = decode(case.body, case.wire)
     size = len(json.dumps(case.body)) // BYTES_A_TOKEN
     counts: list[int] = []
@@ -274,48 +276,46 @@ def turns(count: int) -> list[JSON]:
     for n in range(count):
         found += [
             {"role": "user", "content": f"question {n}"},
-            asks(f"a{n}", f"b{n}"),
-            told(f"b{n}"),
-            told(f"a{n}"),
-            says(),
+            call_message(f"a{n}", f"b{n}"),
+            result_message(f"b{n}"),
+            result_message(f"a{n}"),
+            text_message(),
         ]
     return found
 
 
 @pytest.mark.parametrize(("many", "left"), [(1, 1), (2, 4), (3, 4), (4, 4), (5, 5), (6, 6), (7, 9)])
-def test_a_cut_goes_back_to_the_call_when_it_would_begin_with_a_result(
-    many: int, left: int
-) -> None:
+def test_a_cut_that_would_start_with_a_result_goes_back_to_its_call(many: int, left: int) -> None:
     body = chat(*turns(3))
     done = cut(body, "openai-chat", messages=many)
     assert done.body == chat(turns(3)[0], *turns(3)[-left:])
     assert done.losses == []
 
 
-def test_a_cut_history_begins_with_the_user_where_the_target_wants_that() -> None:
-    said: list[JSON] = [
+def test_a_cut_history_starts_with_a_user_message_where_the_target_requires_it() -> None:
+    messages: list[JSON] = [
         {"role": "user", "content": [{"text": "a"}]},
         {"role": "assistant", "content": [{"text": "b"}]},
         {"role": "user", "content": [{"text": "c"}]},
         {"role": "assistant", "content": [{"text": "d"}]},
     ]
-    assert cut({"messages": said}, "bedrock", messages=1).body == {"messages": said[2:]}
-    assert cut({"messages": said}, "bedrock", messages=3).body == {"messages": said}
+    assert cut({"messages": messages}, "bedrock", messages=1).body == {"messages": messages[2:]}
+    assert cut({"messages": messages}, "bedrock", messages=3).body == {"messages": messages}
 
 
-def test_a_cut_history_does_not_begin_with_a_call_where_the_target_refuses_that() -> None:
-    said: list[JSON] = [
+def test_a_cut_history_does_not_start_with_a_call_where_the_target_refuses_it() -> None:
+    contents: list[JSON] = [
         {"role": "user", "parts": [{"text": "a"}]},
         {"role": "model", "parts": [{"text": "b"}]},
         {"role": "user", "parts": [{"text": "c"}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": 1}}}]},
     ]
-    assert cut({"contents": said}, "gemini", messages=1).body == {"contents": said[2:]}
-    assert cut({"contents": said}, "gemini", messages=4).body == {"contents": said[1:]}
+    assert cut({"contents": contents}, "gemini", messages=1).body == {"contents": contents[2:]}
+    assert cut({"contents": contents}, "gemini", messages=4).body == {"contents": contents[1:]}
 
 
-def test_what_the_model_thought_stays_with_what_it_did() -> None:
+def test_reasoning_stays_with_the_call_after_it() -> None:
     items: list[JSON] = [
         {"role": "user", "content": "a"},
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
@@ -325,10 +325,10 @@ def test_what_the_model_thought_stays_with_what_it_did() -> None:
     assert cut({"input": items}, "openai-responses", messages=1).body == {"input": items[1:]}
 
 
-def test_a_history_that_cannot_begin_as_it_does_gets_nothing_put_in_and_says_so() -> None:
-    said: list[JSON] = [{"role": "assistant", "content": [{"text": "b"}]}]
-    done = cut({"messages": said}, "bedrock", messages=1)
-    assert done.body == {"messages": said}
+def test_a_history_with_a_refused_start_is_unchanged_and_reported() -> None:
+    messages: list[JSON] = [{"role": "assistant", "content": [{"text": "b"}]}]
+    done = cut({"messages": messages}, "bedrock", messages=1)
+    assert done.body == {"messages": messages}
     assert [loss.pointer for loss in done.losses] == ["/messages/0"]
 
 
@@ -340,7 +340,7 @@ def test_the_system_prompt_and_the_tools_count_as_tokens() -> None:
     assert len(json.dumps(few, separators=(",", ":"))) <= 1000 * BYTES_A_TOKEN + 1000
 
 
-def test_at_least_the_last_turn_is_kept_however_few_tokens_there_are() -> None:
+def test_the_last_turn_is_kept_under_any_token_budget() -> None:
     body = chat(*turns(3)[:-1])
     assert cut(body, "openai-chat", tokens=1).body == chat(turns(3)[0], *turns(3)[-4:-1])
 
@@ -349,15 +349,13 @@ def test_at_least_the_last_turn_is_kept_however_few_tokens_there_are() -> None:
     ("messages", "tokens"),
     [(None, None), (1, 1), (0, None), (-1, None), (None, 0), (None, -5), (True, None), (1.5, None)],
 )
-def test_how_much_to_keep_is_said_once_and_is_positive(
-    messages: int | None, tokens: int | None
-) -> None:
+def test_cut_takes_exactly_one_positive_limit(messages: int | None, tokens: int | None) -> None:
     with pytest.raises(LocalError):
         cut(chat(USER), "openai-chat", messages=messages, tokens=tokens)
 
 
-def test_nothing_that_is_given_is_changed() -> None:
-    body = chat(*turns(2), asks("c1", "c2"))
+def test_the_input_is_not_changed() -> None:
+    body = chat(*turns(2), call_message("c1", "c2"))
     before = json.dumps(body)
     for done in (
         cut(body, "openai-chat", messages=2),

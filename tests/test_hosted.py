@@ -15,7 +15,7 @@ from toolwire.wires.engine.server_tools import ServerToolPolicy
 SERVER = next(case for case in load("anthropic") if case.name == "server-tools")
 
 
-def made(
+def translate_with(
     case: Case, target: str, policy: ServerToolPolicy
 ) -> tuple[Conversation, Encoded, Conversation]:
     source = decode(case.body, case.wire, case.kind)
@@ -23,7 +23,7 @@ def made(
     return source, encoded, decode(encoded.json(), target, case.kind)
 
 
-def hosted(conversation: Conversation) -> list[tuple[str | int, ...]]:
+def server_parts(conversation: Conversation) -> list[tuple[str | int, ...]]:
     return [
         part.path
         for part in conversation.parts()
@@ -31,46 +31,53 @@ def hosted(conversation: Conversation) -> list[tuple[str | int, ...]]:
     ]
 
 
-CASES_WITH = [case for case in CASES if hosted(decode(case.body, case.wire, case.kind))]
+CASES_WITH = [case for case in CASES if server_parts(decode(case.body, case.wire, case.kind))]
 POLICIES: list[ServerToolPolicy] = ["text", "call", "drop"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@rows("case", CASES_WITH)
-def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_providers_call(
-    case: Case, policy: ServerToolPolicy
+@rows(
+    "case, target",
+    [
+        (case, target)
+        for case in CASES_WITH
+        for target in WIRES
+        if target != case.wire and not (case.kind == "response" and wire(target).hosts)
+    ],
+)
+def test_a_call_that_a_provider_ran_is_reported_and_does_not_arrive_as_one(
+    case: Case, target: str, policy: ServerToolPolicy
 ) -> None:
-    for target in WIRES:
-        if target == case.wire or (case.kind == "response" and wire(target).hosts):
-            continue
-        try:
-            source, encoded, found = made(case, target, policy)
-        except LocalError:
-            continue
-        told = {loss.path for loss in encoded.losses}
-        assert [at for at in hosted(source) if at not in told] == []
-        assert hosted(found) == []
+    try:
+        source, encoded, found = translate_with(case, target, policy)
+    except LocalError:
+        return
+    reported = {loss.path for loss in encoded.losses}
+    assert [path for path in server_parts(source) if path not in reported] == []
+    assert server_parts(found) == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @rows("case", CASES_WITH)
-def test_the_own_wire_keeps_them_whatever_the_policy(case: Case, policy: ServerToolPolicy) -> None:
-    assert same(made(case, case.wire, policy)[1].body, case.body)
+def test_their_own_wire_gets_them_back_under_every_policy(
+    case: Case, policy: ServerToolPolicy
+) -> None:
+    assert same(translate_with(case, case.wire, policy)[1].body, case.body)
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
-def test_as_text_they_are_told_and_the_clients_own_call_stays_a_call(target: str) -> None:
-    _, _, found = made(SERVER, target, "text")
+def test_as_text_they_are_in_the_text_and_a_call_of_the_client_stays_a_call(target: str) -> None:
+    _, _, found = translate_with(SERVER, target, "text")
     assert [call.id for call in found.calls()] == ["toolu_1"]
-    said = " ".join(part.text for part in found.parts() if isinstance(part, Text))
-    assert "web_search" in said
-    assert "https://example.com" in said
-    assert "encrypted" not in said
+    text = " ".join(part.text for part in found.parts() if isinstance(part, Text))
+    assert "web_search" in text
+    assert "https://example.com" in text
+    assert "encrypted" not in text
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
-def test_as_calls_each_is_answered_before_the_assistant_speaks_again(target: str) -> None:
-    _, _, found = made(SERVER, target, "call")
+def test_as_calls_each_has_its_result_before_the_next_assistant_message(target: str) -> None:
+    _, _, found = translate_with(SERVER, target, "call")
     assert [call.id for call in found.calls()] == [f"srvtoolu_{n}" for n in range(1, 7)] + [
         "toolu_1"
     ]
@@ -80,8 +87,8 @@ def test_as_calls_each_is_answered_before_the_assistant_speaks_again(target: str
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
-def test_dropped_they_leave_no_trace_but_the_report(target: str) -> None:
-    _, _, found = made(SERVER, target, "drop")
+def test_dropped_they_leave_nothing_but_losses(target: str) -> None:
+    _, _, found = translate_with(SERVER, target, "drop")
     assert [call.id for call in found.calls()] == ["toolu_1"]
     assert "web_search" not in " ".join(
         part.text for part in found.parts() if isinstance(part, Text)

@@ -14,7 +14,7 @@ NINE = IdRule("a-zA-Z0-9", 9, exact=True)
 WORD = IdRule("a-zA-Z0-9_", 16)
 
 
-def test_an_exact_rule_takes_no_shorter_id() -> None:
+def test_an_exact_rule_accepts_no_shorter_id() -> None:
     assert NINE.fits("abcdefghi")
     assert not NINE.fits("abc")
     assert not NINE.fits("abcdefghij")
@@ -71,7 +71,7 @@ def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
     ][1]
 
 
-def test_a_map_that_is_followed_by_another_leads_to_the_first_ids_names_and_forms() -> None:
+def test_two_id_maps_in_a_row_lead_to_the_first_ids_names_and_forms() -> None:
     first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": "custom", "=x": "error"})
     whole = first.after_repair(IdMap({"y": "x"}, {"g": "f_1"}))
     assert whole.ids == {"x": "original", "y": "original"}

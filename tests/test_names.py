@@ -30,13 +30,13 @@ NAMES = (
     "größe",
     "plain-name",
 )
-"""Valid everywhere, of a tool protocol, with dots and slashes, too long, three that look alike, and
-some odd ones."""
+"""Valid everywhere, of a tool protocol, with dots and slashes, too long, three similar ones, and
+some invalid ones."""
 CHOSEN = "Calculator.Add@1.0.0"
 
 
-def exchange() -> JSON:
-    """A log in which every tool is offered, called and answered."""
+def rpc_log() -> JSON:
+    """A log in which every tool is defined and called and has a result."""
     tools: list[JSON] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
     calls: list[JSON] = [
         {
@@ -60,21 +60,21 @@ def exchange() -> JSON:
 
 
 def conversation() -> Conversation:
-    read = decode(exchange(), "mcp")
+    read = decode(rpc_log(), "mcp")
     return replace(read, settings={"choice": Choice("required", (CHOSEN,))})
 
 
-def sent(target: str) -> tuple[Encoded, Conversation]:
+def encode_for(target: str) -> tuple[Encoded, Conversation]:
     """The conversation as a body of a wire, and what a reader of that body sees."""
     made = encode(conversation(), target)
     return made, decode(made.json(), target)
 
 
-def called(found: Conversation) -> list[str]:
+def call_names(found: Conversation) -> list[str]:
     return [call.name for call in found.calls()]
 
 
-def choice(found: Conversation) -> tuple[str, ...]:
+def chosen_names(found: Conversation) -> tuple[str, ...]:
     chosen = found.settings["choice"]
     assert isinstance(chosen, Choice)
     return chosen.names
@@ -82,53 +82,53 @@ def choice(found: Conversation) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_name_that_is_sent_is_one_the_wire_allows(target: str) -> None:
-    _, found = sent(target)
-    names = [*called(found), *(tool.name for tool in found.tools), *choice(found)]
+    _, found = encode_for(target)
+    names = [*call_names(found), *(tool.name for tool in found.tools), *chosen_names(found)]
     assert [name for name in names if not profile(target).name_rule.fits(name)] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_tool_its_calls_and_the_choice_of_it_bear_the_same_name(target: str) -> None:
-    _, found = sent(target)
-    assert [tool.name for tool in found.tools] == called(found)
-    assert choice(found) == (called(found)[NAMES.index(CHOSEN)],)
+def test_a_tool_its_calls_and_the_tool_choice_have_the_same_name(target: str) -> None:
+    _, found = encode_for(target)
+    assert [tool.name for tool in found.tools] == call_names(found)
+    assert chosen_names(found) == (call_names(found)[NAMES.index(CHOSEN)],)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_valid_name_is_left_byte_identical(target: str) -> None:
-    _, found = sent(target)
+    _, found = encode_for(target)
     fits = profile(target).name_rule.fits
-    assert "server___tool" in called(found)
+    assert "server___tool" in call_names(found)
     assert [
         (name, now)
-        for name, now in zip(NAMES, called(found), strict=True)
+        for name, now in zip(NAMES, call_names(found), strict=True)
         if fits(name) and now != name
     ] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_names_that_look_alike_stay_distinct(target: str) -> None:
-    _, found = sent(target)
-    assert len(set(called(found))) == len(NAMES)
+def test_similar_names_stay_distinct(target: str) -> None:
+    _, found = encode_for(target)
+    assert len(set(call_names(found))) == len(NAMES)
     assert len({tool.name for tool in found.tools}) == len(NAMES)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_map_leads_every_name_home(target: str) -> None:
-    made, found = sent(target)
-    home = made.ids.names
-    assert [home.get(name, name) for name in called(found)] == list(NAMES)
-    assert [home.get(tool.name, tool.name) for tool in found.tools] == list(NAMES)
-    assert [home.get(name, name) for name in choice(found)] == [CHOSEN]
+def test_the_id_map_restores_every_name(target: str) -> None:
+    made, found = encode_for(target)
+    reverse_map = made.ids.names
+    assert [reverse_map.get(name, name) for name in call_names(found)] == list(NAMES)
+    assert [reverse_map.get(tool.name, tool.name) for tool in found.tools] == list(NAMES)
+    assert [reverse_map.get(name, name) for name in chosen_names(found)] == [CHOSEN]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_calls_results_and_tools_come_home_under_their_own_names(target: str) -> None:
-    made, _ = sent(target)
+def test_calls_results_and_tools_return_under_their_own_names(target: str) -> None:
+    made, _ = encode_for(target)
     through_json = json.loads(json.dumps(made.ids.to_dict()))
     back = translate(made.json(), target, "mcp", ids=through_json)
     again = decode(back.json(), "mcp")
-    assert called(again) == list(NAMES)
+    assert call_names(again) == list(NAMES)
     assert [tool.name for tool in again.tools] == list(NAMES)
     assert {
         call.id: result.output
@@ -139,7 +139,7 @@ def test_calls_results_and_tools_come_home_under_their_own_names(target: str) ->
 
 
 @pytest.mark.parametrize("middle", [name for name in TARGETS if name != "openai-chat"])
-def test_a_choice_comes_home_under_its_own_name(middle: str) -> None:
+def test_a_tool_choice_returns_under_its_own_name(middle: str) -> None:
     body: JSON = {
         "messages": [{"role": "user", "content": "Go."}],
         "tools": [
@@ -154,8 +154,8 @@ def test_a_choice_comes_home_under_its_own_name(middle: str) -> None:
     assert (back.body["tool_choice"], back.body["tools"]) == (body["tool_choice"], body["tools"])
 
 
-def test_a_response_on_gemini_bears_the_name_its_call_has_there() -> None:
-    made, _ = sent("gemini")
+def test_a_function_response_has_the_name_that_its_call_has_on_gemini() -> None:
+    made, _ = encode_for("gemini")
     parts: list[JSON] = [
         part for content in items(made.body, "contents") for part in items(content, "parts")
     ]
@@ -179,32 +179,37 @@ def items(value: JSON, key: str) -> list[JSON]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_tool_id_goes_out_and_comes_back_as_the_very_same_request(target: str) -> None:
+def test_a_request_with_a_tool_id_is_restored_after_a_round_trip(target: str) -> None:
     request: JSON = {
         "$schema": "urn:oxp:1.0",
         "request": {"tool_id": CHOSEN, "call_id": "c1", "input": {"a": 10, "b": 5}},
     }
     there = translate(request, "oxp", target)
-    assert profile(target).name_rule.fits(called(decode(there.json(), target))[0])
+    assert profile(target).name_rule.fits(call_names(decode(there.json(), target))[0])
     assert translate(there.json(), target, "oxp", ids=there.ids).body == request
 
 
 @rows("name", NAMES)
 @rows("source", TARGETS)
-def test_a_name_without_a_kit_gets_one_and_loses_it_on_the_way_home(source: str, name: str) -> None:
+def test_a_name_without_a_toolkit_gets_one_and_loses_it_on_the_way_back(
+    source: str, name: str
+) -> None:
     only = replace(conversation(), settings={}, tools=())
     first = only.messages[0]
     call = first.parts[NAMES.index(name)]
     body = encode(replace(only, messages=(replace(first, parts=(call,)),)), source)
     there = translate(body.json(), source, "oxp", ids=body.ids)
     back = translate(there.json(), "oxp", source, ids=there.ids)
-    found = called(decode(there.json(), "oxp"))
-    assert there.ids.names.get(found[0], found[0]) in (name, *called(decode(body.json(), source)))
-    assert called(decode(back.json(), source)) == called(decode(body.json(), source))
+    found = call_names(decode(there.json(), "oxp"))
+    assert there.ids.names.get(found[0], found[0]) in (
+        name,
+        *call_names(decode(body.json(), source)),
+    )
+    assert call_names(decode(back.json(), source)) == call_names(decode(body.json(), source))
 
 
 def fingerprint() -> str:
-    made = {target: sent(target)[0] for target in TARGETS}
+    made = {target: encode_for(target)[0] for target in TARGETS}
     return json.dumps(
         {target: [one.json().decode(), one.ids.to_dict()] for target, one in made.items()},
         sort_keys=True,

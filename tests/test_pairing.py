@@ -29,7 +29,7 @@ def answers(*parts: Part) -> Message:
     return Message("tool", parts)
 
 
-def joined(
+def paired_texts(
     *messages: Message, ordered: bool = False
 ) -> list[tuple[str | None, str | None, str | None]]:
     return [
@@ -39,29 +39,29 @@ def joined(
 
 
 def test_two_assistant_messages_in_a_row_are_one_turn() -> None:
-    found = joined(
+    found = paired_texts(
         turn(call("a", "f")), turn(call("b", "g")), answers(unnamed("1", "f"), unnamed("2", "g"))
     )
     assert found == [("a", "1", "name"), ("b", "2", "name")]
 
 
 def test_an_id_that_comes_back_in_a_later_turn_names_the_newer_call() -> None:
-    found = joined(turn(call("a")), answers(), turn(call("a")), answers(result("a", "1")))
+    found = paired_texts(turn(call("a")), answers(), turn(call("a")), answers(result("a", "1")))
     assert found == [("a", None, None), ("a", "1", "id")]
 
 
 def test_an_item_id_that_two_calls_share_pairs_with_none() -> None:
     one, other = call("a", item="i"), call("b", item="i")
-    assert joined(turn(one, other), answers(result("i", "1"))) == [
+    assert paired_texts(turn(one, other), answers(result("i", "1"))) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
     ]
-    assert joined(turn(one), answers(result("i", "1"))) == [("a", "1", "id")]
+    assert paired_texts(turn(one), answers(result("i", "1"))) == [("a", "1", "id")]
 
 
 def test_a_second_result_under_an_item_id_finds_no_call() -> None:
-    found = joined(turn(call("a", item="i")), answers(result("i", "1"), result("i", "2")))
+    found = paired_texts(turn(call("a", item="i")), answers(result("i", "1"), result("i", "2")))
     assert found == [("a", "1", "id"), (None, "2", None)]
 
 
@@ -69,13 +69,13 @@ def test_a_provider_answers_in_place_only_if_that_is_clear() -> None:
     hosted = {"executor": "provider", "origin": "minted"}
     one, other = call("a", **hosted), call("b", **hosted)
     answer = unnamed("1", executor="provider")
-    assert joined(turn(one, answer)) == [("a", "1", "order")]
-    assert joined(turn(one, other, answer)) == [
+    assert paired_texts(turn(one, answer)) == [("a", "1", "order")]
+    assert paired_texts(turn(one, other, answer)) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
     ]
-    assert joined(turn(one, other, answer), ordered=True) == [
+    assert paired_texts(turn(one, other, answer), ordered=True) == [
         ("a", "1", "order"),
         ("b", None, None),
     ]
@@ -83,7 +83,7 @@ def test_a_provider_answers_in_place_only_if_that_is_clear() -> None:
 
 def test_a_providers_call_with_an_id_does_not_take_an_answer_without_one() -> None:
     hosted = call("a", executor="provider")
-    assert joined(turn(hosted, unnamed("1", executor="provider"))) == [
+    assert paired_texts(turn(hosted, unnamed("1", executor="provider"))) == [
         ("a", None, None),
         (None, "1", None),
     ]
@@ -91,18 +91,18 @@ def test_a_providers_call_with_an_id_does_not_take_an_answer_without_one() -> No
 
 def test_an_unknown_id_pairs_by_order_only_where_order_is_promised() -> None:
     messages = turn(call("a", origin="minted")), answers(result("z", "1"))
-    assert joined(*messages) == [("a", None, None), (None, "1", None)]
-    assert joined(*messages, ordered=True) == [("a", "1", "order")]
+    assert paired_texts(*messages) == [("a", None, None), (None, "1", None)]
+    assert paired_texts(*messages, ordered=True) == [("a", "1", "order")]
 
 
 def test_a_result_with_an_id_of_its_own_is_no_answer_to_a_call_with_another_id() -> None:
-    found = joined(turn(call("a")), answers(result("z", "1")), ordered=True)
+    found = paired_texts(turn(call("a")), answers(result("z", "1")), ordered=True)
     assert found == [("a", None, None), (None, "1", None)]
 
 
 def test_calls_and_results_of_different_number_are_not_paired_by_order() -> None:
     calls = turn(call("a", origin="minted"), call("b", origin="minted"))
-    assert joined(calls, answers(unnamed("1")), ordered=True) == [
+    assert paired_texts(calls, answers(unnamed("1")), ordered=True) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
@@ -111,8 +111,8 @@ def test_calls_and_results_of_different_number_are_not_paired_by_order() -> None
 
 def test_several_are_paired_by_order_only_where_order_is_promised() -> None:
     messages = turn(call("a"), call("b")), answers(unnamed("1"), unnamed("2"))
-    assert joined(*messages, ordered=True) == [("a", "1", "order"), ("b", "2", "order")]
-    assert joined(*messages) == [
+    assert paired_texts(*messages, ordered=True) == [("a", "1", "order"), ("b", "2", "order")]
+    assert paired_texts(*messages) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
@@ -122,12 +122,12 @@ def test_several_are_paired_by_order_only_where_order_is_promised() -> None:
 
 def test_a_name_that_no_call_has_contradicts_unless_order_is_promised() -> None:
     messages = turn(call("a", "f")), answers(unnamed("1", "g"))
-    assert joined(*messages) == [("a", None, None), (None, "1", None)]
-    assert joined(*messages, ordered=True) == [("a", "1", "order")]
+    assert paired_texts(*messages) == [("a", None, None), (None, "1", None)]
+    assert paired_texts(*messages, ordered=True) == [("a", "1", "order")]
 
 
 def test_of_two_calls_with_one_id_the_result_takes_the_tool_it_names() -> None:
-    found = joined(
+    found = paired_texts(
         turn(call("a", "f"), call("a", "g")), answers(result("a", "1", "g"), result("a", "2", "f"))
     )
     assert found == [("a", "2", "id"), ("a", "1", "id")]
@@ -135,15 +135,15 @@ def test_of_two_calls_with_one_id_the_result_takes_the_tool_it_names() -> None:
 
 def test_a_result_under_an_id_of_several_messages_answers_the_newest_call() -> None:
     one, other = call("a", "f"), call("a", "g")
-    assert joined(turn(one), turn(other), answers(result("a", "1"))) == [
+    assert paired_texts(turn(one), turn(other), answers(result("a", "1"))) == [
         ("a", None, None),
         ("a", "1", "id"),
     ]
-    both = joined(turn(one), turn(other), answers(result("a", "1"), result("a", "2")))
+    both = paired_texts(turn(one), turn(other), answers(result("a", "1"), result("a", "2")))
     assert both == [("a", "1", "id"), ("a", "2", "id")]
 
 
 def test_one_call_that_was_written_twice_is_answered_at_its_first_place() -> None:
     same = call("a")
-    found = joined(turn(same), turn(call("a")), answers(result("a", "1")))
+    found = paired_texts(turn(same), turn(call("a")), answers(result("a", "1")))
     assert found == [("a", "1", "id"), ("a", None, None)]

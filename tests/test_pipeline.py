@@ -5,7 +5,10 @@ from __future__ import annotations
 import breaks_inside
 import pytest
 from breaks import BREAKS, break_history
-from cases import CASES, WIRES, recorded
+from cases import ALL, CASES, Case
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import rows
 
 import toolwire
 from toolwire import Conversation, Text, check, decode, translate
@@ -45,7 +48,7 @@ STUCK: dict[str, list[JSON]] = {
 
 @pytest.mark.parametrize("name", STUCK)
 @pytest.mark.parametrize("target", ["anthropic", "bedrock", "openai-chat", "gemini", "mistral"])
-def test_a_stuck_history_is_mended_on_the_way_and_it_is_told(name: str, target: str) -> None:
+def test_a_stuck_history_is_repaired_and_the_changes_are_reported(name: str, target: str) -> None:
     made = translate({"messages": STUCK[name]}, "openai-chat", target)
     assert [one for one in check(made.body, target) if one.fix == "safe"] == []
     plain = translate({"messages": STUCK[name]}, "openai-chat", target, repair=False)
@@ -54,7 +57,7 @@ def test_a_stuck_history_is_mended_on_the_way_and_it_is_told(name: str, target: 
 
 
 @pytest.mark.parametrize("name", STUCK)
-def test_what_is_mended_for_one_target_is_left_alone_for_one_that_takes_it(name: str) -> None:
+def test_a_history_is_repaired_only_for_a_target_that_refuses_it(name: str) -> None:
     strict = translate({"messages": STUCK[name]}, "openai-chat", "anthropic")
     assert name in {change.name for change in strict.changes} or name == "dup-result"
     assert translate({"messages": STUCK[name]}, "openai-chat", "xai").changes == []
@@ -67,7 +70,7 @@ def test_only_safe_fixes_are_made() -> None:
     assert [one.name for one in check(made.body, "anthropic") if one.fix == "unsafe"]
 
 
-def test_an_id_that_repair_had_to_change_still_leads_home() -> None:
+def test_an_id_that_repair_changed_is_restored_on_the_way_back() -> None:
     body: JSON = {
         "messages": [
             says(),
@@ -86,7 +89,7 @@ def test_an_id_that_repair_had_to_change_still_leads_home() -> None:
     assert [call.id for call in decode(home.body, "openai-chat").calls()] == ["c1", "c1"]
 
 
-def test_an_answer_is_never_mended() -> None:
+def test_a_response_is_never_repaired() -> None:
     answer: JSON = {
         "choices": [
             {"index": 0, "message": asks("x" * 90, "x" * 90), "finish_reason": "tool_calls"}
@@ -101,7 +104,7 @@ def test_on_its_own_wire_a_clean_history_keeps_its_bytes() -> None:
     assert translate(raw, "openai-chat", "kimi").json() == raw
 
 
-def test_on_its_own_wire_a_stuck_history_is_mended() -> None:
+def test_on_its_own_wire_a_stuck_history_is_repaired() -> None:
     made = translate({"messages": STUCK["partial-batch"]}, "openai-chat", "openai-chat")
     assert [change.name for change in made.changes] == ["partial-batch"]
     assert [pair.result is not None for pair in decode(made.body, "openai-chat").pairs()] == [
@@ -113,7 +116,7 @@ def test_on_its_own_wire_a_stuck_history_is_mended() -> None:
 # --- rules that one cheap pass rules out ------------------------------------------------------------
 
 
-def screened(conversation: Conversation, target: str) -> list[str]:
+def broken_although_ruled_out(conversation: Conversation, target: str) -> list[str]:
     """The rules that the observations rule out and that are broken all the same."""
     facts = Facts(conversation, resolve(target)[1])
     checked = {rule.name for rule in rules_for_translation(facts.profile, facts.observations.flags)}
@@ -126,14 +129,12 @@ def screened(conversation: Conversation, target: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_no_rule_that_is_ruled_out_is_broken_in_any_case_for_any_profile(wire: str) -> None:
-    cases = [*(c for c in REQUESTS if c.wire == wire), *recorded(wire)]
-    for case in (case for case in cases if case.kind == "request"):
-        conversation = decode(case.body, wire)
-        for target in toolwire.profiles():
-            if resolve(target)[0].name != wire:
-                assert screened(conversation, target) == [], (case.name, target)
+@rows("case", [case for case in ALL if case.kind == "request"])
+def test_no_rule_that_is_ruled_out_is_broken_in_any_case_for_any_profile(case: Case) -> None:
+    conversation = decode(case.body, case.wire)
+    for target in toolwire.profiles():
+        if resolve(target)[0].name != case.wire:
+            assert broken_although_ruled_out(conversation, target) == [], target
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
@@ -143,20 +144,24 @@ def test_a_bad_example_is_never_ruled_out(rule: Rule) -> None:
             conversation = decode(example.body, example.wire)
             for target in toolwire.profiles():
                 if resolve(target)[0].name != example.wire:
-                    assert screened(conversation, target) == [], target
+                    assert broken_although_ruled_out(conversation, target) == [], target
+
+
+BROKEN_WIRES = ("openai-chat", "anthropic", "gemini", "openai-responses")
+BREAKABLE = [case for case in REQUESTS if case.wire in BROKEN_WIRES and case.pairs]
+TARGETS = ("openai-chat", "anthropic", "gemini", "mistral", "bedrock", "cohere")
 
 
 @pytest.mark.parametrize("break_name", sorted(BREAKS))
-def test_a_broken_history_is_never_ruled_out(break_name: str) -> None:
-    for wire in ("openai-chat", "anthropic", "gemini", "openai-responses"):
-        for case in (case for case in REQUESTS if case.wire == wire and case.pairs):
-            body = break_history(break_name, case.body, wire)
-            if body is None:
-                continue
-            conversation = decode(body, wire)
-            for target in ("openai-chat", "anthropic", "gemini", "mistral", "bedrock", "cohere"):
-                if target != wire:
-                    assert screened(conversation, target) == [], (case.name, target)
+@given(data=st.data())
+def test_a_broken_history_is_never_ruled_out(break_name: str, data: st.DataObject) -> None:
+    case = data.draw(st.sampled_from(BREAKABLE))
+    body = break_history(break_name, case.body, case.wire)
+    if body is None:
+        return
+    conversation = decode(body, case.wire)
+    target = data.draw(st.sampled_from([name for name in TARGETS if name != case.wire]))
+    assert broken_although_ruled_out(conversation, target) == []
 
 
 def test_a_well_formed_history_is_checked_by_no_rule_that_walks_it() -> None:

@@ -16,6 +16,7 @@ from mistralai.client.models import (
     ToolMessage,
     UserMessage,
 )
+from msgspec import UnsetType
 from msgspec.structs import replace
 from rows import rows
 
@@ -35,7 +36,7 @@ from toolwire import (
     translate,
     wires,
 )
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import BodySource, Kind
 from toolwire.wires import wire as wire_of
 
@@ -69,11 +70,11 @@ ASK: JSON = {
 }
 
 
-def to(target: str, body: JSON = ASK, kind: Kind = "request") -> JSON:
+def translate_to(target: str, body: JSON = ASK, kind: Kind = "request") -> JSON:
     return translate(body, "openai-chat", target, kind).body
 
 
-def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_leads_home() -> None:
+def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_restores_it() -> None:
     made = translate(ASK, "openai-chat", "anthropic")
     read = decode(made.body, "anthropic")
     assert all(call.id.replace("_", "").replace("-", "").isalnum() for call in read.calls())
@@ -83,7 +84,7 @@ def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_leads_home() -
     assert set(made.ids.names.values()) == {"get.weather"}
 
 
-def test_the_map_survives_a_trip_through_json() -> None:
+def test_the_id_map_survives_json() -> None:
     there = translate(ASK, "openai-chat", "anthropic")
     ids = json.loads(json.dumps(there.ids.to_dict()))
     back = translate(there.body, "anthropic", "openai-chat", ids=ids).body
@@ -95,7 +96,7 @@ def test_the_map_survives_a_trip_through_json() -> None:
 
 
 def test_names_are_fitted_alike_in_calls_tools_and_choice() -> None:
-    made = to("anthropic")
+    made = translate_to("anthropic")
     assert isinstance(made, dict)
     name = made["tools"][0]["name"]  # type: ignore[index,call-overload]
     assert made["tool_choice"] == {"type": "tool", "name": name}
@@ -103,7 +104,7 @@ def test_names_are_fitted_alike_in_calls_tools_and_choice() -> None:
     assert name != "get.weather"
 
 
-def test_an_untouched_conversation_is_its_source_to_the_byte() -> None:
+def test_an_unedited_conversation_is_written_byte_for_byte() -> None:
     text = json.dumps(ASK, indent=7).encode()
     made = encode(decode(text, "openai-chat"), "openai-chat")
     assert made.json() is text
@@ -111,7 +112,7 @@ def test_an_untouched_conversation_is_its_source_to_the_byte() -> None:
 
 
 @rows("case", CASES)
-def test_a_setting_can_be_changed_and_nothing_else_is(case: Case) -> None:
+def test_changing_a_setting_changes_nothing_else(case: Case) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     if "model" not in conversation.settings:
         return
@@ -152,7 +153,7 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
-def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None:
+def test_an_error_made_from_a_call_has_the_error_flag_or_a_loss(wire: str) -> None:
     start = decode(ASK, "openai-chat")
     call = start.calls()[0]
     history = (
@@ -166,9 +167,8 @@ def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None
 
 
 @rows("case", CASES)
-def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(case: Case) -> None:
-    """Several wires share the chat shape: without a mark of their own, their bodies are chat
-    bodies, and said to be."""
+def test_detect_names_the_wire_of_a_case_unless_another_wire_scores_higher(case: Case) -> None:
+    """Several wires share the chat shape: without typical fields, their bodies are chat bodies."""
     mine = wire_of(case.wire).match_score(case.body)
     try:
         found = detect(case.body)
@@ -178,13 +178,13 @@ def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(cas
         assert found == case.wire or wire_of(found).match_score(case.body) > mine
 
 
-def test_every_wire_is_sure_of_some_of_its_cases() -> None:
-    sure = {case.wire for case in CASES if wire_of(case.wire).match_score(case.body) >= 2}
-    assert sure == set(WIRES)
+@rows("wire", WIRES)
+def test_every_wire_has_cases_with_typical_fields(wire: str) -> None:
+    assert any(wire_of(wire).match_score(case.body) >= 2 for case in load(wire))
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
-def test_detect_is_sure_of_most_cases(wire: str) -> None:
+def test_detect_finds_most_cases(wire: str) -> None:
     sure = 0
     for case in load(wire):
         try:
@@ -201,7 +201,7 @@ def test_there_are_wires_profiles_and_a_catalogue() -> None:
     assert all(entry.direction in ("call", "output", "call+output") for entry in catalogue())
 
 
-def test_an_option_that_does_not_exist_is_the_callers_mistake() -> None:
+def test_an_unknown_option_is_a_local_error() -> None:
     conversation = decode(ASK, "openai-chat")
     with pytest.raises(LocalError, match="server_tools is one of"):
         encode(conversation, "anthropic", server_tools="magic")  # type: ignore[arg-type]
@@ -211,30 +211,16 @@ def test_an_option_that_does_not_exist_is_the_callers_mistake() -> None:
         encode(conversation, "nowhere")
 
 
-def test_every_loss_has_a_pointer_into_the_source_and_a_reason() -> None:
-    for case in CASES:
-        for wire in WIRES:
-            try:
-                losses = translate(case.body, case.wire, wire, case.kind).losses
-            except LocalError:
-                continue
-            for loss in losses:
-                assert loss.reason
-                assert stands(case.body, loss.path), f"{case} to {wire}: {loss}"
+@rows("case", CASES)
+@rows("target", [wire for wire in ("openai-chat", "anthropic", "gemini") if wire in WIRES])
+def test_every_loss_has_a_reason_and_a_pointer_into_the_source(case: Case, target: str) -> None:
+    """Also if a repair moved what is lost; law 9 asks it of every target without a repair."""
+    for loss in translate(case.body, case.wire, target, case.kind).losses:
+        assert loss.reason
+        assert not isinstance(get(case.body, loss.path), UnsetType), str(loss)
 
 
-def stands(value: JSON, path: tuple[str | int, ...]) -> bool:
-    for step in path:
-        if isinstance(value, dict) and step in value:
-            value = value[str(step)]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return False
-    return True
-
-
-def test_objects_of_the_official_packages_go_in_as_they_are() -> None:
+def test_objects_of_the_official_packages_are_accepted() -> None:
     """Made by hand, so that what they fill in themselves (a role, a type) counts too."""
     call = ToolCall(id="abcdefghi", function=FunctionCall(name="f", arguments="{}"))
     history: list[object] = [
@@ -249,15 +235,19 @@ def test_objects_of_the_official_packages_go_in_as_they_are() -> None:
         and (pair.call.id, pair.result.text, pair.how) == ("abcdefghi", "1", "id")
     )
 
-    said = CallToolResult(content=[TextContent(text="18 C")])
-    [result] = decode({"jsonrpc": "2.0", "id": 1, "result": said}, "mcp", "response").results()  # type: ignore[dict-item]
+    response = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": CallToolResult(content=[TextContent(text="18 C")]),
+    }
+    [result] = decode(response, "mcp", "response").results()  # type: ignore[arg-type]
     assert result.text == "18 C"
 
-    asked = genai.Part(function_call=genai.FunctionCall(id="adk-1", name="f", args={}))
-    answered = genai.Part(
+    call_part = genai.Part(function_call=genai.FunctionCall(id="adk-1", name="f", args={}))
+    result_part = genai.Part(
         function_response=genai.FunctionResponse(id="adk-1", name="f", response={"output": "1"})
     )
-    turns = (("model", asked), ("user", answered))
+    turns = (("model", call_part), ("user", result_part))
     events = [
         Event(author="agent", content=genai.Content(role=role, parts=[part]))
         for role, part in turns
@@ -278,7 +268,7 @@ def test_a_conversation_made_by_hand_that_names_its_wire_is_written_like_one_tha
     wire: str, tools: tuple[Tool, ...]
 ) -> None:
     call = decode(ASK, "openai-chat").calls()[0]
-    asked = Message("assistant", (Call("c1", "search", call.args),))
-    made = (Message("user", (Text("Go."),)), asked, Message("tool", (call.result("found"),)))
+    call_part = Message("assistant", (Call("c1", "search", call.args),))
+    made = (Message("user", (Text("Go."),)), call_part, Message("tool", (call.result("found"),)))
     named = Conversation(made, tools, {}, wire)
     assert encode(named, wire).json() == encode(Conversation(made, tools), wire).json()

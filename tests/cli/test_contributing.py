@@ -1,5 +1,5 @@
-"""The page on adding a wire is true: its files, put into a copy of the project in which nothing
-else is changed, are a wire that keeps the laws."""
+"""The page on adding a wire is true: with its files added to a copy of the project, and nothing else
+changed, the wire keeps the laws and every test about all wires passes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copy, copytree, ignore_patterns
+from shutil import copytree, ignore_patterns
 
 import pytest
+from cases import DEEP
 from cli.shell import ROOT, environment
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -19,33 +20,43 @@ FILES = dict(FILE.findall(PAGE))
 """The files that the page shows, by path."""
 PACKAGE = "src/toolwire/wires/langchain/"
 REQUEST = FILES["tests/cases/langchain/parallel-calls-of-one-tool/request.json"]
-COPIED = ("src", "tests", "scripts", "docs", "changes")
-WITH_WIRES = (
-    "(langchain or every_wire or another_process or test_house or test_catalogue)"
-    " and not api_txt and not as_many_types"
-)
-"""The laws on the new wire, and the rules of the house and the catalogue; not the tests of the
-public names, and not the one that wants a new line for every new type."""
+NOT_COPIED = ignore_patterns(".*", "__pycache__", "node_modules")
+LAWS = ("tests/laws", "tests/wires/test_langchain.py")
+ON_THE_NEW_WIRE = "langchain or every_wire or another_process"
+"""The laws with the new wire as source or target, and those that look at all wires at once."""
+ABOUT_ALL_WIRES = [
+    *("tests/test_catalogue.py", "tests/test_house.py", "tests/test_matrix.py"),
+    *("tests/lint/test_profiles.py", "tests/tools/test_export.py"),
+    *("tests/cli/test_cli_wires.py", "tests/cli/test_pages.py"),
+]
+"""The tests that list wires, or pages and tables about them. A deep run takes all of the core."""
+NOT_ABOUT_WIRES = ("test_python_in", "test_commands_in", "test_every_example")
+"""Tests of the pages that only run what the pages show."""
+if DEEP:
+    CORE = ("tests/lint", "tests/tools", "tests/streams", "tests/wires", "tests/cli/test_pages.py")
+    ABOUT_ALL_WIRES = [
+        *CORE,
+        *(f"tests/{file.name}" for file in (ROOT / "tests").glob("test_*.py")),
+    ]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with the files of the page in it."""
+    """A copy of the project with the files of the page in it, and the generated pages written."""
     root = tmp_path_factory.mktemp("contributed") / "project"
-    root.mkdir()
-    for folder in COPIED:
-        ignored = ignore_patterns("__pycache__", "node_modules", ".*")
-        copytree(ROOT / folder, root / folder, ignore=ignored)
-    for file in ("pyproject.toml", "README.md", "CHANGELOG.md"):
-        copy(ROOT / file, root / file)
+    copytree(ROOT, root, ignore=NOT_COPIED)
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
+    done = run(root, "scripts/gen.py")
+    assert done.returncode == 0, done.stderr
     return root
 
 
-def run(project: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run Python in the copy. The workers and budgets of this run do not count there."""
+def run(
+    project: Path, *arguments: str, stdin: str = "", wires: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in the copy, without the workers and budgets of this run."""
     env = {
         key: value
         for key, value in environment(PYTHONPATH=str(project / "src")).items()
@@ -55,12 +66,21 @@ def run(project: Path, *arguments: str, stdin: str = "") -> subprocess.Completed
         [sys.executable, *arguments],
         input=stdin,
         capture_output=True,
-        env={**env, "TOOLWIRE_WIRES": "langchain,openai-chat,anthropic"},
+        env={**env, "TOOLWIRE_WIRES": wires} if wires else env,
         check=False,
-        timeout=300,
+        timeout=1800 if DEEP else 300,
         text=True,
         cwd=project,
     )
+
+
+def run_tests(project: Path, *arguments: str, wires: str = "") -> int:
+    """Run tests in the copy and assert that all pass. Returns how many there were."""
+    options = ("-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
+    done = run(project, "-m", "pytest", *options, *arguments, wires=wires)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    return int(passed[1]) if passed else 0
 
 
 def test_a_wire_is_a_package_some_cases_and_a_test_file_and_edits_no_existing_file() -> None:
@@ -81,25 +101,23 @@ def _code(text: str) -> list[str]:
 
 
 def test_the_wire_on_the_page_keeps_the_laws(project: Path) -> None:
-    tests = ("tests/laws", "tests/wires/test_langchain.py")
-    house = ("tests/test_house.py", "tests/test_catalogue.py")
-    options = ("-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
-    done = run(project, "-m", "pytest", *options, "-k", WITH_WIRES, *tests, *house)
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None
-    assert int(passed[1]) > 150
+    wires = "langchain,openai-chat,anthropic"
+    assert run_tests(project, "-k", ON_THE_NEW_WIRE, *LAWS, wires=wires) > 150
+
+
+def test_the_tests_about_all_wires_need_no_edit(project: Path) -> None:
+    left_out = [f"--deselect=tests/cli/test_pages.py::{name}" for name in NOT_ABOUT_WIRES]
+    assert run_tests(project, *left_out, *ABOUT_ALL_WIRES) > 100
 
 
 def test_the_generated_pages_show_the_new_wire(project: Path) -> None:
-    done = run(project, "scripts/gen.py")
-    assert done.returncode == 0, done.stderr
     page = (project / "docs" / "wires" / "langchain.md").read_text(encoding="utf-8")
     assert "- fields-under-data: " in page
     assert "| `tool_call` |" in page
     for name, wanted in (
         ("README.md", "[LangChain](docs/wires/langchain.md)"),
         ("docs/catalogue.md", "| [`langchain`](wires/langchain.md) | 2 |"),
+        ("docs/profiles.md", "| `langchain` | `langchain` |"),
     ):
         assert wanted in (project / name).read_text(encoding="utf-8")
 
@@ -127,9 +145,23 @@ def test_the_code_on_the_page_is_formatted_and_has_no_lint_findings(project: Pat
         assert done.returncode == 0, done.stdout
 
 
-def test_the_page_names_every_family_and_every_target() -> None:
-    families = (ROOT / "src" / "toolwire" / "wires" / "families").glob("*/__init__.py")
-    assert [init.parent.name for init in families if f"`{init.parent.name}`" not in PAGE] == []
+WIRES = ROOT / "src" / "toolwire" / "wires"
+FAMILIES = sorted(init.parent.name for init in (WIRES / "families").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_page_says_when_to_choose_a_family_and_which_wires_use_it(family: str) -> None:
+    rows = re.findall(rf"^\| `{family}` \|.*\|$", PAGE, re.MULTILINE)
+    assert len(rows) == 1
+    *_, examples, _ = rows[0].split("|")
+    wires = re.findall(r"`([a-z-]+)`", examples)
+    assert wires
+    for wire in wires:
+        modules = (WIRES / wire.replace("-", "_")).glob("*.py")
+        assert any(f"families.{family}" in module.read_text() for module in modules), wire
+
+
+def test_the_page_lists_the_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)) - {"help"}
     assert set(re.findall(r"^\| `make ([a-z-]+)` \|", PAGE, re.MULTILINE)) == targets

@@ -6,7 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from cases import ALL, CASES, Case, differences, leaves, same
+import pytest
+from cases import ALL, CASES, MODELS, Case, differences, leaves, same
+from histories import body_of, stories
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from rows import rows
 
@@ -26,24 +30,24 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.lazy_json import LazyJson
 
 
-def read(case: Case) -> Conversation:
+def decode_case(case: Case) -> Conversation:
     return decode(case.body, case.wire, case.kind)
 
 
 @rows("case", ALL)
-def test_a_body_comes_back_as_the_same_json(case: Case) -> None:
-    assert same(encode(read(case), case.wire, case.kind).body, case.body)
+def test_a_body_is_written_back_as_the_same_json(case: Case) -> None:
+    assert same(encode(decode_case(case), case.wire, case.kind).body, case.body)
 
 
 @rows("case", CASES)
-def test_bytes_come_back_as_the_same_bytes(case: Case) -> None:
+def test_bytes_are_written_back_unchanged(case: Case) -> None:
     text = json.dumps(case.body, indent=3).encode()
     assert encode(decode(text, case.wire, case.kind), case.wire, case.kind).json() == text
 
 
 @rows("case", ALL)
-def test_a_conversation_put_together_anew_is_written_as_it_came(case: Case) -> None:
-    conversation = read(case)
+def test_a_rebuilt_conversation_is_written_back_as_the_same_json(case: Case) -> None:
+    conversation = decode_case(case)
     messages = (*conversation.messages,)  # another tuple
     assert same(
         encode(replace(conversation, messages=messages), case.wire, case.kind).body, case.body
@@ -58,7 +62,7 @@ def test_a_conversation_put_together_anew_is_written_as_it_came(case: Case) -> N
 
 
 def edits(part: Part) -> Iterator[Part]:
-    """What a user may change of a part, one thing at a time."""
+    """A part with one edit at a time."""
     match part:
         case Text():
             yield replace(part, text="Something else.")
@@ -77,51 +81,72 @@ def edits(part: Part) -> Iterator[Part]:
 EDITS = [
     (case, n)
     for case in CASES
-    for n, part in enumerate(read(case).parts())
-    if any(True for _ in edits(part))
+    for n, part in enumerate(decode_case(case).parts())
+    if any(edits(part))
 ]
 
 
 @rows("case, n", EDITS)
 def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int) -> None:
-    conversation = read(case)
+    assert_edits_are_local(case, n)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@given(data=st.data())
+def test_editing_one_part_of_a_drawn_history_changes_nothing_else(
+    wire: str, data: st.DataObject
+) -> None:
+    case = Case("drawn", wire, "request", body_of(data.draw(stories(wire)), wire))
+    editable = [n for n, part in enumerate(decode_case(case).parts()) if any(edits(part))]
+    assert_edits_are_local(case, data.draw(st.sampled_from(editable)))
+
+
+def assert_edits_are_local(case: Case, n: int) -> None:
+    """Assert that each edit of the n-th part changes that part and nothing else."""
+    conversation = decode_case(case)
     part = list(conversation.parts())[n]
     for new in edits(part):
         written = encode(conversation.replace(part, new), case.wire, case.kind)
-        touched = list(differences(case.body, written.body))
-        assert touched
-        leaning = leaning_on(part, conversation)
-        places = [part.path, *(result.path for result in leaning if _renames(part, new))]
+        changed_paths = list(differences(case.body, written.body))
+        assert changed_paths
+        dependents = dependent_results(part, conversation)
+        allowed_paths = [part.path, *(result.path for result in dependents if _renames(part, new))]
         if case.wire == "text":  # one string holds several parts
-            places = [place[:3] for place in places]
+            allowed_paths = [place[:3] for place in allowed_paths]
         assert [
-            at for at in touched if not any(at[: len(place)] == place for place in places)
+            at
+            for at in changed_paths
+            if not any(at[: len(place)] == place for place in allowed_paths)
         ] == [], "another node changed"
         found = decode(written.body, case.wire, case.kind)
-        again, before = list(found.parts()), list(conversation.parts())
-        assert [type(p) for p in again] == [type(p) for p in before]
-        followed = [
+        after, before = list(found.parts()), list(conversation.parts())
+        assert [type(p) for p in after] == [type(p) for p in before]
+        dependent_indexes = [
             i
             for i, p in enumerate(before)
-            if any(p is result for result in (*leaning, *waiting_for(part, conversation)))
+            if any(p is result for result in (*dependents, *ambiguous_results(part, conversation)))
         ]
-        others = [i for i, p in enumerate(before) if i != n and i not in followed]
-        assert [again[i] for i in others] == [before[i] for i in others]
-        assert [said(again[i]) for i in followed] == [said(before[i]) for i in followed]
-        assert tied(leaning, found, written) == tied(leaning, conversation, written)
-        now = again[n]
+        others = [i for i, p in enumerate(before) if i != n and i not in dependent_indexes]
+        assert [after[i] for i in others] == [before[i] for i in others]
+        assert [text_and_error(after[i]) for i in dependent_indexes] == [
+            text_and_error(before[i]) for i in dependent_indexes
+        ]
+        assert pair_paths(dependents, found, written) == pair_paths(
+            dependents, conversation, written
+        )
+        new_part = after[n]
         if isinstance(new, Call):
-            assert isinstance(now, Call)
-            assert (now.name, now.input) == (new.name, new.input)
+            assert isinstance(new_part, Call)
+            assert (new_part.name, new_part.input) == (new.name, new.input)
         elif isinstance(new, Result):
-            assert isinstance(now, Result)
-            assert (now.text, now.error) == (new.text, new.error)
+            assert isinstance(new_part, Result)
+            assert (new_part.text, new_part.error) == (new.text, new.error)
         else:
-            assert now == new
+            assert new_part == new
 
 
-def leaning_on(part: Part, conversation: Conversation) -> list[Result]:
-    """The results that follow an edited call: they have no call id of their own, or its name."""
+def dependent_results(part: Part, conversation: Conversation) -> list[Result]:
+    """The results that change with an edited call: they have no call id of their own, or its name."""
     results = [p.result for p in conversation.pairs() if p.call is part and p.result is not None]
     return [
         result
@@ -131,9 +156,9 @@ def leaning_on(part: Part, conversation: Conversation) -> list[Result]:
     ]
 
 
-def waiting_for(part: Part, conversation: Conversation) -> list[Result]:
-    """The results of which nobody knew which call of a tool they answer: it is known as soon as one
-    bears another name."""
+def ambiguous_results(part: Part, conversation: Conversation) -> list[Result]:
+    """The results that may belong to any of several calls of a tool; another name of one call
+    decides it."""
     alone = [
         pair.result
         for pair in conversation.pairs()
@@ -152,15 +177,15 @@ def _renames(old: Part, new: Part) -> bool:
     )
 
 
-def said(part: Part) -> tuple[str, bool]:
+def text_and_error(part: Part) -> tuple[str, bool]:
     assert isinstance(part, Result)
     return part.text, part.error
 
 
-def tied(
+def pair_paths(
     results: list[Result], conversation: Conversation, written: Encoded
 ) -> set[tuple[JsonPath, JsonPath]]:
-    """Those results with their calls, but for any of which it is reported that it lost its own."""
+    """The paths of these results and their calls, without those that are reported as unpaired."""
     wanted = {result.path for result in results} - {loss.path for loss in written.losses}
     return {
         (p.call.path, p.result.path)
@@ -169,38 +194,38 @@ def tied(
     }
 
 
-LEANING = [
+WITH_DEPENDENTS = [
     (case, n)
     for case in CASES
-    for conversation in (read(case),)
+    for conversation in (decode_case(case),)
     for n, part in enumerate(conversation.parts())
-    if isinstance(part, Call) and part.executor == "client" and leaning_on(part, conversation)
+    if isinstance(part, Call)
+    and part.executor == "client"
+    and dependent_results(part, conversation)
 ]
 
 
-def test_there_are_results_that_lean_on_their_calls() -> None:
-    assert LEANING
+def test_some_results_depend_on_their_calls() -> None:
+    assert WITH_DEPENDENTS
 
 
-@rows("case, n", LEANING)
-def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_id(
-    case: Case, n: int
-) -> None:
-    conversation = read(case)
+@rows("case, n", WITH_DEPENDENTS)
+def test_a_dependent_result_still_finds_its_call_under_another_id(case: Case, n: int) -> None:
+    conversation = decode_case(case)
     part = list(conversation.parts())[n]
     assert isinstance(part, Call)
     written = encode(
         conversation.replace(part, replace(part, id="renamed01")), case.wire, case.kind
     )
-    leaning = leaning_on(part, conversation)
-    assert tied(leaning, decode(written.body, case.wire, case.kind), written) == tied(
-        leaning, conversation, written
-    )
+    dependents = dependent_results(part, conversation)
+    assert pair_paths(
+        dependents, decode(written.body, case.wire, case.kind), written
+    ) == pair_paths(dependents, conversation, written)
 
 
 @rows("case", [case for case in CASES if case.kind == "request"])
-def test_a_message_added_at_the_end_leaves_every_node_as_it_was(case: Case) -> None:
-    conversation = read(case)
+def test_a_message_added_at_the_end_changes_no_other_node(case: Case) -> None:
+    conversation = decode_case(case)
     more = replace(
         conversation, messages=(*conversation.messages, Message("user", (Text("One more thing."),)))
     )

@@ -1,5 +1,5 @@
 """Law 9, No silent loss: what is not reported as lost is still there after a translation, in the
-same order. A loss at the root pointer pardons nothing else."""
+same order. A loss at the root pointer covers nothing else."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
-from cases import ALL, CASES, MODELS, WIRES, Case, changed
+from cases import ALL, CASES, COMPLETE, MODELS, WIRES, Case, changed, facts
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 from rows import gap, rows
+from stories import STORIES, hand_made
 
 from toolwire import (
     Call,
@@ -22,6 +23,7 @@ from toolwire import (
     Format,
     IdMap,
     LocalError,
+    Loss,
     Media,
     Message,
     Opaque,
@@ -42,21 +44,21 @@ from toolwire.wires.engine.media import mime_of
 NO_PARAMETERS: JSON = {"type": "object", "properties": {}}
 
 
-class Item(Struct, frozen=True, eq=False):
-    """One thing a conversation says, and where it stood."""
+class Content(Struct, frozen=True, eq=False):
+    """One piece of content of a conversation, and its path."""
 
     path: JsonPath
-    said: tuple[object, ...]
+    value: tuple[object, ...]
 
     @property
     def is_text(self) -> bool:
-        return self.said[1] == "text"
+        return self.value[1] == "text"
 
 
 def _output(output: Output) -> tuple[object, ...]:
-    """Text, then what is not text: wires differ in how they mix the two in a result."""
+    """The text of a result, then its media: wires differ in how they mix the two."""
     if isinstance(output, str):
-        return (_tidy(output),)
+        return (_canonical_text(output),)
     if not isinstance(output, tuple):
         return (text_of(_sorted(output)),)
     texts = [
@@ -65,13 +67,13 @@ def _output(output: Output) -> tuple[object, ...]:
         if not _is_media(part)
     ]
     return (
-        _tidy("\n".join(texts)),
-        *(_said("tool", part, IdMap()) for part in output if _is_media(part)),
+        _canonical_text("\n".join(texts)),
+        *(_content("tool", part, IdMap()) for part in output if _is_media(part)),
     )
 
 
-def _tidy(text: str) -> str:
-    """A text; one that is JSON without regard to its spelling."""
+def _canonical_text(text: str) -> str:
+    """A text; JSON in a canonical form."""
     try:
         value = parse(text)
     except ValueError:
@@ -80,8 +82,8 @@ def _tidy(text: str) -> str:
 
 
 def _media(role: str, part: Media) -> tuple[object, ...]:
-    """A medium: a MIME type that the name or URL tells counts as said, and a text is a text in
-    base64 too."""
+    """A medium. A MIME type that follows from the name or URL counts as given, and text in base64 is
+    text."""
     mime, text, held = mime_of(part), part.text, part.data
     if held is not None and mime is not None and mime.startswith("text/"):
         text, held = b64decode(held).decode(), None
@@ -108,7 +110,7 @@ def _sorted(value: JSON) -> JSON:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def _said(role: str, part: Part, home: IdMap) -> tuple[object, ...]:
+def _content(role: str, part: Part, reverse_map: IdMap) -> tuple[object, ...]:
     match part:
         case Text():
             return (role, "text", part.text, part.refusal)
@@ -121,17 +123,17 @@ def _said(role: str, part: Part, home: IdMap) -> tuple[object, ...]:
             return (
                 role,
                 "call",
-                home.ids.get(part.id, part.id),
-                home.names.get(part.name, part.name),
+                reverse_map.ids.get(part.id, part.id),
+                reverse_map.names.get(part.name, part.name),
                 given,
                 part.executor,
             )
         case Result():
-            failed = part.error or "error" in home.forms.get(f"={part.call_id}", "")
+            failed = part.error or "error" in reverse_map.forms.get(f"={part.call_id}", "")
             return (
                 "tool",
                 "result",
-                home.ids.get(part.call_id, part.call_id),
+                reverse_map.ids.get(part.call_id, part.call_id),
                 _output(part.output),
                 failed,
                 part.executor,
@@ -141,59 +143,59 @@ def _said(role: str, part: Part, home: IdMap) -> tuple[object, ...]:
     raise AssertionError(part)
 
 
-def _late(part: Part) -> tuple[int, str]:
+def _part_order(part: Part) -> tuple[int, str]:
     """Calls after everything else, results after them: some wires keep a result in the block of its
     call."""
     return (2, part.call_id) if isinstance(part, Result) else (int(isinstance(part, Call)), "")
 
 
-def items(conversation: Conversation, home: IdMap) -> list[Item]:
-    """What a conversation says, in an order that all wires can keep.
+def contents_of(conversation: Conversation, reverse_map: IdMap) -> list[Content]:
+    """The contents of a conversation, in an order that all wires can keep.
 
-    Of what a user sends, results come first, by id; of what an assistant says in one message, calls
-    come last.
+    Results precede the other contents of a user, by id; calls follow the other contents of an
+    assistant message.
     """
-    out: list[Item] = []
+    out: list[Content] = []
     for asked, run in groupby(
         conversation.messages, key=lambda message: message.role == "assistant"
     ):
         parts = [
             (m, part)
             for m in run
-            for part in sorted(m.parts, key=lambda part: _late(part) if asked else (0, ""))
+            for part in sorted(m.parts, key=lambda part: _part_order(part) if asked else (0, ""))
         ]
-        found = [Item(part.path, _said(m.role, part, home)) for m, part in parts]
-        found = [item for item in found if item.said[1:3] not in (("text", ""), ("reasoning", ""))]
+        found = [Content(part.path, _content(m.role, part, reverse_map)) for m, part in parts]
+        found = [item for item in found if item.value[1:3] not in (("text", ""), ("reasoning", ""))]
         if not asked:
             results = sorted(
-                (item for item in found if item.said[1] == "result"),
-                key=lambda item: str(item.said[2]),
+                (item for item in found if item.value[1] == "result"),
+                key=lambda item: str(item.value[2]),
             )
-            found = results + [item for item in found if item.said[1] != "result"]
+            found = results + [item for item in found if item.value[1] != "result"]
         out += found
     return out
 
 
-def merged(found: list[Item]) -> Iterator[tuple[object, ...]]:
-    """What is said, with texts of one role that stand side by side as one: some wires cannot keep
-    them apart."""
-    for (role, is_text), run in groupby(found, key=lambda item: (item.said[0], item.is_text)):
+def merge_texts(found: list[Content]) -> Iterator[tuple[object, ...]]:
+    """The values of contents, with adjacent texts of one role as one: some wires cannot separate
+    them."""
+    for (role, is_text), run in groupby(found, key=lambda item: (item.value[0], item.is_text)):
         if is_text:
             texts = list(run)
             yield (
                 role,
                 "text",
-                "".join(str(item.said[2]) for item in texts),
-                any(item.said[3] for item in texts),
+                "".join(str(item.value[2]) for item in texts),
+                any(item.value[3] for item in texts),
             )
         else:
-            yield from (item.said for item in run)
+            yield from (item.value for item in run)
 
 
-def tool(one: Tool, home: IdMap) -> tuple[object, ...]:
+def comparable_tool(one: Tool, reverse_map: IdMap) -> tuple[object, ...]:
     schema = NO_PARAMETERS if one.schema is None or one.schema == {"type": "object"} else one.schema
     return (
-        home.names.get(one.name, one.name),
+        reverse_map.names.get(one.name, one.name),
         one.description,
         text_of(_sorted(schema)),
         one.strict,
@@ -201,10 +203,10 @@ def tool(one: Tool, home: IdMap) -> tuple[object, ...]:
     )
 
 
-def lost(path: JsonPath, encoded: Encoded) -> bool:
+def is_reported(path: JsonPath, encoded: Encoded) -> bool:
     """True if a loss is reported at a path, around it or inside it.
 
-    The root is around everything, so a loss there pardons nothing but what stands at the root.
+    The root is around everything, so a loss there covers only what has the root path.
     """
     return any(
         loss.path[: len(path)] == path or (loss.path and loss.path == path[: len(loss.path)])
@@ -213,56 +215,56 @@ def lost(path: JsonPath, encoded: Encoded) -> bool:
 
 
 def paths(conversation: Conversation) -> set[JsonPath]:
-    """Where the messages, parts and tools of a conversation stand."""
+    """The paths of the messages, parts and tools of a conversation."""
     return {
         one.path for one in (*conversation.messages, *conversation.parts(), *conversation.tools)
     }
 
 
-def lost_field(path: JsonPath, encoded: Encoded) -> bool:
-    """True if a loss is reported at a path or at a field of what stands there."""
+def is_field_reported(path: JsonPath, encoded: Encoded) -> bool:
+    """True if a loss is reported at a path or at a field of the object there."""
     return any(path in (loss.path, loss.path[:-1]) for loss in encoded.losses)
 
 
-def carried(source: list[Item], target: list[Item]) -> list[Item]:
-    """What of the source is missing in the target, in order; a text counts as there if it is part
-    of a longer one."""
-    missing: list[Item] = []
-    place = 0
+def missing_contents(source: list[Content], target: list[Content]) -> list[Content]:
+    """The contents of the source that are missing in the target, in order. A text may be part of a
+    longer one."""
+    missing: list[Content] = []
+    position = 0
     for item in source:
-        for n in range(place, len(target)):
+        for n in range(position, len(target)):
             other = target[n]
-            if agrees(item.said, other.said) or (
-                item.is_text and other.is_text and _inside(item, other)
+            if is_preserved(item.value, other.value) or (
+                item.is_text and other.is_text and _is_part_of(item, other)
             ):
-                place = n if item.is_text else n + 1
+                position = n if item.is_text else n + 1
                 break
         else:
             missing.append(item)
     return missing
 
 
-def agrees(before: object, after: object) -> bool:
-    """Whether all that was said is said again; what was left open may be filled in (a file's name,
-    a count of nought)."""
+def is_preserved(before: object, after: object) -> bool:
+    """True if every given value is the same; a target may fill in values that were absent (the name
+    of a file, a count of zero)."""
     if isinstance(before, tuple) and isinstance(after, tuple):
-        return len(before) == len(after) and all(map(agrees, before, after))
+        return len(before) == len(after) and all(map(is_preserved, before, after))
     return before is None or before == after
 
 
-def _inside(item: Item, other: Item) -> bool:
+def _is_part_of(item: Content, other: Content) -> bool:
     return (
-        item.said[0] == other.said[0]
-        and item.said[3] == other.said[3]
-        and str(item.said[2]) in str(other.said[2])
+        item.value[0] == other.value[0]
+        and item.value[3] == other.value[3]
+        and str(item.value[2]) in str(other.value[2])
     )
 
 
-def setting(value: Setting, home: IdMap) -> object:
-    """A setting to compare: names in a choice as they were before."""
+def comparable_setting(value: Setting, reverse_map: IdMap) -> object:
+    """A setting to compare: a tool choice has the names of the source."""
     if isinstance(value, Choice):
-        return (value.mode, tuple(home.names.get(name, name) for name in value.names))
-    if isinstance(value, Usage):  # a count of nought says nothing
+        return (value.mode, tuple(reverse_map.names.get(name, name) for name in value.names))
+    if isinstance(value, Usage):  # a count of zero is no information
         return tuple(getattr(value, name) or None for name in value.__struct_fields__)
     return (
         tuple(getattr(value, name) for name in value.__struct_fields__)
@@ -271,8 +273,8 @@ def setting(value: Setting, home: IdMap) -> object:
     )
 
 
-def stop(message: Message) -> str | None:
-    """Why the model stopped; one that called tools stopped for them, whatever some servers say."""
+def comparable_stop(message: Message) -> str | None:
+    """Why the model stopped; a message with calls stopped for them, whatever the server reports."""
     called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
     return "tool" if called and message.stop == "stop" else message.stop
 
@@ -280,6 +282,13 @@ def stop(message: Message) -> str | None:
 GAPS: dict[tuple[str, str], str] = {}
 """Rows that are known to lose something without a report of their own. This table may only get
 shorter."""
+NO_FIELD = "the answer is the whole body, and a message knows its path but not that of its reason"
+ROOT_LOSSES = {
+    "no word for the stop reason": NO_FIELD,
+    "a tool protocol does not say why a model stopped": NO_FIELD,
+    "an answer holds only what the assistant says": "the body is one result of a tool",
+}
+"""Words of losses that may have the root pointer, and why. This table may only get shorter."""
 PAIRS = [(case, target) for case in CASES for target in WIRES if target != case.wire]
 PAIRS += [
     (case, target) for case in ALL if case not in CASES for target in MODELS if target != case.wire
@@ -289,43 +298,82 @@ PAIRS += [
 @rows("case, target", PAIRS, group=lambda case, target: f"{case.wire}-to-{target}")
 def test_what_is_not_reported_lost_is_still_there(case: Case, target: str) -> None:
     with gap(GAPS.get((str(case), target))):
-        kept(case, target)
+        assert_reported_or_kept(case, target)
 
 
-def kept(case: Case, target: str) -> None:
+def root_reason(loss: Loss) -> str | None:
+    """Why a loss may have the root pointer, or None if it may not."""
+    return next((why for words, why in ROOT_LOSSES.items() if words in loss.reason), None)
+
+
+@pytest.mark.skipif(not COMPLETE, reason="the losses of all wires are needed")
+@rows("words", ROOT_LOSSES)
+def test_a_loss_that_may_have_the_root_pointer_still_occurs(words: str) -> None:
+    """Words that no translation reports at the root leave the table."""
+    assert any(
+        words in loss.reason and not loss.path
+        for case, target in PAIRS
+        if case.kind == "response" and case.wire in ("anthropic", "oxp") and target in WIRES
+        for loss in losses_of(case, target)
+    )
+
+
+def losses_of(case: Case, target: str) -> list[Loss]:
+    """What a translation reports as lost; nothing if it is refused."""
+    try:
+        return encode(decode(case.body, case.wire, case.kind), target, case.kind).losses
+    except LocalError:
+        return []
+
+
+def assert_reported_or_kept(case: Case, target: str) -> None:
     source = decode(case.body, case.wire, case.kind)
     try:
         encoded = encode(source, target, case.kind)
     except LocalError:
         return
+    assert [
+        str(loss)
+        for loss in encoded.losses
+        if not loss.reason or isinstance(get(case.body, loss.path), UnsetType)
+    ] == []
     found = decode(encoded.json(), target, case.kind)
-    home = encoded.ids
-    before, after = items(source, IdMap()), items(found, home)
+    reverse_map = encoded.ids
+    before, after = contents_of(source, IdMap()), contents_of(found, reverse_map)
 
-    assert carried([item for item in before if not lost(item.path, encoded)], after) == []
-    tools = [tool(one, home) for one in found.tools]
+    assert (
+        missing_contents([item for item in before if not is_reported(item.path, encoded)], after)
+        == []
+    )
+    tools = [comparable_tool(one, reverse_map) for one in found.tools]
     assert [
         one
         for one in source.tools
-        if not lost(one.path, encoded) and tool(one, IdMap()) not in tools
+        if not is_reported(one.path, encoded) and comparable_tool(one, IdMap()) not in tools
     ] == []
-    settings = {name: setting(value, home) for name, value in found.settings.items()}
+    settings = {
+        name: comparable_setting(value, reverse_map) for name, value in found.settings.items()
+    }
     left = {
         n: v
         for n, v in source.settings.items()
-        if not lost(source.source.setting_paths.get(n, (n,)), encoded)
+        if not is_reported(source.source.setting_paths.get(n, (n,)), encoded)
     }
-    assert {n: v for n, v in left.items() if not agrees(setting(v, IdMap()), settings.get(n))} == {}
-    assert [path for path in source.source.unknown_fields if not lost(path, encoded)] == []
-    stops = [stop(message) for message in found.messages]
+    assert {
+        n: v
+        for n, v in left.items()
+        if not is_preserved(comparable_setting(v, IdMap()), settings.get(n))
+    } == {}
+    assert [path for path in source.source.unknown_fields if not is_reported(path, encoded)] == []
+    stops = [comparable_stop(message) for message in found.messages]
     assert [
         m
         for m in source.messages
-        if m.stop and not lost_field(m.path, encoded) and stop(m) not in stops
+        if m.stop and not is_field_reported(m.path, encoded) and comparable_stop(m) not in stops
     ] == []
-    assert () in paths(source) or [loss for loss in encoded.losses if not loss.path] == []
+    assert [str(loss) for loss in encoded.losses if not loss.path and not root_reason(loss)] == []
     if not encoded.losses:
-        assert agrees(tuple(merged(before)), tuple(merged(after)))
+        assert is_preserved(tuple(merge_texts(before)), tuple(merge_texts(after)))
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -340,7 +388,9 @@ def test_an_unknown_field_is_reported_or_still_there(wire: str, data: st.DataObj
     ]
     if not objects:
         return
-    values: tuple[JSON, ...] = ("x", 1, True) if wire in TRUTHY else ("x", 0, False, "")
+    values: tuple[JSON, ...] = (
+        ("x", 1, True) if facts(wire).exempt.empty_fields else ("x", 0, False, "")
+    )
     value = data.draw(st.sampled_from(values))
     field = (*data.draw(st.sampled_from(objects)), "x_unknown")
     body = changed(case.body, field, value)
@@ -349,22 +399,18 @@ def test_an_unknown_field_is_reported_or_still_there(wire: str, data: st.DataObj
         encoded = encode(decode(body, wire, case.kind), target, case.kind)
     except (LocalError, RemoteError):
         return
-    assert lost(field, encoded) or b"x_unknown" in encoded.json()
-
-
-TRUTHY = {"adk": "an event may have fields that are false, zero or empty by default"}
-"""Wires on which only an unknown field that says something is reported."""
+    assert is_reported(field, encoded) or b"x_unknown" in encoded.json()
 
 
 def _is_object(body: JSON, path: JsonPath) -> bool:
     return isinstance(get(body, path), dict)
 
 
-def test_some_translations_lose_nothing_at_all() -> None:
-    clean = 0
-    for case, target in PAIRS:
-        try:
-            clean += not encode(decode(case.body, case.wire, case.kind), target, case.kind).losses
-        except LocalError:
-            continue
-    assert clean > 10
+@rows("wire, target", [(wire, target) for wire in MODELS for target in MODELS if target != wire])
+@rows("story", STORIES)
+def test_a_plain_history_loses_no_message_between_wires_of_models(
+    wire: str, target: str, story: str
+) -> None:
+    history = decode(hand_made(story, wire), wire)
+    fields = {message.path[0] for message in history.messages}
+    assert [loss for loss in encode(history, target).losses if loss.path[0] in fields] == []

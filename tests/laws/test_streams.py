@@ -1,8 +1,7 @@
 """Laws 6, 7 and 8, and laws 1 and 11 for streams: a stream folds, commutes, may be cut anywhere,
-and is told at once.
+and is translated without delay.
 
-The wires are those that stream; the streams are the case folders and, where they are at hand,
-recordings.
+The streams are those of the case folders and, where they are present, recordings.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import tracemalloc
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
+from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ from cases import (
     changed,
     child_environment,
     differences,
+    facts,
     load,
     load_streams,
     nodes,
@@ -49,13 +50,14 @@ from toolwire import (
     RemoteError,
     Result,
     Text,
+    Usage,
     decode,
     encode,
     translate,
 )
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, text_of
-from toolwire.conversation.model import BodySource
+from toolwire.conversation.model import BodySource, Setting
 from toolwire.conversation.parts import output_text
 from toolwire.errors import pointer
 from toolwire.streaming.accumulate import conversation_events
@@ -83,7 +85,7 @@ RECORDED = [stream for name in STREAMING for stream in recorded_streams(name)]
 
 
 def sample(streams: list[Streamed], most: int) -> list[Streamed]:
-    """Some of each wire, always the same ones; all of them when there is time."""
+    """Some of each wire, always the same ones; all of them in a deep run."""
     if DEEP:
         return streams
     ranked = sorted(streams, key=lambda stream: blake2b(str(stream).encode()).digest())
@@ -94,10 +96,21 @@ def sample(streams: list[Streamed], most: int) -> list[Streamed]:
     ]
 
 
-SOME = STREAMS + sample(RECORDED, 4)
+SAMPLE = STREAMS + sample(RECORDED, 4)
 
 
-def how(name: str) -> StreamSpec:
+def pairs_of(streams: list[Streamed]) -> list[tuple[Streamed, str]]:
+    """Streams with every other wire that streams."""
+    return [(case, target) for case in streams for target in STREAMING if target != case.wire]
+
+
+@cache
+def folded(case: Streamed) -> JSON:
+    """The body of a stream."""
+    return fold(case.stream, case.wire)
+
+
+def stream_spec(name: str) -> StreamSpec:
     found = wire(name).stream
     assert found is not None
     return found
@@ -107,14 +120,14 @@ def raw(stream: Streamed) -> bytes:
     """The bytes of a stream."""
     if isinstance(stream.stream, str):
         return stream.stream.encode()
-    spoken = how(stream.wire)
+    spec = stream_spec(stream.wire)
     return (
-        b"".join(spoken.frame(event) for event in stream.stream if isinstance(event, dict))
-        + spoken.trailer
+        b"".join(spec.frame(event) for event in stream.stream if isinstance(event, dict))
+        + spec.trailer
     )
 
 
-def shown(left: JSON, right: JSON) -> list[str]:
+def differing_paths(left: JSON, right: JSON) -> list[str]:
     """Where two bodies differ."""
     return [pointer(at) for at in differences(left, right)]
 
@@ -129,41 +142,40 @@ def test_every_wire_that_streams_has_streams_among_its_cases() -> None:
 @rows("case", STREAMS)
 def test_a_stream_folds_to_the_whole_body(case: Streamed) -> None:
     body = fold(case.stream, case.wire)
-    assert same(body, case.body), shown(body, case.body)
+    assert same(body, case.body), differing_paths(body, case.body)
     assert fold(raw(case), case.wire) == case.body
     assert decode(body, case.wire, "response") == decode(case.body, case.wire, "response")
 
 
-@rows("case", SOME)
-def test_folding_and_restreaming_leave_the_events_alone(case: Streamed) -> None:
+@rows("case, target", pairs_of(STREAMS))
+def test_folding_and_restreaming_do_not_change_the_events(case: Streamed, target: str) -> None:
     events = case.events
     before = deepcopy(events)
     fold(events, case.wire)
-    for target in STREAMING:
-        for _ in restream(events, case.wire, target):
-            pass
+    for _ in restream(events, case.wire, target):
+        pass
     assert same(events, before)
 
 
 @rows("case", STREAMS + RECORDED)
-def test_a_stream_folds_to_a_body_that_goes_home_to_the_letter(case: Streamed) -> None:
+def test_the_folded_body_is_written_back_verbatim(case: Streamed) -> None:
     body = fold(case.stream, case.wire)
     conversation = decode(body, case.wire, "response")
     assert same(encode(conversation, case.wire, "response").body, body)
     assert all(call.id and call.name for call in conversation.calls())
 
 
-# --- law 6, the other way: an answer said in events is the answer ---------------------------------
+# --- law 6, the other way: an answer written as events folds to the answer ------------------------
 
 
-def bare(part: Part) -> Part:
-    """A part as if nobody had read it anywhere."""
+def without_source(part: Part) -> Part:
+    """A part as if it came from no wire."""
     part = replace(
         part, signature=None, source=replace(part.source, raw=UNSET, path=(), original=None)
     )
     if isinstance(part, Result):
         output = (
-            tuple(bare(one) for one in part.output)
+            tuple(without_source(one) for one in part.output)
             if isinstance(part.output, tuple)
             else part.output
         )
@@ -171,10 +183,10 @@ def bare(part: Part) -> Part:
     return replace(part, source=replace(part.source, spec=None))
 
 
-def rootless(conversation: Conversation) -> Conversation:
-    """A conversation that comes from no wire."""
+def without_wire(conversation: Conversation) -> Conversation:
+    """A conversation as if it came from no wire."""
     messages = tuple(
-        Message(message.role, tuple(bare(part) for part in message.parts), message.stop)
+        Message(message.role, tuple(without_source(part) for part in message.parts), message.stop)
         for message in conversation.messages
     )
     return Conversation(
@@ -187,9 +199,9 @@ def rootless(conversation: Conversation) -> Conversation:
     )
 
 
-def written(conversation: Conversation, name: str) -> list[Chunk]:
-    """The events with which a wire says an answer."""
-    writer: StreamWriter = how(name).writer(
+def write_events(conversation: Conversation, name: str) -> list[Chunk]:
+    """The events of a wire for an answer."""
+    writer: StreamWriter = stream_spec(name).writer(
         EncodeContext(name, "response", ids=None, names={}, reverse_map=NO_MAP)
     )
     out: list[Chunk] = []
@@ -214,11 +226,11 @@ def written(conversation: Conversation, name: str) -> list[Chunk]:
     return out + writer.close()
 
 
-def sayable(case: Case) -> bool:
-    """Whether a response is one that its wire can stream: one candidate unless it has many, its own
-    tools only if it hosts."""
+def can_stream(case: Case) -> bool:
+    """True if a wire can stream a response: it has one candidate unless the wire has several, and
+    server tools only if the wire has them."""
     conversation = decode(case.body, case.wire, "response")
-    writer: StreamWriter = how(case.wire).writer(
+    writer: StreamWriter = stream_spec(case.wire).writer(
         EncodeContext(case.wire, "response", ids=None, names={}, reverse_map=NO_MAP)
     )
     ran = any(
@@ -236,49 +248,54 @@ def sayable(case: Case) -> bool:
 
 
 ANSWERS = [
-    case for name in STREAMING for case in load(name) if case.kind == "response" and sayable(case)
+    case
+    for name in STREAMING
+    for case in load(name)
+    if case.kind == "response" and can_stream(case)
 ]
 
 
 @rows("case", ANSWERS)
-def test_an_answer_said_in_events_is_the_answer(case: Case) -> None:
-    made = encode(rootless(decode(case.body, case.wire, "response")), case.wire, "response").body
+def test_an_answer_written_as_events_folds_to_the_answer(case: Case) -> None:
+    made = encode(
+        without_wire(decode(case.body, case.wire, "response")), case.wire, "response"
+    ).body
     conversation = decode(made, case.wire, "response")
-    body = fold(written(rootless(conversation), case.wire), case.wire)
-    assert gist(decode(body, case.wire, "response")) == gist(conversation)
+    body = fold(write_events(without_wire(conversation), case.wire), case.wire)
+    assert summarize(decode(body, case.wire, "response")) == summarize(conversation)
 
 
 # --- law 7: streams commute -----------------------------------------------------------------------
 
 
-def plain(value: JSON) -> JSON:
-    """A value whose keys have no order."""
+def sort_keys(value: JSON) -> JSON:
+    """A value with the keys of its objects in order."""
     if isinstance(value, dict):
-        return {key: plain(value[key]) for key in sorted(value)}
-    return [plain(item) for item in value] if isinstance(value, list) else value
+        return {key: sort_keys(value[key]) for key in sorted(value)}
+    return [sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def arguments(call: Call) -> str:
-    """What a call says, whatever the spelling of its JSON; to the letter where it is none."""
+    """The arguments of a call in a canonical form; verbatim if they are not JSON."""
     broken = call.family == "custom" or call.args.broken
-    return call.arguments if broken else text_of(plain(call.input or {}))
+    return call.arguments if broken else text_of(sort_keys(call.input or {}))
 
 
-def gist(conversation: Conversation, *, over: bool = True) -> JSON:
-    """What an answer says, but for where its texts stand among its calls and how they are cut up.
+def summarize(conversation: Conversation, *, complete: bool = True) -> JSON:
+    """The content of an answer, without the position of texts among calls and their boundaries.
 
-    An answer that broke off (not `over`) has no reason, no count of its tokens, and its error where
-    the wire has a place.
+    An answer that is not `complete` has no finish reason, no usage, and its error where the wire
+    has a field for it.
     """
-    said: list[JSON] = []
+    messages: list[JSON] = []
     for message in conversation.messages:
         parts = message.parts
         texts = [part for part in parts if isinstance(part, Text)]
         thoughts = [part for part in parts if isinstance(part, Reasoning)]
-        held: dict[str, JSON] = {
-            "text": words(part.text for part in texts if not part.refusal),
-            "refusal": words(part.text for part in texts if part.refusal),
-            "reasoning": words(part.text for part in thoughts),
+        summary: dict[str, JSON] = {
+            "text": join_texts(part.text for part in texts if not part.refusal),
+            "refusal": join_texts(part.text for part in texts if part.refusal),
+            "reasoning": join_texts(part.text for part in thoughts),
             "hidden": [part.hidden for part in thoughts if part.hidden],
             "calls": [
                 [part.id, part.name, arguments(part), part.family, part.executor]
@@ -291,28 +308,30 @@ def gist(conversation: Conversation, *, over: bool = True) -> JSON:
                 if isinstance(part, Result)
             ],
         }
-        if over:
+        if complete:
             others: list[JSON] = [
                 repr(part)
                 for part in parts
                 if not isinstance(part, Text | Reasoning | Call | Result)
             ]
-            said.append({**held, "others": others, "role": message.role, "stop": message.stop})
-        elif any(held.values()):
-            said.append(held)
+            messages.append(
+                {**summary, "others": others, "role": message.role, "stop": message.stop}
+            )
+        elif any(summary.values()):
+            messages.append(summary)
     settings: JSON = (
-        {key: repr(value) for key, value in conversation.settings.items()} if over else None
+        {key: repr(value) for key, value in conversation.settings.items()} if complete else None
     )
-    return [said, settings]
+    return [messages, settings]
 
 
-def words(texts: Iterable[str]) -> str:
-    """Texts as one: some wires put a line between them."""
+def join_texts(texts: Iterable[str]) -> str:
+    """Texts as one, without blanks: some wires put a line between them."""
     return "".join("".join(texts).split())
 
 
 def read(body: JSON, name: str) -> Conversation:
-    """The answer in a body; nothing is in one that holds just an error."""
+    """The answer in a body; an empty one if the body holds only an error."""
     try:
         return decode(body, name, "response")
     except RemoteError:
@@ -320,9 +339,10 @@ def read(body: JSON, name: str) -> Conversation:
         return Conversation(())
 
 
-def broken(stream: Streamed) -> bool:
-    """Whether a stream ends in a fault."""
-    reader = how(stream.wire).reader(keep=False)
+@cache
+def ends_in_error(stream: Streamed) -> bool:
+    """True if a stream ends in an error."""
+    reader = stream_spec(stream.wire).reader(keep=False)
     events: list[Event] = []
     for event in stream.events:
         assert isinstance(event, dict)
@@ -332,71 +352,101 @@ def broken(stream: Streamed) -> bool:
     return any(isinstance(event, StreamError) for event in [*events, *reader.end()])
 
 
-NO_LOSS = {
-    "stands before": "events come in the order in which things were said",
+BODY_LOSSES = {
+    "stands before": "events keep the order of the source",
     "under `_raw`": "pieces of arguments are text, whatever they add up to",
     "the parts of a message say why the model stopped": "the last event of the stream says it",
 }
-"""Words of losses that bodies have and streams have not."""
+"""Words of losses that only bodies have, and why streams do not."""
 
 
-def commutes(case: Streamed, body: JSON, target: str, *, over: bool) -> None:
-    """One way round the square is the other."""
+def assert_commutes(case: Streamed, body: JSON, target: str, *, complete: bool) -> None:
+    """Assert that restreaming and then folding gives what folding and then translating gives."""
     stream = restream(case.stream, case.wire, target)
     there = fold(b"".join(stream), target)
     made = translate(body, case.wire, target, "response")
-    alike = same(there, made.body) or gist(read(there, target), over=over) == gist(
-        read(made.body, target), over=over
-    )
-    assert alike, shown(there, made.body)
+    alike = same(there, made.body) or summarize(
+        read(there, target), complete=complete
+    ) == summarize(read(made.body, target), complete=complete)
+    assert alike, differing_paths(there, made.body)
     assert (stream.ids.ids, stream.ids.names) == (made.ids.ids, made.ids.names), (
-        "the maps home differ"
+        "the id maps differ"
     )
-    said = " ".join(loss.reason for loss in stream.losses)
+    reported = " ".join(loss.reason for loss in stream.losses)
     silent = [
         str(loss)
         for loss in made.losses
-        if loss.reason not in said and not any(word in loss.reason for word in NO_LOSS)
+        if loss.reason not in reported and not any(word in loss.reason for word in BODY_LOSSES)
     ]
-    if "stay behind" in said:
+    if "stay behind" in reported:
         silent = [loss for loss in silent if "stay behind" not in loss]
-    assert not silent or not over, f"not reported: {'; '.join(silent)}"
+    assert not silent or not complete, f"not reported: {'; '.join(silent)}"
 
 
-@rows("case", SOME)
-def test_folding_what_is_restreamed_is_translating_what_is_folded(case: Streamed) -> None:
-    body, over = fold(case.stream, case.wire), not broken(case)
-    failed: dict[str, str] = {}
-    for target in STREAMING:
-        if target != case.wire:
-            try:
-                commutes(case, body, target, over=over)
-            except AssertionError as error:
-                failed[target] = str(error).split("\n")[0]
-    assert failed == {}
+@rows("case, target", pairs_of(SAMPLE))
+def test_folding_what_is_restreamed_is_translating_what_is_folded(
+    case: Streamed, target: str
+) -> None:
+    assert_commutes(case, folded(case), target, complete=not ends_in_error(case))
 
 
 @rows("case", STREAMS + RECORDED)
-def test_to_its_own_wire_a_stream_goes_as_it_came(case: Streamed) -> None:
+def test_a_stream_to_its_own_wire_is_unchanged(case: Streamed) -> None:
     assert same(list(restream(case.stream, case.wire, case.wire, framed=False)), case.events)
     assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(
         case.stream, case.wire
     )
 
 
+TEXTS = st.sampled_from(("", "Let me see.", "Two\n\nparagraphs: ünd sée", "\u2028 {}"))
+VALUES: tuple[JSON, ...] = ("Oslo", "", 'a "b"', 7, None, [1], {"x": "y"})
+ARGUMENTS = st.dictionaries(st.sampled_from(("city", "n")), st.sampled_from(VALUES))
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Conversation:
+    """A drawn answer: a text and calls, some of one tool."""
+    text = draw(TEXTS)
+    calls = [
+        Call(f"call_{n}", draw(st.sampled_from(("search", "read"))), draw(ARGUMENTS))
+        for n in range(draw(st.integers(0 if text else 1, 3)))
+    ]
+    parts = (*((Text(text),) if text else ()), *calls)
+    message = Message("assistant", parts, "tool" if calls else "stop")
+    settings: dict[str, Setting] = {"id": "answer_1", "model": "m", "usage": Usage(3, 5)}
+    return Conversation((message,), settings=settings, kind="response")
+
+
+@pytest.mark.parametrize("name", STREAMING)
+@given(data=st.data())
+def test_a_drawn_stream_folds_commutes_and_may_be_cut(name: str, data: st.DataObject) -> None:
+    body = encode(data.draw(answers()), name, "response").body
+    conversation = decode(body, name, "response")
+    case = Streamed("drawn", name, [*write_events(without_wire(conversation), name)])
+    folded_body = fold(case.stream, name)
+    assert summarize(read(folded_body, name)) == summarize(conversation)
+    target = data.draw(st.sampled_from([other for other in STREAMING if other != name]))
+    assert_commutes(case, folded_body, target, complete=True)
+    whole = raw(case)
+    position = data.draw(st.integers(0, len(whole)))
+    pieces = (whole[:position], whole[position:])
+    assert fold(pieces, name) == fold(whole, name)
+    assert b"".join(restream(pieces, name, target)) == b"".join(restream(whole, name, target))
+
+
 # --- law 8: cutting the bytes anywhere changes nothing --------------------------------------------
 
 
-def cuts(whole: bytes, most: int) -> list[int]:
-    """Where to cut: everywhere if that is not too often."""
+def cut_positions(whole: bytes, most: int) -> list[int]:
+    """Where to cut: everywhere, or at `most` positions."""
     every = range(1, len(whole))
     if (DEEP and len(whole) < 20_000) or len(every) <= most:
         return list(every)
     return sorted(random.Random(len(whole)).sample(every, most))
 
 
-def tails(whole: bytes) -> tuple[bytes, ...]:
-    """What may follow a stream and means nothing."""
+def trailers(whole: bytes) -> tuple[bytes, ...]:
+    """What may follow a stream and has no meaning."""
     if whole[:1] == b"\x00":
         return (b"",)
     return (
@@ -406,47 +456,49 @@ def tails(whole: bytes) -> tuple[bytes, ...]:
     )
 
 
-@rows("case", SOME)
+@rows("case", SAMPLE)
 def test_bytes_may_be_cut_anywhere(case: Streamed) -> None:
     whole = raw(case)
     body = fold(whole, case.wire)
     target = next(name for name in ("anthropic", "openai-chat") if name != case.wire)
     out = b"".join(restream(whole, case.wire, target))
-    for at in cuts(whole, 25 if len(whole) < 20_000 else 3):
+    for at in cut_positions(whole, 25 if len(whole) < 20_000 else 3):
         pieces = (whole[:at], whole[at:])
         assert fold(pieces, case.wire) == body, at
         assert b"".join(restream(pieces, case.wire, target)) == out, at
     single = [whole[i : i + 1] for i in range(len(whole))]
     assert fold(single, case.wire) == body
     assert b"".join(restream(single, case.wire, target)) == out
-    for tail in tails(whole):
+    for tail in trailers(whole):
         assert fold(whole + tail, case.wire) == body
         assert b"".join(restream([whole, tail], case.wire, target)) == out
 
 
-async def slow(items: list[JSON] | list[bytes]) -> AsyncIterator[JSON | bytes]:
+async def yield_slowly(items: list[JSON] | list[bytes]) -> AsyncIterator[JSON | bytes]:
     for item in items:
         await asyncio.sleep(0)
         yield item
 
 
-async def gathered(source: AsyncIterator[JSON | bytes], wire: str, target: str) -> bytes:
+async def restream_async(source: AsyncIterator[JSON | bytes], wire: str, target: str) -> bytes:
     return b"".join([piece async for piece in restream(source, wire, target)])
 
 
-@rows("case", STREAMS)
-def test_slow_or_quick_framed_or_not_events_or_bytes_it_is_the_same(case: Streamed) -> None:
-    for target in STREAMING:
-        whole = raw(case)
-        quick = b"".join(restream(whole, case.wire, target))
-        assert asyncio.run(gathered(slow([whole[:40], whole[40:]]), case.wire, target)) == quick
-        assert b"".join(restream(case.events, case.wire, target)) == quick
-        spoken = how(target)
-        events = list(restream(whole, case.wire, target, framed=False))
-        assert b"".join(spoken.frame(event) for event in events) + spoken.trailer == quick
+@rows("case, target", pairs_of(STREAMS))
+def test_the_output_does_not_depend_on_how_the_input_arrives(case: Streamed, target: str) -> None:
+    whole = raw(case)
+    expected = b"".join(restream(whole, case.wire, target))
+    assert (
+        asyncio.run(restream_async(yield_slowly([whole[:40], whole[40:]]), case.wire, target))
+        == expected
+    )
+    assert b"".join(restream(case.events, case.wire, target)) == expected
+    spec = stream_spec(target)
+    events = list(restream(whole, case.wire, target, framed=False))
+    assert b"".join(spec.frame(event) for event in events) + spec.trailer == expected
 
 
-# --- law 1: whatever is broken --------------------------------------------------------------------
+# --- law 1: broken streams     --------------------------------------------------------------------
 
 
 @st.composite
@@ -507,10 +559,10 @@ def fingerprints() -> list[str]:
     for case in STREAMS:
         for target in STREAMING:
             stream = restream(case.stream, case.wire, target)
-            said = repr(
+            output = repr(
                 (b"".join(stream), [str(loss) for loss in stream.losses], stream.ids.to_dict())
             )
-            lines.append(f"{case} {target} {blake2b(said.encode(), digest_size=8).hexdigest()}")
+            lines.append(f"{case} {target} {blake2b(output.encode(), digest_size=8).hexdigest()}")
         lines.append(
             f"{case}"
             f" {blake2b(text_of(fold(case.stream, case.wire)).encode(), digest_size=8).hexdigest()}"
@@ -534,48 +586,12 @@ def test_another_process_with_another_hash_seed_gives_the_same_streams() -> None
 
 # --- nothing is held back -------------------------------------------------------------------------
 
-REPEATS = {
-    "openai-responses": "its last events repeat the whole answer",
-    "azure-foundry": "its last events repeat the whole answer",
-    "adk": "its last event repeats the whole turn",
-    "genkit": "its last record is the whole response",
-}
-"""Wires whose grammar makes a writer keep everything."""
-WHOLE_CALLS = {
-    "gemini": "a call comes whole, its arguments an object",
-    "ollama": "a call comes whole, its arguments an object",
-    "genkit": "a call comes whole, its input a value",
-    "meai": "a call comes whole, its arguments an object",
-    "adk": "a call comes whole, its arguments an object",
-    "text": "a call is a piece of the text and known when it is over",
-    "mistral": "the SDK wants the name of a tool in every piece, and takes each piece for a call",
-}
-"""Wires on which a call cannot grow."""
-REPEATED_CALLS = {"ai-sdk": "the whole input follows its pieces", **REPEATS}
-"""Wires on which a call grows, and is then told whole."""
-READ_WHOLE = {
-    "openai-chat": "some servers send the arguments again and again: what came is needed to tell",
-    "mistral": "shares the reader of the chat chunks",
-}
-"""Wires whose reader must keep the arguments of a call while it is open."""
-NAMED_LATE = {
-    "openai-chat": "a name may come in pieces: it is known when the arguments begin",
-    "mistral": "shares the reader of the chat chunks",
-}
-"""Wires on which a call is opened one event after its name."""
-
-
-WAITS = {
-    "ai-sdk": (
-        "a call that is answered in the same stream ran on the server, so what it is shows when the"
-        " stream goes on"
-    )
-}
-"""Wires whose reader cannot tell a call before it has seen more than the call."""
+TARGETS = [name for name in STREAMING if name != "anthropic"]
+"""Where the Anthropic streams below go."""
 
 
 def message(*blocks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """An Anthropic answer with these blocks: nothing is made before it is asked for."""
+    """An Anthropic answer with these blocks, each event made when it is requested."""
     usage: JSON = {"input_tokens": 1, "output_tokens": 1}
     yield {
         "type": "message_start",
@@ -601,7 +617,7 @@ def message(*blocks: Iterator[Chunk]) -> Iterator[Chunk]:
 
 
 def text(count: int, *, index: int = 0, size: int = 0) -> Iterator[Chunk]:
-    """A text of so many words, each an event."""
+    """A text of `count` words, each an event."""
     yield {
         "type": "content_block_start",
         "index": index,
@@ -614,7 +630,7 @@ def text(count: int, *, index: int = 0, size: int = 0) -> Iterator[Chunk]:
 
 
 def call(count: int, *, index: int = 0, size: int = 0) -> Iterator[Chunk]:
-    """A call whose only argument has so many words, each an event."""
+    """A call whose only argument has `count` words, each an event."""
     block: JSON = {"type": "tool_use", "id": f"tooluaaa{index}", "name": "web_search", "input": {}}
     yield {"type": "content_block_start", "index": index, "content_block": block}
     for n in range(-1, count + 1):
@@ -628,7 +644,7 @@ def call(count: int, *, index: int = 0, size: int = 0) -> Iterator[Chunk]:
 
 
 def peak(stream: Iterator[Chunk]) -> int:
-    """The most memory that a stream takes on its way."""
+    """The largest amount of memory that a stream takes."""
     tracemalloc.start()
     try:
         for _ in stream:
@@ -638,24 +654,24 @@ def peak(stream: Iterator[Chunk]) -> int:
         tracemalloc.stop()
 
 
-def through(source: Iterator[Chunk], *path: str) -> Iterator[Chunk]:
-    """A stream over several wires, the first of which it comes from."""
-    for came, goes in pairwise(path):
-        source = (event for event in restream(source, came, goes, framed=False))
+def restream_through(source: Iterator[Chunk], *path: str) -> Iterator[Chunk]:
+    """A stream translated along several wires, starting with its own."""
+    for start, target in pairwise(path):
+        source = (event for event in restream(source, start, target, framed=False))
     return source
 
 
-def beside(name: str) -> str:
+def another_wire(name: str) -> str:
     return "openai-chat" if name == "anthropic" and "openai-chat" in STREAMING else "anthropic"
 
 
 @pytest.mark.parametrize(
-    "target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"]
+    "target", [name for name in TARGETS if not facts(name).exempt.repeats_answer]
 )
 def test_a_text_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
-    for path in (("anthropic", target), ("anthropic", target, beside(target))):
+    for path in (("anthropic", target), ("anthropic", target, another_wire(target))):
         little, much = (
-            peak(through(message(text(count, size=2000)), *path)) for count in (30, 600)
+            peak(restream_through(message(text(count, size=2000)), *path)) for count in (30, 600)
         )
         assert much < little + 100_000, path
 
@@ -664,36 +680,39 @@ def test_a_text_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
     "target",
     [
         name
-        for name in STREAMING
-        if name not in WHOLE_CALLS and name not in REPEATED_CALLS and name != "anthropic"
+        for name in TARGETS
+        for exempt in (facts(name).exempt,)
+        if not (exempt.whole_calls or exempt.repeats_calls or exempt.repeats_answer)
     ],
 )
 def test_a_call_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
     paths = (
         [("anthropic", target)]
-        if target in READ_WHOLE
-        else [("anthropic", target), ("anthropic", target, beside(target))]
+        if facts(target).exempt.keeps_arguments
+        else [("anthropic", target), ("anthropic", target, another_wire(target))]
     )
     for path in paths:
         little, much = (
-            peak(through(message(call(count, size=2000)), *path)) for count in (30, 600)
+            peak(restream_through(message(call(count, size=2000)), *path)) for count in (30, 600)
         )
         assert much < little + 100_000, path
 
 
 @pytest.mark.parametrize(
-    "target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"]
+    "target", [name for name in TARGETS if not facts(name).exempt.repeats_answer]
 )
 def test_many_short_parts_take_little_memory(target: str) -> None:
     def parts(count: int) -> Iterator[Chunk]:
         return message(*(text(1, index=n, size=5000) for n in range(count)))
 
-    little, much = (peak(through(parts(count), "anthropic", target)) for count in (20, 400))
+    little, much = (
+        peak(restream_through(parts(count), "anthropic", target)) for count in (20, 400)
+    )
     assert much < little + 300_000
 
 
-def told(events: list[Chunk], source: str, target: str) -> list[tuple[int, str]]:
-    """What comes out, each with how many events had been asked for by then."""
+def outputs(events: list[Chunk], source: str, target: str) -> list[tuple[int, str]]:
+    """Every event that comes out, with the number of events that were read before it."""
     pulled = 0
 
     def one_by_one() -> Iterator[Chunk]:
@@ -706,51 +725,55 @@ def told(events: list[Chunk], source: str, target: str) -> list[tuple[int, str]]
     return [(pulled, text_of(event)) for event in out]
 
 
-def when(needle: str, said: list[tuple[int, str]]) -> int:
-    return next((count for count, words in said if needle in words), -1)
+def input_count(needle: str, events: list[tuple[int, str]]) -> int:
+    """The number of events that were read before a text comes out; -1 if it never does."""
+    return next((count for count, event in events if needle in event), -1)
 
 
-@pytest.mark.parametrize("target", [name for name in STREAMING if name != "anthropic"])
-def test_a_word_goes_out_before_the_next_event_is_asked_for(target: str) -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_word_is_sent_before_the_next_event_is_requested(target: str) -> None:
     events = list(message(text(5), text(5, index=1)))
-    came = list(enumerate(map(text_of, events), 1))
+    read_events = list(enumerate(map(text_of, events), 1))
     there = list(restream(events, "anthropic", target, framed=False))
-    there_came = list(enumerate(map(text_of, there), 1))
+    target_events = list(enumerate(map(text_of, there), 1))
     for n in range(5):
-        assert when(f"word{n} ", told(events, "anthropic", target)) == when(f"word{n} ", came)
-        assert when(f"word{n} ", told(there, target, "anthropic")) == when(f"word{n} ", there_came)
+        assert input_count(f"word{n} ", outputs(events, "anthropic", target)) == input_count(
+            f"word{n} ", read_events
+        )
+        assert input_count(f"word{n} ", outputs(there, target, "anthropic")) == input_count(
+            f"word{n} ", target_events
+        )
 
 
-@pytest.mark.parametrize("target", [name for name in STREAMING if name != "anthropic"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pieces(
     target: str,
 ) -> None:
     events = list(message(text(1), call(4, index=1), call(4, index=2)))
-    came = list(enumerate(map(text_of, events), 1))
-    out = told(events, "anthropic", target)
-    if target in WHOLE_CALLS:
-        closed = when(text_of({"type": "content_block_stop", "index": 1}), came)
-        assert 0 < when("word3 ", out) <= closed
+    read_events = list(enumerate(map(text_of, events), 1))
+    out = outputs(events, "anthropic", target)
+    exempt = facts(target).exempt
+    if exempt.whole_calls:
+        closed = input_count(text_of({"type": "content_block_stop", "index": 1}), read_events)
+        assert 0 < input_count("word3 ", out) <= closed
     else:
         for needle in ("tooluaaa1", "tooluaaa2", *(f"word{n} " for n in range(1, 4))):
-            assert when(needle, out) == when(needle, came), needle
+            assert input_count(needle, out) == input_count(needle, read_events), needle
     there = list(restream(events, "anthropic", target, framed=False))
-    there_came = list(enumerate(map(text_of, there), 1))
-    back = told(there, target, "anthropic")
-    if (
-        target in WAITS or how(target).reader(keep=False).may_contain_results
-    ):  # a call that is answered in its stream is for nobody else
-        assert all(when(f"word{n} ", back) > 0 for n in range(4))
+    target_events = list(enumerate(map(text_of, there), 1))
+    back = outputs(there, target, "anthropic")
+    if exempt.late_calls or stream_spec(target).reader(keep=False).may_contain_results:
+        assert all(input_count(f"word{n} ", back) > 0 for n in range(4))
         return
-    # Blocks are opened one after the other, and these wires do not say when a call ends: the second
-    # call waits for the end of the stream.
+    # Blocks open one after the other, and these wires do not tell when a call ends: the second call
+    # waits for the end of the stream.
     for needle in ("tooluaaa1", "tooluaaa2"):
-        if when(needle, there_came) > 0:  # some wires have no ids
-            delay = when(needle, back) - when(needle, there_came)
-            waits = target in NAMED_LATE and needle == "tooluaaa2"
-            assert delay >= 0 and (waits or delay <= (target in NAMED_LATE)), needle
+        if input_count(needle, target_events) > 0:  # some wires have no ids
+            delay = input_count(needle, back) - input_count(needle, target_events)
+            waits = exempt.late_names and needle == "tooluaaa2"
+            assert delay >= 0 and (waits or delay <= bool(exempt.late_names)), needle
     for n in range(1, 4):
-        assert when(f"word{n} ", back) == when(f"word{n} ", there_came)
+        assert input_count(f"word{n} ", back) == input_count(f"word{n} ", target_events)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 from cases import ALL, MODELS, Case
+from histories import body_of, stories
+from hypothesis import given
+from hypothesis import strategies as st
 from rows import rows
 
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
@@ -115,6 +119,19 @@ def round_trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mappi
     group=lambda case, over: f"{case.wire}-over-{over}",
 )
 def test_ids_names_arguments_and_results_are_restored(case: Case, over: str) -> None:
+    assert_restored(case, over)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@given(data=st.data())
+def test_a_drawn_history_is_restored(wire: str, data: st.DataObject) -> None:
+    body = body_of(data.draw(stories(wire)), wire)
+    over = data.draw(st.sampled_from([name for name in MODELS if name != wire]))
+    assert_restored(Case("drawn", wire, "request", body), over)
+
+
+def assert_restored(case: Case, over: str) -> None:
+    """Assert that a round trip over another wire restores the calls and results of the client."""
     start, back, moved = round_trip(case, over)
     before, after = calls(start, {}), calls(back, moved)
     if case.kind == "response":  # some wires have one candidate only

@@ -1,5 +1,5 @@
-"""`fold` and `restream` as they are called: what may be given, what comes back, and what is never
-swallowed."""
+"""`fold` and `restream` as callers use them: accepted inputs, outputs, and errors that must reach the
+caller."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ STREAMING = streaming()
 OTHERS = [name for name in STREAMING if name != "anthropic"]
 
 
-def block(index: int, held: JSON, kind: str = "", field: str = "", *pieces: str) -> list[Chunk]:
+def block(index: int, content: JSON, kind: str = "", field: str = "", *pieces: str) -> list[Chunk]:
     """A block and its deltas."""
-    out: list[Chunk] = [{"type": "content_block_start", "index": index, "content_block": held}]
+    out: list[Chunk] = [{"type": "content_block_start", "index": index, "content_block": content}]
     for piece in pieces:
         out.append(
             {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
@@ -89,7 +89,7 @@ ERROR: Chunk = {
 }
 
 
-def said(out: bytes, target: str) -> list[tuple[str, JSON]]:
+def calls_in(out: bytes, target: str) -> list[tuple[str, JSON]]:
     found = decode(fold(out, target), target, "response").calls()
     return [(one.name, one.input) for one in found]
 
@@ -97,21 +97,21 @@ def said(out: bytes, target: str) -> list[tuple[str, JSON]]:
 CALLS: list[tuple[str, JSON]] = [("web_search", {"q": "x"}), ("web_search", {"q": "y"})]
 
 
-# --- what may be given ----------------------------------------------------------------------------
+# --- accepted inputs ------------------------------------------------------------------------------
 
 
 PIECES = [STREAM[i : i + 7] for i in range(0, len(STREAM), 7)]
-WORDS = STREAM.decode()
+TEXT = STREAM.decode()
 EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
 FORMS: dict[str, Callable[[], object]] = {
     "bytes": lambda: STREAM,
     "bytearray": lambda: bytearray(STREAM),
     "memoryview": lambda: memoryview(STREAM),
-    "str": lambda: WORDS,
+    "str": lambda: TEXT,
     "list of bytes": lambda: PIECES,
     "list of memoryviews": lambda: [memoryview(piece) for piece in PIECES],
-    "list of texts": lambda: [WORDS[i : i + 3] for i in range(0, len(WORDS), 3)],
-    "lines of text": lambda: WORDS.splitlines(keepends=True),
+    "list of texts": lambda: [TEXT[i : i + 3] for i in range(0, len(TEXT), 3)],
+    "lines of text": lambda: TEXT.splitlines(keepends=True),
     "list of events": lambda: EVENTS,
     "tuple of events": lambda: tuple(EVENTS),
     "generator of events": lambda: (event for event in EVENTS),
@@ -121,10 +121,12 @@ FORMS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_stream_gives_the_same(form: str) -> None:
+def test_every_form_of_a_stream_gives_the_same_calls(form: str) -> None:
     assert fold(FORMS[form](), "anthropic") == fold(EVENTS, "anthropic")
     for target in STREAMING:
-        assert said(b"".join(restream(FORMS[form](), "anthropic", target)), target) == CALLS, target
+        assert calls_in(b"".join(restream(FORMS[form](), "anthropic", target)), target) == CALLS, (
+            target
+        )
 
 
 @pytest.mark.parametrize("target", [name for name in OTHERS if name != "openai-chat"])
@@ -133,7 +135,7 @@ def test_objects_of_another_sdk_are_events_too(target: str) -> None:
         ChatCompletionChunk.model_validate(chunk)
         for chunk in restream(EVENTS, "anthropic", "openai-chat", framed=False)
     ]
-    assert said(b"".join(restream(chunks, "openai-chat", target)), target) == CALLS
+    assert calls_in(b"".join(restream(chunks, "openai-chat", target)), target) == CALLS
 
 
 @pytest.mark.parametrize("target", STREAMING)
@@ -166,11 +168,11 @@ def test_what_is_no_stream_is_the_callers_mistake(given: object) -> None:
 
 
 @pytest.mark.parametrize("over", OTHERS)
-def test_what_comes_out_may_go_in_again(over: str) -> None:
+def test_the_output_is_accepted_as_input(over: str) -> None:
     twice = restream(restream(EVENTS, "anthropic", over), over, "anthropic")
-    assert said(b"".join(twice), "anthropic") == CALLS
+    assert calls_in(b"".join(twice), "anthropic") == CALLS
     assert (
-        said(
+        calls_in(
             b"".join(
                 restream(restream(EVENTS, "anthropic", over, framed=False), over, "anthropic")
             ),
@@ -197,7 +199,7 @@ def test_a_profile_is_a_wire_too(name: str) -> None:
         for body in (fold(there, name), made.body)
     ]
     assert ids[0] == ids[1]
-    assert said(b"".join(restream(there, name, "anthropic")), "anthropic") == CALLS
+    assert calls_in(b"".join(restream(there, name, "anthropic")), "anthropic") == CALLS
 
 
 # --- what comes back ------------------------------------------------------------------------------
@@ -222,14 +224,14 @@ def test_headers_are_those_of_the_target(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", STREAMING)
-def test_it_goes_over_a_real_socket(target: str) -> None:
+def test_a_stream_is_sent_over_a_real_socket(target: str) -> None:
     stream = restream(EVENTS, "anthropic", target)
     headers = stream.headers
     with (
         serve(stream, headers.pop("content-type"), headers=headers) as server,
         urlopen(server.url + "/any/path") as response,
     ):
-        assert said(response.read(), target) == CALLS
+        assert calls_in(response.read(), target) == CALLS
         assert {name: response.headers[name] for name in headers} == headers
     assert [request.path for request in server.requests] == ["/any/path"]
 
@@ -251,7 +253,7 @@ ODD = [("call/1+=", "web.search/v1"), ("call 2", "web.search/v2"), ("x" * 90, "a
 
 
 @pytest.mark.parametrize("target", OTHERS)
-def test_the_id_map_takes_ids_and_names_home(target: str) -> None:
+def test_the_id_map_restores_ids_and_names(target: str) -> None:
     events = answer(*(call(i, id, name, json.dumps({"n": i})) for i, (id, name) in enumerate(ODD)))
     stream = restream(events, "anthropic", target)
     body = fold(b"".join(stream), target)
@@ -286,7 +288,7 @@ def test_a_result_finds_its_call_with_the_map_of_the_stream(target: str) -> None
 # --- options --------------------------------------------------------------------------------------
 
 
-def test_unknown_wires_are_the_callers_mistake_and_told_before_anything_is_read() -> None:
+def test_an_unknown_wire_is_an_error_before_anything_is_read() -> None:
     def never() -> Iterator[bytes]:
         raise AssertionError("it was read")
         yield b""
@@ -308,14 +310,15 @@ def test_a_wire_that_does_not_stream_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", STREAMING)
-def test_only_versions_that_a_wire_has_can_be_asked_for(target: str) -> None:
+def test_only_versions_of_the_wire_are_accepted(target: str) -> None:
     with pytest.raises(LocalError, match="version"):
         restream(EVENTS, "anthropic", target, version=99)
     how = wire(target).stream
     assert how is not None
     for version in how.versions:
         assert (
-            said(b"".join(restream(EVENTS, "anthropic", target, version=version)), target) == CALLS
+            calls_in(b"".join(restream(EVENTS, "anthropic", target, version=version)), target)
+            == CALLS
         )
 
 
@@ -377,7 +380,9 @@ class Broken(Exception):
 
 
 @pytest.mark.parametrize("target", STREAMING)
-def test_what_the_source_raises_reaches_the_caller_after_what_came_before(target: str) -> None:
+def test_an_exception_of_the_source_reaches_the_caller_after_the_earlier_events(
+    target: str,
+) -> None:
     def source() -> Iterator[Chunk]:
         yield from EVENTS[:4]
         raise Broken
@@ -392,7 +397,7 @@ def test_what_the_source_raises_reaches_the_caller_after_what_came_before(target
 
 
 @pytest.mark.parametrize("target", STREAMING)
-def test_what_an_async_source_raises_reaches_the_caller(target: str) -> None:
+def test_an_exception_of_an_async_source_reaches_the_caller(target: str) -> None:
     async def source() -> AsyncIterator[Chunk]:
         for event in EVENTS[:4]:
             yield event
@@ -407,7 +412,7 @@ def test_what_an_async_source_raises_reaches_the_caller(target: str) -> None:
 
 
 class Closable:
-    """A source as HTTP clients and SDKs give it: it can be gone through once, and closed."""
+    """A source like that of HTTP clients and SDKs: it can be iterated once, and closed."""
 
     def __init__(self, events: list[Chunk]) -> None:
         self.events = iter(events)
@@ -447,7 +452,7 @@ def test_closing_closes_a_source_that_is_no_generator() -> None:
     assert source.closed
 
 
-def test_closing_before_anything_was_asked_for_closes_the_source_too() -> None:
+def test_closing_before_the_first_event_closes_the_source() -> None:
     source = Closable(EVENTS)
     restream(source, "anthropic", "openai-chat").close()
     assert source.closed
@@ -507,14 +512,14 @@ def test_the_arguments_of_a_call_that_was_cut_off_are_not_lost(target: str) -> N
     )
     out = b"".join(stream)
     (found,) = decode(fold(out, target), target, "response").calls()
-    held = found.input
+    content = found.input
     assert (
-        held["_raw"] if isinstance(held, dict) and "_raw" in held else found.arguments
+        content["_raw"] if isinstance(content, dict) and "_raw" in content else found.arguments
     ) == '{"q":"needle'
 
 
 @pytest.mark.parametrize("target", OTHERS)
-def test_an_error_record_is_told_and_nothing_follows_it(target: str) -> None:
+def test_an_error_record_is_the_last_event(target: str) -> None:
     events = [*EVENTS[:4], ERROR, *EVENTS[4:]]
     out = b"".join(restream(events, "anthropic", target))
     assert b"too many of you" in out
@@ -523,7 +528,7 @@ def test_an_error_record_is_told_and_nothing_follows_it(target: str) -> None:
     assert b"too many of you" in first
 
 
-def test_folding_an_error_keeps_what_came_before() -> None:
+def test_folding_an_error_keeps_the_earlier_content() -> None:
     body = fold([*EVENTS[:4], ERROR], "anthropic")
     assert isinstance(body, dict) and body["error"] == ERROR["error"]
     (found,) = decode(body, "anthropic", "response").parts()
@@ -558,7 +563,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize("source", STREAMING)
 @rows("garbage", GARBAGE, ids=lambda given: repr(given[:20]))
-def test_garbage_is_told_as_an_error_and_raises_nothing(garbage: bytes, source: str) -> None:
+def test_garbage_becomes_an_error_event_and_raises_nothing(garbage: bytes, source: str) -> None:
     for target in {"anthropic", "openai-chat"} - {source}:
         assert b"".join(restream([garbage[:3], garbage[3:]], source, target)), target
     try:
@@ -577,7 +582,7 @@ NOTHING: tuple[bytes | str | list[Chunk], ...] = (b"", [], "", b"\n\n")
 
 
 @pytest.mark.parametrize("source", STREAMING)
-def test_nothing_at_all_folds_to_nothing(source: str) -> None:
+def test_an_empty_stream_is_refused(source: str) -> None:
     for nothing in NOTHING:
         with pytest.raises(RemoteError):
             fold(nothing, source)

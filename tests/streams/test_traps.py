@@ -1,4 +1,4 @@
-"""Streams that went wrong once: each is small, and told by what must hold."""
+"""Small streams that were translated wrongly once, each named by what must hold."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_no_event_holds_a_line_break_of_unicodes_own(target: str) -> None:
 
 
 @pytest.mark.parametrize("index", [("0", "1"), (0.0, 1.0)])
-def test_an_index_may_be_spelled_otherwise(index: tuple[JSON, JSON]) -> None:
+def test_an_index_may_be_text_or_a_float(index: tuple[JSON, JSON]) -> None:
     opened = [
         {"index": i, "id": one, "function": {"name": "f", "arguments": ""}}
         for i, one in zip(index, "ab", strict=True)
@@ -107,7 +107,7 @@ def test_a_route_may_stream_from_a_source_that_is_not_asynchronous() -> None:
         assert '"delta":"hi"' in page.get("/").text
 
 
-def test_a_source_that_fails_is_told_to_the_target_and_raised_without_its_words() -> None:
+def test_a_failing_source_is_an_error_event_without_its_message_and_is_raised() -> None:
     def source() -> Iterator[bytes]:
         yield sse(chunk({"content": "hi"}))
         raise ConnectionError("secret")
@@ -121,7 +121,7 @@ def test_a_source_that_fails_is_told_to_the_target_and_raised_without_its_words(
     assert made.fault is not None
 
 
-def test_a_call_that_was_stopped_inside_a_text_is_not_offered_to_run() -> None:
+def test_a_call_that_is_cut_off_inside_a_text_is_not_run() -> None:
     def part(call: JSON, **more: JSON) -> JSON:
         return {
             "responseId": "r",

@@ -1,5 +1,5 @@
-"""What quick ways of reading and writing must not lose: messages without a role, tools that were
-taken out, maps of others."""
+"""What fast paths of reading and writing must keep: messages without a role, the removal of tools,
+separate id maps."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def test_a_message_without_a_role_keeps_its_calls(wire: str, more: Object) -> No
         "type": "function",
         "function": {"name": "f", "arguments": {} if wire == "ollama" else "{}"},
     }
-    said: JSON = {"content": "Let me look.", "tool_calls": [call], **more}
-    there = translate({"model": "m", "messages": [USER, said]}, wire, "anthropic")
+    message: JSON = {"content": "Let me look.", "tool_calls": [call], **more}
+    there = translate({"model": "m", "messages": [USER, message]}, wire, "anthropic")
     assert [one.name for one in decode(there.body, "anthropic").calls()] == ["f"]
 
 
-def test_a_message_without_a_role_keeps_its_thoughts() -> None:
+def test_a_message_without_a_role_keeps_its_reasoning() -> None:
     call: JSON = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     for more in ({}, {"tool_calls": [call]}):
-        said: JSON = {"content": "Oh.", "reasoning_content": "hm", **more}
-        parts = decode({"messages": [USER, said]}, "openai-chat").parts()
+        message: JSON = {"content": "Oh.", "reasoning_content": "hm", **more}
+        parts = decode({"messages": [USER, message]}, "openai-chat").parts()
         assert [part.text for part in parts if isinstance(part, Reasoning)] == ["hm"]
 
 
@@ -46,16 +46,16 @@ def test_a_message_without_a_role_keeps_its_thoughts() -> None:
         "openai-responses",
     ],
 )
-def test_tools_that_were_taken_out_are_not_offered(wire: str) -> None:
-    asked = Conversation(
+def test_removed_tools_are_not_written(wire: str) -> None:
+    request = Conversation(
         (Message("user", (Text("hi"),)),), (Tool("f", "", {"type": "object", "properties": {}}),)
     )
-    read = decode(encode(asked, wire).body, wire)
+    read = decode(encode(request, wire).body, wire)
     assert read.tools
     assert not decode(encode(replace(read, tools=()), wire).body, wire).tools
 
 
-def test_whoever_changes_a_map_changes_nobody_elses() -> None:
+def test_every_translation_has_an_id_map_of_its_own() -> None:
     for _ in range(2):
         there = translate({"messages": [USER]}, "openai-chat", "anthropic")
         assert there.ids.ids == {}

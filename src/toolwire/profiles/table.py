@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from toolwire.conversation.id_rules import IdRule
 from toolwire.errors import LocalError
 from toolwire.profiles.profile import Profile
+from toolwire.wires import names
 
 __all__ = ["PROFILES", "Profile", "profile"]
 
@@ -29,6 +30,11 @@ def _unchecked(profile: Profile) -> Profile:
         rejects_orphan_results=False,
         rejects_duplicate_results=False,
     )
+
+
+def default_profile(wire: str) -> Profile:
+    """Return the profile of a wire that has no row here: no check is known."""
+    return _unchecked(Profile(wire, wire, confidence="low"))
 
 
 _PROFILES = (
@@ -630,7 +636,11 @@ _PROFILES = (
         )
     ),
 )
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in _PROFILES}
+PROFILES: dict[str, Profile] = {
+    **{name: default_profile(name) for name in names()},
+    **{profile.name: profile for profile in _PROFILES},
+}
+"""All profiles: every wire has one."""
 
 
 def profile(name: str) -> Profile:

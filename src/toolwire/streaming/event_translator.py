@@ -283,12 +283,12 @@ class EventTranslator(Generic[Out]):
 
     def _on_part_end(self, event: PartEnd) -> list[Chunk]:
         part = self._parts.pop(event.slot, None)
-        if part is not None and part.mode is Mode.DROP:
-            return []
         if event.signature is not None:
             self._context.report_loss(
                 (self._position(),), "a signature that only its own provider can read"
             )
+        if part is not None and part.mode is Mode.DROP:
+            return []
         if part is None:
             return self._writer.end(event)
         if event.alias is not None and part.minted_id is not None:
