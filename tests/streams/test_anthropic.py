@@ -376,6 +376,26 @@ def test_only_the_deltas_of_a_later_block_wait() -> None:
     assert outline(translator.end()) == ["-1", "+2", "2", "2", "-2"]
 
 
+SEQUENTIAL: list[Chunk] = [
+    INTERLEAVED[0],
+    call_chunk(0, "", id="call_a", name="weather", type="function"),
+    call_chunk(0, '{"city":"Paris"}'),
+    call_chunk(1, "", id="call_b", name="weather", type="function"),
+    call_chunk(1, '{"city":"Oslo"}'),
+    INTERLEAVED[-1],
+]
+"""The same two calls, one after the other: no event says that the first one has ended."""
+
+
+def test_a_call_with_complete_arguments_is_closed_when_the_next_one_starts() -> None:
+    translator: StreamTranslator[Chunk] = StreamTranslator(
+        "openai-chat", WIRE, encode_chunk=lambda event: event
+    )
+    sent = [outline(translator.feed(event)) for event in SEQUENTIAL]
+    assert sent == [[], ["+0"], ["0"], ["-0", "+1"], ["1"], []]
+    assert outline(translator.end()) == ["-1"]
+
+
 def test_framed_events_are_those_of_the_unframed_stream() -> None:
     data = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in INTERLEAVED]
     framed = fold(b"".join(restream(data, "openai-chat", WIRE)), WIRE)

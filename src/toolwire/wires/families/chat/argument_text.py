@@ -197,6 +197,11 @@ class ArgumentText:
         self._scan()
         return not self._in_string and self._depth <= 0 and self._last in ("}", "]")
 
+    @property
+    def final(self) -> bool:
+        """True if the text is a whole object, and not `{}`, which real arguments may follow."""
+        return self._object is None and not self._empty_object and self.complete
+
     def equals(self, piece: JSON) -> bool:
         """True if a piece is the same as the complete arguments."""
         if isinstance(piece, dict) and self._object is not None:

@@ -148,7 +148,7 @@ class ChatPartReader(StreamReader):
         started = call.slot != NOT_STARTED
         if text and (self.keep or not started):
             call.pieces.append(text)
-        return [PartDelta(call.slot, text)] if text and started else []
+        return [PartDelta(call.slot, text)] if text and started and not call.ended else []
 
     def _read_unknown_fields(self, call: CallState, entry: Object, path: JsonPath) -> list[Event]:
         """Report the unknown fields of a call, and keep them for the whole body."""
@@ -201,7 +201,7 @@ class ChatPartReader(StreamReader):
 
     def start_call(self, state: ChoiceState, call: CallState) -> list[Event]:
         """Start a call under its id, or under a minted one, with the arguments so far."""
-        out = self.close_text(state)
+        out = [*self.close_text(state), *self._end_complete_calls(state)]
         call.slot = self._take_slot()
         state.has_output = True
         self.waiting = [other for other in self.waiting if other is not call]
@@ -223,6 +223,38 @@ class ChatPartReader(StreamReader):
         if not self.keep:
             call.pieces.clear()
         return [*out, PartDelta(call.slot, text)] if text else out
+
+    def _end_complete_calls(self, state: ChoiceState) -> list[Event]:
+        """End the calls whose arguments are complete, because another call starts.
+
+        No event says that a call has ended, but servers send one call after the other. A call under
+        a minted id stays open: its own id may still come.
+        """
+        out: list[Event] = []
+        for call in state.calls.calls:
+            if call.slot == NOT_STARTED or call.ended or call.minted:
+                continue
+            if call.arguments.final and call.possible_start is None:
+                out += self._end_call(call, cut=False)
+        return out
+
+    def _end_call(self, call: CallState, *, cut: bool) -> list[Event]:
+        rest, whole = call.arguments.finish()
+        out: list[Event] = []
+        if call.ended:
+            if whole is None:
+                return out
+            call.pieces = [whole]
+            return self.report_unknown((self.count, "choices", call.choice, "delta", "tool_calls"))
+        call.ended = True
+        if rest:
+            out.append(PartDelta(call.slot, rest))
+            call.pieces.append(rest)
+        if whole is not None:
+            call.pieces = [whole]
+        alias = call.id if call.minted and call.id else None
+        cut = cut and not call.arguments.complete
+        return [*out, PartEnd(call.slot, whole, cut=cut, alias=alias)]
 
     def read_server_tools(
         self, state: ChoiceState, spec: Block, entries: JSON, path: JsonPath
@@ -279,18 +311,5 @@ class ChatPartReader(StreamReader):
             out += [*self.start_calls(waiting, last=True), *self.close_text(state)]
             cut_short = cut or state.finish_reason == "length"
             for call in state.all_calls():
-                rest, whole = call.arguments.finish()
-                if rest:
-                    out.append(PartDelta(call.slot, rest))
-                    call.pieces.append(rest)
-                if whole is not None:
-                    call.pieces = [whole]
-                out.append(
-                    PartEnd(
-                        call.slot,
-                        whole,
-                        cut=cut_short and not call.arguments.complete,
-                        alias=call.id if call.minted and call.id else None,
-                    )
-                )
+                out += self._end_call(call, cut=cut_short)
         return out

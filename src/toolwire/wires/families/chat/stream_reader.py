@@ -1,7 +1,7 @@
 """Read the chunks of chat wires: deltas of message fields, and calls in pieces under an index.
 
-The end of a call is known only at the end of the stream: pieces may come in any order, and some
-servers go on after the finish reason. A `Chat` and a `ChatStreamSpec` hold the tables of a wire;
+No event says that a call has ended: pieces may come in any order, and some servers go on after the
+finish reason. A call ends when its arguments are complete and another call starts, or at the end. A `Chat` and a `ChatStreamSpec` hold the tables of a wire;
 this module knows no wire by name.
 """
 

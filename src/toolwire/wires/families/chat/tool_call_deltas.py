@@ -87,6 +87,8 @@ class CallState(Struct, eq=False):
     """Id and name of a piece that may start another call: the next arguments decide."""
     minted: bool = False
     """True if it was started under a minted id."""
+    ended: bool = False
+    """True if its end was emitted."""
     unknown_fields: Object = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
     """Argument text before the start, or all of it if the whole body is wanted."""
