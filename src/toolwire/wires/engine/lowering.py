@@ -78,10 +78,8 @@ def lower(
     tools = conversation.tools
     if not native and conversation.wire != wire:
         tools = _lower_tools(tools, capabilities, kind=kind, losses=losses)
-    settings = conversation.settings
-    if conversation.wire != wire:
-        paths = conversation.source.setting_paths
-        settings = lower_settings(settings, capabilities, paths, losses)
+    paths = conversation.source.setting_paths
+    settings = lower_settings(conversation.settings, capabilities, paths, losses)
     unchanged = messages is conversation.messages and tools is conversation.tools
     if unchanged and settings is conversation.settings:
         return Lowered(conversation, losses)
