@@ -342,6 +342,6 @@ def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
     """A result as it is after its call got another id or name."""
-    origin = result.origin if result.origin == "minted" else "wire"
+    origin = result.origin if result.origin == "minted" and result.executor == "client" else "wire"
     name = new.name if result.name == old.name else result.name
     return replace(result, call_id=new.id, name=name, origin=origin)

@@ -23,6 +23,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.wires.adk.confirmations import add_confirmations, new_event, split_decisions
 from toolwire.wires.adk.events import (
     AGENT,
+    CAPABILITIES,
     LOG_FIELDS,
     NAME,
     PARTS,
@@ -166,9 +167,11 @@ def _assign_executors(parts: Iterable[Part], events: Mapping[JsonPath, Object]) 
 HISTORY = TurnHistory(
     wire=NAME,
     read_message=read_event,
+    specs=frozenset(PARTS.blocks.values()),
     part_writers=PARTS.writers,
     create_message=new_event,
     with_blocks=lambda event, blocks: put(event, ("content", "parts"), blocks),
+    capabilities=CAPABILITIES,
 )
 
 
@@ -203,9 +206,6 @@ def _without_instruction(messages: tuple[Message, ...], context: EncodeContext) 
         if message.parts:
             context.report_loss(message, "the system prompt belongs to the agent, not to a log")
         start += 1
-    for message in messages[start:]:
-        if message.role == "system":
-            context.report_loss(message, "a system message in mid-conversation becomes a user's")
     return list(messages[start:])
 
 

@@ -19,7 +19,7 @@ from toolwire.wires.adk.bodies import write
 from toolwire.wires.adk.events import AGENT, answer_event, write_block
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_parts import Piece
-from toolwire.wires.families.contents.blocks import text_block
+from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.stream_writer import ContentWriter
 
 

@@ -374,6 +374,7 @@ CAPABILITIES = Capabilities(
     media={"user": _MEDIA, "result": _MEDIA},
     media_names=frozenset({"file"}),
     reasoning_in_history=False,
+    system_anywhere=False,
     candidates=False,
     choice_names="one",
     format_fields=frozenset(),

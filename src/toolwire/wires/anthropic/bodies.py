@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -71,20 +71,21 @@ def _write_message(role: Role, blocks: list[JSON]) -> JSON:
     """A message of blocks; a single text without other fields is written as a string."""
     only = blocks[0]
     if len(blocks) == 1 and isinstance(only, dict) and len(only) == 2 and "text" in only:
-        return _write_text_message(role, only["text"])
-    return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+        return _with_content(role, only["text"])
+    return _with_content(role, blocks)
 
 
-def _write_text_message(role: Role, text: JSON) -> JSON:
-    return {"role": "assistant" if role == "assistant" else "user", "content": text}
+def _with_content(role: Role, content: JSON) -> JSON:
+    return {"role": "user" if role == "tool" else role, "content": content}
 
 
 HISTORY = BlockHistory(
     name=NAME,
     read=_read_message,
+    specs=frozenset(BLOCKS.values()),
     foreign=FOREIGN,
     message=_write_message,
-    text=_write_text_message,
+    text=_with_content,
     capabilities=CAPABILITIES,
 )
 
@@ -157,10 +158,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
             flag["disable_parallel_tool_use"] = not parallel
         body["tool_choice"] = {"type": "auto", **choice, **flag}
     history = HISTORY.write(conversation, context)
-    if not isinstance(history.whole, UnsetType):
-        body["system"] = history.whole
-    elif history.system:
-        body["system"] = history.system
+    history.put_system(body, "system")
     body["messages"] = history.messages
     if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, context, native=conversation.wire == NAME))

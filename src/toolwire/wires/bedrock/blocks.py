@@ -22,6 +22,7 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.bedrock.media import (
+    DETAILED,
     MEDIA,
     MESSAGE_MEDIA,
     RESULT_MEDIA,
@@ -324,6 +325,16 @@ RESULT_BLOCKS = {
     **MEDIA,
 }
 """The blocks inside a result."""
+SPECS = frozenset(
+    (
+        *BLOCKS.values(),
+        *DETAILED.values(),
+        *RESULT_BLOCKS.values(),
+        SERVER_RESULT,
+        _DETAILED_REASONING,
+    )
+)
+"""Every block spec of this wire."""
 STREAM_STARTS = (
     Block(
         "contentBlockStart.toolUse",
@@ -368,6 +379,7 @@ CAPABILITIES = Capabilities(
     media={"user": MESSAGE_MEDIA, "assistant": MESSAGE_MEDIA, "result": RESULT_MEDIA},
     media_names=frozenset({"file"}),
     reasoning_in_history=False,
+    system_anywhere=False,
     candidates=False,
     choice_names="one",
     format_fields=frozenset({"name", "description"}),

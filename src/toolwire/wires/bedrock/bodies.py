@@ -17,6 +17,7 @@ from toolwire.wires.bedrock.blocks import (
     CAPABILITIES,
     FOREIGN,
     MESSAGE,
+    SPECS,
     read_block,
 )
 from toolwire.wires.bedrock.settings import (
@@ -71,12 +72,13 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
 
 
 def _write_message(role: Role, blocks: list[JSON]) -> JSON:
-    return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+    return {"role": "user" if role == "tool" else role, "content": blocks}
 
 
 HISTORY = BlockHistory(
     name=NAME,
     read=_read_message,
+    specs=SPECS,
     foreign=FOREIGN,
     message=_write_message,
     text=lambda role, text: _write_message(role, [{"text": text}]),
@@ -173,10 +175,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         return _write_response(conversation, context)
     body = write_settings(writable_settings(conversation), conversation, context)
     history = HISTORY.write(conversation, context)
-    if not isinstance(history.whole, UnsetType):
-        body["system"] = history.whole
-    elif history.system:
-        body["system"] = history.system
+    history.put_system(body, "system")
     body["messages"] = _merge_neighbours(history.messages, history.verbatim)
     put_tool_config(body, conversation, context)
     return body

@@ -259,8 +259,6 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    if value.reasoning is not None:  # streams and plain answers are not lowered
-        context.report_loss(context.setting_path, "not held here: reasoning")
     uncached = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
     output = value.output or 0
     out: Object = {

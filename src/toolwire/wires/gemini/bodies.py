@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
-from toolwire.conversation.parts import Call, Message, Reasoning, Role
+from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
 from toolwire.wires.engine.specs import (
@@ -21,7 +21,7 @@ from toolwire.wires.engine.specs import (
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
-from toolwire.wires.gemini.blocks import NAME, PARTS
+from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
 from toolwire.wires.gemini.settings import CONFIG, REQUEST, RESPONSE, read_tools, write_tools
 
 _NOT_SETTINGS = spellings("contents", "systemInstruction", "tools")
@@ -122,22 +122,20 @@ def _read_own_message(content: JSON, path: JsonPath) -> Message:
 
 
 def _content(role: Role, blocks: list[JSON]) -> JSON:
-    return {"role": "model" if role == "assistant" else "user", "parts": blocks}
+    return {"role": _ROLE_TO_WIRE.get(role, role), "parts": blocks}
 
 
-def _drop_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
-    """Drop reasoning that an edit put into a message of this wire, which lowering leaves alone."""
-    context.report_loss(part, "reasoning of another provider is not taken back")
-    return None
-
-
+_ROLE_TO_WIRE = {"assistant": "model", "tool": "user"}
 HISTORY = BlockHistory(
     NAME,
     read=_read_own_message,
-    foreign={**PARTS.writers, Reasoning: _drop_reasoning},
+    specs=frozenset(PARTS.blocks.values()),
+    foreign=PARTS.writers,
     message=_content,
     text=lambda role, text: _content(role, [{"text": text}]),
+    system=lambda blocks: {"parts": blocks},
     alone=True,
+    capabilities=CAPABILITIES,
 )
 
 
@@ -155,13 +153,10 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         and isinstance(config, dict)
     ):
         config["responseJsonSchema"] = answer_format.schema
-    written = HISTORY.write(conversation, context)
-    key = "system_instruction" if "system_instruction" in body else "systemInstruction"
-    if not isinstance(written.whole, UnsetType):
-        body[key] = written.whole
-    elif written.system:
-        body[key] = {"parts": written.system}
-    body["contents"] = written.messages
+    history = HISTORY.write(conversation, context)
+    snake_case = "system_instruction" in body
+    history.put_system(body, "system_instruction" if snake_case else "systemInstruction")
+    body["contents"] = history.messages
     if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, context))
     return body
@@ -196,8 +191,7 @@ def _write_content(message: Message, context: EncodeContext) -> JSON:
     )
     if not isinstance(content, UnsetType):
         return content
-    blocks = [PARTS.writers[type(part)](part, context) for part in message.parts]
-    return {"role": "model", "parts": [block for block in blocks if block is not None]}
+    return {"role": "model", "parts": HISTORY.blocks(message, context)}
 
 
 # --- recognizing ----------------------------------------------------------------------------------

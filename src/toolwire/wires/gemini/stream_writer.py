@@ -9,7 +9,7 @@ from toolwire.conversation.parts import Call, Part
 from toolwire.streaming.events import Chunk, Finish, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_parts import Piece
-from toolwire.wires.families.contents.blocks import text_block
+from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.stream_writer import ContentWriter
 from toolwire.wires.gemini.blocks import PARTS
 from toolwire.wires.gemini.bodies import write

@@ -49,6 +49,7 @@ _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, f
 CAPABILITIES = Capabilities(
     refusals=False,
     media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
+    media_names=frozenset(),
     error_flag=False,
     candidates=False,
     strict_tools=False,
@@ -92,8 +93,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     url = data_url(media)
     if url is None:  # an edit of a part of this wire, which is not lowered
         return {"text": describe(media)}
-    if media.name is not None:
-        context.report_loss(media, "media have no name here")
     mime = mime_of(media)
     if mime is None and media.kind != "file":
         context.report_loss(media, f"the kind ({media.kind}) is lost: there is no MIME type")
@@ -271,14 +270,8 @@ BLOCKS = blocks(
 )
 
 
-def _write_any_text(part: Text, context: EncodeContext) -> JSON:
-    if part.refusal:  # the codec does not lower responses of text and calls only
-        context.report_loss(part, "a refusal is sent as plain text")
-    return {"text": part.text} if part.text else None
-
-
 PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_any_text,
+    Text: lambda part, context: {"text": part.text} if part.text else None,
     Media: _write_media,
     Call: _write_request,
     Result: _write_response,

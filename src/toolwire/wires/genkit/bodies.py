@@ -19,9 +19,9 @@ from toolwire.wires.engine.specs import (
     patch_message,
     raise_unexpected,
 )
-from toolwire.wires.families.turns.history import MessageShape, lacks_ids
+from toolwire.wires.families.turns.history import MessageShape, TurnHistory, lacks_ids
 from toolwire.wires.families.turns.settings import write_tools
-from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS, read_part
+from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
@@ -45,7 +45,15 @@ MESSAGES = MessageShape(
     role_to_wire={role: name for name, role in ROLE_FROM_WIRE.items()},
     read_part=read_part,
 )
-HISTORY = MESSAGES.history(PART_WRITERS, CAPABILITIES)
+HISTORY = TurnHistory(
+    wire=NAME,
+    read_message=MESSAGES.read,
+    specs=frozenset(BLOCKS.values()),
+    part_writers=PART_WRITERS,
+    create_message=MESSAGES.create,
+    with_blocks=MESSAGES.with_blocks,
+    capabilities=CAPABILITIES,
+)
 
 # --- reading --------------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ from toolwire.wires.families.turns.stream_reader import (
     TurnStream,
     TurnStreamReader,
 )
-from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS
+from toolwire.wires.genkit.blocks import NAME, PART_WRITERS
 from toolwire.wires.genkit.bodies import MESSAGES, read, write
 from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_request, match_calls
 
@@ -64,7 +64,6 @@ TABLES = TurnStream(
     signature_field="metadata",
     part_writers=PART_WRITERS,
     write=write,
-    capabilities=CAPABILITIES,
     block_type=lambda block: next(iter(block)),
     text_block=lambda kind, text: {kind: text},
 )

@@ -12,9 +12,9 @@ from toolwire.conversation.parts import Message, Role, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected, require_object
-from toolwire.wires.families.turns.history import MessageShape, merge_turns
+from toolwire.wires.families.turns.history import MessageShape, TurnHistory, merge_turns
 from toolwire.wires.families.turns.settings import write_tools
-from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS, read_content
+from toolwire.wires.meai.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_content
 from toolwire.wires.meai.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
@@ -54,7 +54,15 @@ def read_message(message: JSON, path: JsonPath) -> Message:
     return Message("system", parts, None, NAME, source=Source(message, path, MESSAGES.spec))
 
 
-HISTORY = MESSAGES.history(PART_WRITERS, CAPABILITIES, read_message)
+HISTORY = TurnHistory(
+    wire=NAME,
+    read_message=read_message,
+    specs=frozenset(BLOCKS.values()),
+    part_writers=PART_WRITERS,
+    create_message=MESSAGES.create,
+    with_blocks=MESSAGES.with_blocks,
+    capabilities=CAPABILITIES,
+)
 
 # --- reading --------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ from toolwire.wires.families.turns.stream_reader import (
     growing_field,
 )
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
-from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS
+from toolwire.wires.meai.blocks import NAME, PART_WRITERS
 from toolwire.wires.meai.bodies import ANSWER_ROLES, MESSAGES, write
 from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
@@ -54,7 +54,6 @@ TABLES = TurnStream(
     signature_field="protectedData",
     part_writers=PART_WRITERS,
     write=write,
-    capabilities=CAPABILITIES,
     block_type=lambda block: str(block["$type"]),
     text_block=lambda kind, text: {"$type": kind, "text": text},
 )

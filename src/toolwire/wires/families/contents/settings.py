@@ -43,9 +43,6 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         usage["thoughtsTokenCount"] = value.reasoning
     if value.cached is not None:
         usage["cachedContentTokenCount"] = value.cached
-    if value.cache_write:
-        # Not left to lowering, which does not see the usage of streams and reports a count of 0.
-        context.report_loss(context.setting_path, "not held here: cache_write")
     return usage
 
 

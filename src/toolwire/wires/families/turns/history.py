@@ -13,12 +13,12 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
-from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
+from toolwire.wires.engine.capabilities import Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower
+from toolwire.wires.engine.lowering import lower_part
 from toolwire.wires.engine.specs import (
     Block,
     opaque,
@@ -27,6 +27,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     require_object,
 )
+from toolwire.wires.families.blocks.history import is_own_block
 
 
 class MessageShape(Struct, frozen=True, eq=False):
@@ -66,22 +67,6 @@ class MessageShape(Struct, frozen=True, eq=False):
         """A message that was read, with other blocks in it."""
         return {**require_object(raw), self.content: blocks}
 
-    def history(
-        self,
-        part_writers: Mapping[type[Part], Callable[..., JSON]],
-        capabilities: Capabilities,
-        read_message: Callable[[JSON, JsonPath], Message] | None = None,
-    ) -> TurnHistory:
-        """The history whose messages have this shape."""
-        return TurnHistory(
-            wire=self.wire,
-            read_message=read_message or self.read,
-            part_writers=part_writers,
-            create_message=self.create,
-            with_blocks=self.with_blocks,
-            capabilities=capabilities,
-        )
-
 
 class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
     """How a wire writes the messages of a conversation."""
@@ -89,13 +74,15 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
     wire: str
     read_message: Callable[[JSON, JsonPath], Message]
     """Reads a message of this wire again, to find out which of its parts were edited."""
+    specs: frozenset[Block]
+    """The block specs of this wire: a block of another spec is written anew."""
     part_writers: Mapping[type[Part], Callable[..., JSON]]
     """Write a part as a block; None if there is nothing to write."""
     create_message: Callable[[Role, list[JSON]], JSON]
     """A new message; the one with the results of a turn has the role `tool`."""
     with_blocks: Callable[[JSON, list[JSON]], JSON]
     """A message of this wire with other blocks in it."""
-    capabilities: Capabilities = EVERYTHING
+    capabilities: Capabilities
 
     def write(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """Write all messages; results are collected until their turn is over."""
@@ -154,14 +141,18 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
         A block that was read from this wire stays as it is, except for the edit of its part.
         """
         if message.wire == self.wire:
-            if not isinstance(part.raw, UnsetType):
+            if is_own_block(part, self.specs):
                 patched = patch_block(part, context, part.raw)
                 if not isinstance(patched, UnsetType):
                     return patched
-            lowered = lower_here(part, message.role, self.capabilities, context)
-            if lowered is None:
+            # Parts that were put into a message of this wire have not been lowered.
+            context.report_unknown_fields(part)
+            place: Place = "user" if message.role == "tool" else message.role
+            kind, losses = context.kind, context.losses
+            lowered = lower_part(part, self.capabilities, place, kind=kind, losses=losses)
+            if not lowered:
                 return None
-            part = lowered
+            part = lowered[0]
         return self.part_writers[type(part)](part, context)
 
     def split(
@@ -210,23 +201,6 @@ class _Turn:
             self.parts = [*self.parts, *message.parts] if same_turn else list(message.parts)
 
 
-def lower_here(
-    part: Part, role: Role, capabilities: Capabilities, context: EncodeContext
-) -> Part | None:
-    """A part as the wire can hold it; None if it cannot. Losses are reported.
-
-    For parts that the codec has not lowered: those added to a message of the wire itself, and
-    results in streams.
-    """
-    if capabilities is EVERYTHING:
-        return part
-    lowered = lower(
-        Conversation((Message(role, (part,)),)), capabilities, wire=context.wire, kind="request"
-    )
-    context.losses += lowered.losses
-    return next(lowered.conversation.parts(), None)
-
-
 def lacks_ids(messages: Iterable[Message]) -> bool:
     """True if a call or a result was read without an id: only then does the order pair them."""
     return any(
@@ -243,13 +217,14 @@ def merge_turns(messages: tuple[Message, ...], wire: str, *, ordered: bool) -> M
     counts as run by the provider. A result without an id keeps the call it was paired with, because
     in one message the order pairs nothing.
     """
-    replaced: dict[int, Part] = {}
+    executed: PartMap[Part, Part] = PartMap()
     for pair in pairs(messages, ordered=ordered):
-        if pair.call is not None and pair.result is not None:
-            replaced[id(pair.call)] = replace(pair.call, executor="provider")
-            replaced[id(pair.result)] = replace(pair.result, executor="provider", origin="wire")
-        elif pair.result is not None:
-            replaced[id(pair.result)] = replace(pair.result, executor="provider")
-    parts = tuple(replaced.get(id(part), part) for message in messages for part in message.parts)
+        if pair.result is None:
+            continue
+        executed[pair.result] = replace(pair.result, executor="provider")
+        if pair.call is not None:
+            executed[pair.call] = replace(pair.call, executor="provider")
+            executed[pair.result] = replace(executed[pair.result], origin="wire")
+    parts = tuple(executed.get(part, part) for message in messages for part in message.parts)
     path = messages[0].path if messages else ()
     return Message("assistant", parts, None, wire, source=Source(path=path))

@@ -75,9 +75,6 @@ def usage_spec(
             usage[cached] = value.cached
         if value.reasoning is not None:
             usage[reasoning] = value.reasoning
-        if value.cache_write:  # the codec does not lower responses of text and calls only
-            reason = "tokens written to a cache are not counted here"
-            context.report_loss(context.setting_path, reason)
         return usage
 
     known = keys(input, output, total, cached, reasoning)

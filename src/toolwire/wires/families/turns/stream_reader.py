@@ -25,7 +25,6 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
-from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
@@ -44,7 +43,6 @@ class TurnStream(Struct, frozen=True, eq=False, kw_only=True):
     part_writers: Mapping[type[Part], Callable[..., JSON]]
     write: Callable[[Conversation, EncodeContext], JSON]
     """Writes a whole response."""
-    capabilities: Capabilities
     block_type: Callable[[Object], str]
     text_block: Callable[[str, str], Object]
     """A block of a type, with a text."""

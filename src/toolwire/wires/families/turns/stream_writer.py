@@ -12,15 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
+from toolwire.conversation.parts import Call, Part, Result, Role, Text
 from toolwire.streaming.events import Chunk, Finish, PartComplete, PartDelta, PartEnd, PartStart
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower
-from toolwire.wires.engine.specs import require_object
 from toolwire.wires.engine.stream import StreamWriter
-from toolwire.wires.families.turns.history import lower_here
 from toolwire.wires.families.turns.stream_reader import TurnStream
 
 _TEXT_TYPES = frozenset({"text", "reasoning"})
@@ -116,9 +112,6 @@ class TurnStreamWriter(StreamWriter):
 
     def _write_part(self, part: Part, slot: int | None = None) -> list[Chunk]:
         """Write a part; one with a slot is a text that may grow."""
-        if isinstance(part, Result):
-            lowered = lower_here(part, "tool", self.stream.capabilities, self.context)
-            part = part if lowered is None else lowered
         block = self.stream.part_writers[type(part)](part, self.context)
         if not isinstance(block, dict):
             return []
@@ -138,12 +131,4 @@ class TurnStreamWriter(StreamWriter):
 
     def write_response(self, stop: str | None = None) -> Object:
         """A response without parts, with the settings that are known."""
-        message = Message("assistant", (), stop)
-        lowered = lower(
-            Conversation((message,), (), self.settings, "", "response"),
-            self.stream.capabilities,
-            wire=self.context.wire,
-            kind="response",
-        )
-        self.context.losses += lowered.losses
-        return require_object(self.stream.write(lowered.conversation, self.context))
+        return self.write_empty_body(self.stream.write, stop)
