@@ -9,7 +9,7 @@ from cases import WIRES
 from msgspec.structs import replace
 
 from toolwire import Conversation, Media, Message, Part, Text, decode, encode
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 
 MIXED = [
     wire for wire in ("anthropic", "bedrock", "gemini", "adk", "genkit", "meai") if wire in WIRES
@@ -37,7 +37,7 @@ def test_a_part_of_another_wire_is_written_in_the_format_of_this_one(wire: str) 
     written = encode(with_part(read(wire, Message("user", "Look.")), 0, image), wire)
     assert "image_url" not in json.dumps(written.body)
     assert written.losses == []
-    assert [part for part in decode(written.body, wire).parts()] == [
+    assert list(decode(written.body, wire).parts()) == [
         Text("Look."),
         Media("image", "image/png", data="aGk="),
     ]
@@ -54,12 +54,8 @@ def test_fields_that_a_part_of_another_wire_cannot_keep_are_reported(wire: str) 
 def test_a_part_added_to_a_message_of_plain_text_makes_it_a_list_of_blocks() -> None:
     body: JSON = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi."}]}
     edited = with_part(decode(body, "anthropic"), 0, Text("Hello?"))
-    assert encode(edited, "anthropic").body["messages"] == [
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "Hi."}, {"type": "text", "text": "Hello?"}],
-        }
-    ]
+    content = get(encode(edited, "anthropic").body, ("messages", 0, "content"))
+    assert content == [{"type": "text", "text": "Hi."}, {"type": "text", "text": "Hello?"}]
 
 
 @pytest.mark.parametrize("wire", APART)
@@ -92,7 +88,7 @@ def test_an_edited_system_message_in_mid_conversation_keeps_its_role() -> None:
     ]
     own = decode({"max_tokens": 9, "messages": messages}, "anthropic")
     written = encode(with_part(own, 1, Text("And short.")), "anthropic")
-    assert [message["role"] for message in written.body["messages"]] == ["user", "system", "user"]
+    assert get(written.body, ("messages", 1, "role")) == "system"
     assert written.losses == []
 
 
@@ -104,4 +100,4 @@ def test_an_answer_without_one_of_its_parts_keeps_the_others_verbatim() -> None:
     (answer,) = own.messages
     edited = replace(own, messages=(replace(answer, parts=answer.parts[1:]),))
     written = encode(edited, "gemini", "response").body
-    assert written["candidates"][0]["content"]["parts"] == [call]
+    assert get(written, ("candidates", 0, "content", "parts")) == [call]

@@ -130,10 +130,10 @@ _NORMAL_FINISH = (("finishReason", "STOP"), ("finish_reason", "STOP"))
 
 
 def is_set(value: JSON) -> bool:
-    """False for an empty default: ADK writes all of them."""
+    """False for null and for empty texts, lists and objects: ADK writes such defaults."""
     if isinstance(value, dict):
         return any(map(is_set, value.values()))
-    return bool(value)
+    return value not in (None, "", [])
 
 
 def unknown_fields(event: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:

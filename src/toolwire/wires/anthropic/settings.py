@@ -140,6 +140,7 @@ def default_max_tokens(body: Object) -> int:
     return max(limit, budget + _MAX_TOKENS_UNKNOWN) if isinstance(budget, int) else limit
 
 
+_FORMAT_KEYS = keys("type", "schema")
 REQUEST = (
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("max_tokens",)),
@@ -163,14 +164,25 @@ REQUEST = (
         read=lambda value: not value,
         write=lambda value, context: not value,
     ),
-    SettingSpec("format", ("output_format",), read=_read_format, write=None),
-    SettingSpec("format", ("output_config", "format"), read=_read_format, write=_write_format),
+    SettingSpec("format", ("output_format",), read=_read_format, write=None, knows=_FORMAT_KEYS),
+    SettingSpec(
+        "format",
+        ("output_config", "format"),
+        read=_read_format,
+        write=_write_format,
+        knows=_FORMAT_KEYS,
+    ),
     SettingSpec(
         "effort",
         ("output_config", "effort"),
         write=lambda value, context: value if value in ("low", "medium", "high") else UNSET,
     ),
-    SettingSpec("budget", ("thinking",), *reasoning_budget("budget_tokens", 1024)),
+    SettingSpec(
+        "budget",
+        ("thinking",),
+        *reasoning_budget("budget_tokens", 1024),
+        knows=keys("type", "budget_tokens"),
+    ),
 )
 
 # --- usage and stop reasons -----------------------------------------------------------------------

@@ -25,7 +25,6 @@ from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITER
 from toolwire.wires.genkit.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
-    OUTPUT_KEYS,
     REQUEST,
     RESPONSE,
     read_tool,
@@ -76,12 +75,8 @@ def read(body: JSON, kind: Kind) -> Conversation:
     definitions = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     tools = tuple(read_tool(tool, ("tools", i)) for i, tool in enumerate(definitions))
     settings = read_settings(REQUEST, body, keys("messages", "tools"))
-    unknown = list(settings.unknown)
-    output = body.get("output")
-    if isinstance(output, dict) and "format" in settings.values:
-        unknown += [("output", key) for key in output if key not in OUTPUT_KEYS]
     source = BodySource(
-        body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=ordered
+        body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=ordered
     )
     return Conversation(messages, tools, settings.values, NAME, "request", source=source)
 

@@ -69,9 +69,14 @@ REQUEST = (
     SettingSpec("stop", ("config", "stopSequences"), read=read_texts),
     SettingSpec("candidates", ("candidates",)),
     SettingSpec("choice", ("toolChoice",), read=_read_choice, write=_write_choice),
-    SettingSpec("format", ("output",), read=_read_output, write=_write_output),
+    SettingSpec(
+        "format",
+        ("output",),
+        read=_read_output,
+        write=_write_output,
+        knows=keys("format", "contentType", "schema", "jsonSchema", "constrained"),
+    ),
 )
-OUTPUT_KEYS = keys("format", "contentType", "schema", "jsonSchema", "constrained")
 
 
 RESPONSE = (

@@ -182,7 +182,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
             for message in _read_messages(source.body)
         ]
         written = HISTORY.split(answer, originals, context)
-        return written if isinstance(source.body, list) else {**body, "messages": written}
+        return {**body, "messages": written} if body else written
     blocks = [HISTORY.write_part(part, answer, context) for part in answer.parts]
     message_body = MESSAGES.create("assistant", [block for block in blocks if block is not None])
     response: Object = {"messages": [message_body], **body}

@@ -127,7 +127,13 @@ REQUEST = (
         knows=keys("$type", "requiredFunctionName"),
     ),
     SettingSpec("parallel", (OPTIONS, "allowMultipleToolCalls")),
-    SettingSpec("format", (OPTIONS, "responseFormat"), read=_read_format, write=_write_format),
+    SettingSpec(
+        "format",
+        (OPTIONS, "responseFormat"),
+        read=_read_format,
+        write=_write_format,
+        knows=keys("$type", "schema", "schemaName", "schemaDescription"),
+    ),
     SettingSpec(
         "effort",
         (OPTIONS, "reasoning", "effort"),

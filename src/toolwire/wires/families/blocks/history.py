@@ -133,9 +133,10 @@ class BlockHistory(Struct, frozen=True, eq=False):
 
     def _write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
         """The block of a part: as it was read with its edits, or a new one."""
-        if is_own_block(part, self.specs):
+        block = own_block(part, self.specs)
+        if block is not None:
             ordinal = context.ordinal
-            patched = patch_block(part, context, part.raw)
+            patched = patch_block(part, context, block)
             if not isinstance(patched, UnsetType):
                 context.ordinal = ordinal
                 _record_call(part, context)
@@ -177,9 +178,10 @@ class _Turn:
         """Each with the id of its call."""
 
 
-def is_own_block(part: Part, specs: frozenset[Block]) -> bool:
-    """True if a part was read from a block of one of these specs, or of an unknown type."""
-    return isinstance(part.raw, dict) and (part.spec in specs or part.spec is OPAQUE)
+def own_block(part: Part, specs: frozenset[Block]) -> Object | None:
+    """The block of a part that was read with one of these specs, or is of an unknown type."""
+    is_own = part.spec in specs or part.spec is OPAQUE
+    return part.raw if is_own and isinstance(part.raw, dict) else None
 
 
 def _is_result(part: Part) -> bool:

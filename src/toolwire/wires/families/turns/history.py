@@ -27,7 +27,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     require_object,
 )
-from toolwire.wires.families.blocks.history import is_own_block
+from toolwire.wires.families.blocks.history import own_block
 
 
 class MessageShape(Struct, frozen=True, eq=False):
@@ -141,8 +141,9 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
         A block that was read from this wire stays as it is, except for the edit of its part.
         """
         if message.wire == self.wire:
-            if is_own_block(part, self.specs):
-                patched = patch_block(part, context, part.raw)
+            block = own_block(part, self.specs)
+            if block is not None:
+                patched = patch_block(part, context, block)
                 if not isinstance(patched, UnsetType):
                     return patched
             # Parts that were put into a message of this wire have not been lowered.
@@ -162,8 +163,10 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
 
         A part that was added goes into the message of the part before it.
         """
-        contents: dict[JsonPath, list[JSON]] = {original.path: [] for original in originals}
-        target = originals[0].path if originals else ()
+        contents: dict[JsonPath, list[JSON]] = {
+            original.path: [] for original in originals if original.parts
+        }
+        target = next(iter(contents), ())
         for part in message.parts:
             if part.path:
                 holders = (path for path in contents if part.path[: len(path)] == path)
@@ -173,12 +176,13 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
                 contents.setdefault(target, []).append(block)
         out: list[JSON] = []
         for original in originals:
-            blocks = contents[original.path]
             if not original.parts:
                 out.append(original.raw)  # type: ignore[arg-type]
-            elif blocks:
+            elif blocks := contents[original.path]:
                 out.append(self.with_blocks(original.raw, blocks))  # type: ignore[arg-type]
-        return out or [self.create_message("assistant", contents.get((), []))]
+        if () in contents:
+            out.append(self.create_message("assistant", contents[()]))
+        return out
 
 
 class _Turn:
