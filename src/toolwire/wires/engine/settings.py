@@ -236,6 +236,13 @@ def write_settings(
     return body
 
 
+def read_texts(value: JSON) -> Setting | UnsetType:
+    """Read a list of texts, such as stop sequences."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return UNSET
+    return tuple(map(str, value))
+
+
 _LONGEST_USER = 64
 """The maximum length of a user id on wires that limit it:
 https://github.com/maximhq/bifrost/pull/1000."""
