@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
+from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.specs import (
     Block,
     count_at,
@@ -17,7 +17,6 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     read_name,
     require_object,
-    require_string,
     text_or_none,
 )
 
@@ -112,10 +111,6 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return UNSET if value.schema is None else {"type": "json_schema", "schema": value.schema}
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 _MAX_TOKENS = {
     "claude-instant": 4096,
     "claude-2": 4096,
@@ -148,7 +143,7 @@ REQUEST = (
     SettingSpec("temperature", ("temperature",), write=None),
     SettingSpec("top_p", ("top_p",), write=None),
     SettingSpec("top_k", ("top_k",), write=None),
-    SettingSpec("stop", ("stop_sequences",), read=_read_stop),
+    SettingSpec("stop", ("stop_sequences",), read=read_texts),
     SettingSpec("stream", ("stream",)),
     SettingSpec("user", ("metadata", "user_id")),
     SettingSpec(
@@ -242,13 +237,6 @@ FINISH_REASON_FROM_WIRE = {
     "refusal": "refusal",
     "model_context_window_exceeded": "context",
 }
-FINISH_REASON_TO_WIRE = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "sequence": "stop_sequence",
-    "tool": "tool_use",
-    "pause": "pause_turn",
-    "refusal": "refusal",
-    "filter": "refusal",
-    "context": "model_context_window_exceeded",
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()} | {
+    "filter": "refusal"
 }

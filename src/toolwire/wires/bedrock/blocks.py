@@ -207,8 +207,6 @@ def _write_json(part: Text, context: EncodeContext) -> JSON:
 
 
 _IDS = (Id("toolUseId"),)
-_INPUT_DELTAS = {"toolUse.input": ("input", "toolUse.input")}
-_USE_KEYS = (("toolUse", keys("toolUseId", "name", "input", "type")),)
 _RESULT_KEYS = keys("toolUseId", "content", "status")
 _TEXT = Block(
     "text",
@@ -217,6 +215,20 @@ _TEXT = Block(
     write=lambda part, context: {"text": part.text},
     keys=keys("text"),
     deltas={"text": ("text", "text")},
+)
+_TOOL_USE = Block(
+    "toolUse",
+    part=Call,
+    read=_read_tool_use,
+    write=_write_tool_use,
+    keys=keys("toolUse"),
+    inner=(("toolUse", keys("toolUseId", "name", "input", "type")),),
+    discriminator={"content_field": "toolUse"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=_IDS,
+    deltas={"toolUse.input": ("input", "toolUse.input")},
 )
 BLOCKS = blocks(
     _TEXT,
@@ -257,32 +269,14 @@ BLOCKS = blocks(
         read=_read_guarded_text,
         write=lambda part, context: {"guardContent": {"text": {"text": part.text}}},
     ),
-    Block(
-        "toolUse",
-        part=Call,
-        read=_read_tool_use,
-        write=_write_tool_use,
-        keys=keys("toolUse"),
-        inner=_USE_KEYS,
-        discriminator={"content_field": "toolUse"},
-        direction="call",
-        family="function",
-        executor="client",
-        ids=_IDS,
-        deltas=_INPUT_DELTAS,
-    ),
-    Block(
-        "server_tool_use",
-        part=Call,
-        write=_write_tool_use,
-        keys=keys("toolUse"),
-        inner=_USE_KEYS,
+    _TOOL_USE,
+    replace(
+        _TOOL_USE,
+        name="server_tool_use",
+        read=None,
         discriminator={"content_field": "toolUse", "type": "server_tool_use"},
-        direction="call",
         family="server-tool",
         executor="provider",
-        ids=_IDS,
-        deltas=_INPUT_DELTAS,
     ),
     Block(
         "toolResult",
@@ -335,27 +329,18 @@ SPECS = frozenset(
     )
 )
 """Every block spec of this wire."""
-STREAM_STARTS = (
+STREAM_STARTS = tuple(
     Block(
-        "contentBlockStart.toolUse",
-        part=Call,
-        discriminator={"stream": "contentBlockStart.start.toolUse"},
-        direction="call",
-        family="function",
-        executor="client",
+        f"contentBlockStart.{spec.name}",
+        part=spec.part,
+        discriminator={"stream": f"contentBlockStart.start.{spec.name}"},
+        direction=spec.direction,
+        family=spec.family,
+        executor=spec.executor,
         ids=_IDS,
         forms=("stream",),
-    ),
-    Block(
-        "contentBlockStart.toolResult",
-        part=Result,
-        discriminator={"stream": "contentBlockStart.start.toolResult"},
-        direction="output",
-        family="server-tool",
-        executor="provider",
-        ids=_IDS,
-        forms=("stream",),
-    ),
+    )
+    for spec in (_TOOL_USE, SERVER_RESULT)
 )
 """Entries of the catalogue: only the opening event of a streamed block has its id."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))

@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Call, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
+from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.specs import (
     Block,
     count_at,
@@ -179,17 +179,13 @@ def _write_temperature(value: Setting, context: EncodeContext) -> JSON | UnsetTy
     return max(0.0, min(value, 1.0))
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 _INFERENCE, _MODEL_FIELDS = "inferenceConfig", "additionalModelRequestFields"
 _COMMON = (
     SettingSpec("model", ("modelId",)),
     SettingSpec("max_tokens", (_INFERENCE, "maxTokens")),
     SettingSpec("temperature", (_INFERENCE, "temperature"), write=_write_temperature),
     SettingSpec("top_p", (_INFERENCE, "topP")),
-    SettingSpec("stop", (_INFERENCE, "stopSequences"), read=_read_stop),
+    SettingSpec("stop", (_INFERENCE, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
         ("toolConfig", "toolChoice"),
@@ -300,12 +296,6 @@ FINISH_REASON_FROM_WIRE = {
     "content_filtered": "filter",
     "model_context_window_exceeded": "context",
 }
-FINISH_REASON_TO_WIRE = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "sequence": "stop_sequence",
-    "tool": "tool_use",
-    "filter": "content_filtered",
-    "refusal": "content_filtered",
-    "context": "model_context_window_exceeded",
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()} | {
+    "refusal": "content_filtered"
 }

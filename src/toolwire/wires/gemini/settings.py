@@ -10,7 +10,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, read_texts
 from toolwire.wires.engine.specs import (
     Block,
     list_at,
@@ -131,24 +131,8 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return config
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(map(require_string, value)) if isinstance(value, list) else UNSET
-
-
-def _read_effort(value: JSON) -> Setting | UnsetType:
-    return require_string(value).lower()
-
-
 def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.upper() if isinstance(value, str) and value in _EFFORTS else UNSET
-
-
-def _read_mime_type(value: JSON) -> Setting | UnsetType:
-    return Format() if value == "application/json" else UNSET
-
-
-def _write_mime_type(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    return "application/json"
 
 
 REQUEST = both_spellings(
@@ -161,7 +145,7 @@ REQUEST = both_spellings(
     SettingSpec("presence_penalty", (CONFIG, "presencePenalty")),
     SettingSpec("frequency_penalty", (CONFIG, "frequencyPenalty")),
     SettingSpec("candidates", (CONFIG, "candidateCount")),
-    SettingSpec("stop", (CONFIG, "stopSequences"), read=_read_stop),
+    SettingSpec("stop", (CONFIG, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
         ("toolConfig", "functionCallingConfig"),
@@ -173,11 +157,14 @@ REQUEST = both_spellings(
     SettingSpec(
         "effort",
         (CONFIG, "thinkingConfig", "thinkingLevel"),
-        read=_read_effort,
+        read=lambda level: require_string(level).lower(),
         write=_write_effort,
     ),
     SettingSpec(
-        "format", (CONFIG, "responseMimeType"), read=_read_mime_type, write=_write_mime_type
+        "format",
+        (CONFIG, "responseMimeType"),
+        read=lambda mime: Format() if mime == "application/json" else UNSET,
+        write=lambda value, context: "application/json",
     ),
     SettingSpec(
         "format",

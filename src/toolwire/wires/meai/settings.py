@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, read_texts
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
@@ -25,7 +25,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.turns.settings import read_texts, usage_spec
+from toolwire.wires.families.turns.settings import usage_spec
 from toolwire.wires.meai.blocks import NAME
 
 OPTIONS = "options"

@@ -61,15 +61,11 @@ USAGE = SettingSpec(
     ),
 )
 
+_FILTERS = "RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY SAFETY".split()
 FINISH_REASON_FROM_WIRE = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
-    "SAFETY": "filter",
-    "RECITATION": "filter",
-    "BLOCKLIST": "filter",
-    "PROHIBITED_CONTENT": "filter",
-    "SPII": "filter",
-    "IMAGE_SAFETY": "filter",
+    **dict.fromkeys(_FILTERS, "filter"),
 }
 FINISH_REASON_TO_WIRE = {
     "stop": "STOP",

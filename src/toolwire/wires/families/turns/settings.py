@@ -5,13 +5,13 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
-from toolwire.wires.engine.specs import count_at, keys, require_string
+from toolwire.wires.engine.specs import count_at, keys
 
 
 def write_tools(
@@ -33,11 +33,6 @@ def write_tools(
             definition["additionalProperties"] = {"strict": tool.strict}
         out.append(definition)
     return out
-
-
-def read_texts(value: JSON) -> Setting | UnsetType:
-    """A list of texts, such as stop sequences."""
-    return tuple(map(require_string, value)) if isinstance(value, list) else UNSET
 
 
 def usage_spec(
