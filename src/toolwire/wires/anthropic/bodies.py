@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import BodySource, Conversation, Kind
+from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Message, Part, Role, Source, Text
 from toolwire.wires.anthropic.blocks import BLOCKS, CAPABILITIES, FOREIGN, MESSAGE, PLAIN
 from toolwire.wires.anthropic.settings import (
@@ -34,6 +33,7 @@ from toolwire.wires.engine.specs import (
     read_block,
     types_in,
 )
+from toolwire.wires.families.blocks.bodies import build_conversation, read_tools
 from toolwire.wires.families.blocks.history import BlockHistory, response_message
 
 # --- messages -------------------------------------------------------------------------------------
@@ -99,22 +99,13 @@ def read(body: JSON, kind: Kind) -> Conversation:
         raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
-    messages: list[Message] = []
-    if body.get("system") is not None:
-        messages.append(_read_message(body["system"], ("system",)))
-    messages += [
-        _read_message(message, ("messages", i))
-        for i, message in enumerate(list_at(NAME, body, ("messages",)))
-    ]
-    tools = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
-    settings = read_settings(REQUEST, body, keys("messages", "system", "tools"))
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=False),
-        tuple(read_tool(tool, ("tools", i)) for i, tool in enumerate(tools)),
-        settings.values,
+    return build_conversation(
         NAME,
         "request",
-        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
+        body,
+        messages=HISTORY.read_messages(body),
+        settings=read_settings(REQUEST, body, keys("messages", "system", "tools")),
+        tools=read_tools(NAME, body, read_tool),
     )
 
 
@@ -132,13 +123,9 @@ def _read_response(body: Object) -> Conversation:
         NAME,
         source=Source(raw={"role": "assistant", "content": content}, spec=MESSAGE),
     )
-    return Conversation(
-        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
-        (),
-        settings.values,
-        NAME,
-        "response",
-        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
+    seed = str(settings.values.get("id", ""))
+    return build_conversation(
+        NAME, "response", body, messages=(message,), settings=settings, seed=seed
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     flag_or_none,
     keys,
     raise_unexpected,
@@ -19,6 +18,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     text_or_none,
 )
+from toolwire.wires.families.blocks.bodies import can_define, define_tool, usage_spec
 
 NAME = "anthropic"
 
@@ -58,20 +58,12 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, native: bool
             and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
-            continue
-        if tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        definition: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            definition["description"] = tool.description
-        schema = context.schema_of(tool)
-        definition["input_schema"] = (
-            schema if schema is not None else {"type": "object", "properties": {}}
-        )
-        if tool.strict is not None:
-            definition["strict"] = tool.strict
-        out.append(definition)
+        elif can_define(tool, context):
+            no_parameters: JSON = {"type": "object", "properties": {}}
+            definition = define_tool(tool, context, "input_schema", no_parameters)
+            if tool.strict is not None:
+                definition["strict"] = tool.strict
+            out.append(definition)
     return out
 
 
@@ -183,49 +175,20 @@ REQUEST = (
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`input_tokens` leaves out tokens that were read from or written to the cache."""
-    cached = count_at(value, "cache_read_input_tokens")
-    cache_write = count_at(value, "cache_creation_input_tokens")
-    uncached = count_at(value, "input_tokens")
-    return Usage(
-        None if uncached is None else uncached + (cached or 0) + (cache_write or 0),
-        count_at(value, "output_tokens"),
-        cached,
-        cache_write,
-        count_at(value, "output_tokens_details", "thinking_tokens"),
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    uncached = (value.input or 0) - (value.cached or 0) - (value.cache_write or 0)
-    out: Object = {"input_tokens": max(uncached, 0), "output_tokens": value.output or 0}
-    if value.cached is not None:
-        out["cache_read_input_tokens"] = value.cached
-    if value.cache_write is not None:
-        out["cache_creation_input_tokens"] = value.cache_write
-    if value.reasoning is not None:
-        out["output_tokens_details"] = {"thinking_tokens": value.reasoning}
-    return out
-
-
 RESPONSE = (
     SettingSpec("id", ("id",)),
     SettingSpec("model", ("model",)),
     SettingSpec("stop_sequence", ("stop_sequence",)),
-    SettingSpec(
-        "usage",
+    usage_spec(
         ("usage",),
-        read=_read_usage,
-        write=_write_usage,
-        knows=keys(
-            "input_tokens",
-            "output_tokens",
-            "cache_read_input_tokens",
-            "cache_creation_input_tokens",
-            "output_tokens_details.thinking_tokens",
-        ),
+        {
+            "input": ("input_tokens",),
+            "output": ("output_tokens",),
+            "cached": ("cache_read_input_tokens",),
+            "cache_write": ("cache_creation_input_tokens",),
+            "reasoning": ("output_tokens_details.thinking_tokens",),
+        },
+        input_includes_cache=False,
     ),
 )
 FINISH_REASON_FROM_WIRE = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
-from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool
 from toolwire.conversation.parts import Call, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     flag_or_none,
     keys,
     raise_unexpected,
@@ -20,6 +19,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.blocks.bodies import can_define, usage_spec
 
 NAME = "bedrock"
 
@@ -94,10 +94,8 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
             and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
-        elif tool.kind in ("function", "custom"):
+        elif can_define(tool, context):
             out.append(_write_tool(tool, context))
-        else:
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
     if out:
         return out
     names = dict.fromkeys(
@@ -235,55 +233,17 @@ def writable_settings(conversation: Conversation) -> tuple[SettingSpec, ...]:
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
-def _first_count(value: JSON, *names: str) -> int | None:
-    counts = (count_at(value, name) for name in names)
-    return next((count for count in counts if count is not None), None)
-
-
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`inputTokens` leaves out tokens of the cache, though `totalTokens` counts them."""
-    cached = _first_count(value, "cacheReadInputTokens", "cacheReadInputTokenCount")
-    cache_write = _first_count(value, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
-    uncached = count_at(value, "inputTokens")
-    return Usage(
-        None if uncached is None else uncached + (cached or 0) + (cache_write or 0),
-        count_at(value, "outputTokens"),
-        cached,
-        cache_write,
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    uncached = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
-    output = value.output or 0
-    out: Object = {
-        "inputTokens": uncached,
-        "outputTokens": output,
-        "totalTokens": max(value.input or 0, uncached) + output,
-    }
-    if value.cached is not None:
-        out["cacheReadInputTokens"] = value.cached
-    if value.cache_write is not None:
-        out["cacheWriteInputTokens"] = value.cache_write
-    return out
-
-
 RESPONSE = (
-    SettingSpec(
-        "usage",
+    usage_spec(
         ("usage",),
-        read=_read_usage,
-        write=_write_usage,
-        knows=keys(
-            "inputTokens",
-            "outputTokens",
-            "totalTokens",
-            "cacheReadInputTokens",
-            "cacheWriteInputTokens",
-            "cacheReadInputTokenCount",
-            "cacheWriteInputTokenCount",
-        ),
+        {
+            "input": ("inputTokens",),
+            "output": ("outputTokens",),
+            "total": ("totalTokens",),
+            "cached": ("cacheReadInputTokens", "cacheReadInputTokenCount"),
+            "cache_write": ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
+        },
+        input_includes_cache=False,
     ),
     SettingSpec("stop_sequence", ("additionalModelResponseFields", "stop_sequence")),
 )

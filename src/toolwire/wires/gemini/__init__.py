@@ -29,11 +29,9 @@ is over when every candidate has its `finishReason`, or the prompt was blocked. 
 from __future__ import annotations
 
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.engine.stream import StreamSpec, data_sse
 from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
 from toolwire.wires.gemini.bodies import match_score, read, write
-from toolwire.wires.gemini.stream_reader import GeminiReader
-from toolwire.wires.gemini.stream_writer import GeminiWriter
+from toolwire.wires.gemini.stream import STREAM
 
 WIRE = Wire(
     name=NAME,
@@ -42,6 +40,6 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    stream=StreamSpec(reader=GeminiReader, writer=GeminiWriter, frame=data_sse),
+    stream=STREAM,
     capabilities=CAPABILITIES,
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
+from toolwire.conversation.model import Conversation, Format, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
@@ -18,6 +17,7 @@ from toolwire.wires.engine.specs import (
     patch_message,
     raise_unexpected,
 )
+from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
@@ -26,7 +26,7 @@ from toolwire.wires.gemini.settings import CONFIG, REQUEST, RESPONSE, read_tools
 
 _NOT_SETTINGS = spellings("contents", "systemInstruction", "tools")
 _CANDIDATES = spellings("candidates")
-_CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
+CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
 _WITHOUT_CANDIDATES = spellings("promptFeedback", "usageMetadata")
 """A response without candidates has one of these fields."""
 
@@ -56,22 +56,15 @@ def _read_request(body: Object) -> Conversation:
         for i, entry in enumerate(list_at(NAME, body, ("tools",))):
             tools += read_tools(entry, ("tools", i))
     settings = read_settings(REQUEST, body, _NOT_SETTINGS)
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=True),
-        tools=tuple(tools),
-        settings=settings.values,
-        wire=NAME,
-        kind="request",
-        source=BodySource(
-            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
-        ),
+    return build_conversation(
+        NAME, "request", body, messages=messages, settings=settings, tools=tools, ordered=True
     )
 
 
 def _read_response(body: Object) -> Conversation:
     settings = read_settings(RESPONSE, body, _CANDIDATES)
     messages: list[Message] = []
-    unknown = list(settings.unknown)
+    unknown: list[JsonPath] = []
     candidates: list[JSON] = []
     if body.get("candidates") is not None:
         candidates = list_at(NAME, body, ("candidates",))
@@ -85,19 +78,16 @@ def _read_response(body: Object) -> Conversation:
         path: JsonPath = ("candidates", i)
         candidate = object_at(NAME, body, path)
         messages.append(_read_candidate(candidate, path))
-        unknown += [
-            (*path, key)
-            for key, value in candidate.items()
-            if key not in _CANDIDATE_FIELDS and value is not None
-        ]
-    return Conversation(
-        assign_ids(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True),
-        settings=settings.values,
-        wire=NAME,
-        kind="response",
-        source=BodySource(
-            body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=True
-        ),
+        unknown += unknown_fields(candidate, path, CANDIDATE_FIELDS)
+    return build_conversation(
+        NAME,
+        "response",
+        body,
+        messages=messages,
+        settings=settings,
+        unknown=unknown,
+        seed=str(settings.values.get("id", "")),
+        ordered=True,
     )
 
 

@@ -21,6 +21,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.blocks.bodies import can_define, define_tool
 from toolwire.wires.families.contents.settings import MODEL, USAGE
 from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
 from toolwire.wires.gemini.blocks import NAME
@@ -81,20 +82,11 @@ def _as_json_schema(schema: JSON) -> JSON:
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     """The `tools` of a request: one entry with all declared functions, or none."""
-    declarations: list[JSON] = []
-    for tool in tools:
-        if tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        declaration: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            declaration["description"] = tool.description
-        if tool.strict is not None:  # lowering does not report `strict: false`
-            context.report_loss(tool, "a tool has no strict flag here")
-        schema = context.schema_of(tool)
-        if schema is not None:
-            declaration["parametersJsonSchema"] = schema
-        declarations.append(declaration)
+    declarations: list[JSON] = [
+        define_tool(tool, context, "parametersJsonSchema")
+        for tool in tools
+        if can_define(tool, context, strict=False)
+    ]
     return [{"functionDeclarations": declarations}] if declarations else []
 
 

@@ -17,7 +17,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     text_or_none,
 )
-from toolwire.wires.families.turns.settings import usage_spec
+from toolwire.wires.families.blocks.bodies import usage_spec
 from toolwire.wires.genkit.blocks import NAME
 
 TOOL = Block("tool", part=Tool, keys=keys("name", "description", "inputSchema"))
@@ -81,11 +81,14 @@ REQUEST = (
 
 RESPONSE = (
     usage_spec(
-        input="inputTokens",
-        output="outputTokens",
-        total="totalTokens",
-        cached="cachedContentTokens",
-        reasoning="thoughtsTokens",
+        ("usage",),
+        {
+            "input": ("inputTokens",),
+            "output": ("outputTokens",),
+            "total": ("totalTokens",),
+            "cached": ("cachedContentTokens",),
+            "reasoning": ("thoughtsTokens",),
+        },
         output_includes_reasoning=False,
     ),
 )

@@ -12,8 +12,8 @@ from toolwire.conversation.parts import Message, Role, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected, require_object
+from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory, merge_turns
-from toolwire.wires.families.turns.settings import write_tools
 from toolwire.wires.meai.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_content
 from toolwire.wires.meai.settings import (
     FINISH_REASON_FROM_WIRE,
@@ -22,6 +22,7 @@ from toolwire.wires.meai.settings import (
     REQUEST,
     RESPONSE,
     read_tool,
+    write_tools,
 )
 
 MESSAGES = MessageShape(
@@ -72,21 +73,21 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages = _read_messages(body)
     if kind == "response":
         return _read_response(body, messages)
-    if not isinstance(body, dict):
-        messages = assign_ids(messages, seed="", ordered=False)
-        return Conversation(messages, (), {}, NAME, "request", source=BodySource(body))
-    instructions = get(body, _INSTRUCTIONS)
+    fields = body if isinstance(body, dict) else {}
+    instructions = get(fields, _INSTRUCTIONS)
     if isinstance(instructions, str):
         messages = (read_message(instructions, _INSTRUCTIONS), *messages)
-    absent = get(body, _TOOLS) in (None, UNSET)
-    definitions = [] if absent else list_at(NAME, body, _TOOLS)
-    tools = tuple(read_tool(tool, (*_TOOLS, i)) for i, tool in enumerate(definitions))
-    settings = read_settings(REQUEST, body, keys("messages"))
-    source = BodySource(
-        body, unknown_fields=_unknown_fields(settings.unknown, body), setting_paths=settings.places
+    absent = get(fields, _TOOLS) in (None, UNSET)
+    definitions = [] if absent else list_at(NAME, fields, _TOOLS)
+    settings = read_settings(REQUEST, fields, keys("messages"))
+    return build_conversation(
+        NAME,
+        "request",
+        body,
+        messages=messages,
+        settings=replace(settings, unknown=_unknown_fields(settings.unknown, fields)),
+        tools=(read_tool(tool, (*_TOOLS, i)) for i, tool in enumerate(definitions)),
     )
-    messages = assign_ids(messages, seed="", ordered=False)
-    return Conversation(messages, tools, settings.values, NAME, "request", source=source)
 
 
 def _read_messages(body: JSON) -> tuple[Message, ...]:
@@ -121,11 +122,8 @@ def _read_response(body: JSON, messages: tuple[Message, ...]) -> Conversation:
     unknown = list(settings.unknown)
     unknown += [message.path for message in messages if message.role not in ANSWER_ROLES]
     for message in answers:
-        unknown += [
-            (*message.path, key)
-            for key, value in require_object(message.raw).items()  # type: ignore[arg-type]
-            if key not in MESSAGES.spec.keys and value is not None
-        ]
+        raw = message.raw if isinstance(message.raw, dict) else {}
+        unknown += unknown_fields(raw, message.path, MESSAGES.spec.keys)
     turns = assign_ids(answers, seed=str(settings.values.get("id", "")), ordered=False)
     reason = fields.get("finishReason")
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
@@ -158,9 +156,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
             body[OPTIONS] = {key: value for key, value in options.items() if key != "instructions"}
     written = HISTORY.write(messages, context)
     if not conversation.same_tools if native else conversation.tools:
-        body = require_object(
-            put(body, _TOOLS, write_tools(conversation.tools, context, schema_field="jsonSchema"))
-        )
+        body = require_object(put(body, _TOOLS, write_tools(conversation.tools, context)))
     if native and isinstance(conversation.source.body, list) and not body:
         return written
     return {**body, "messages": written}

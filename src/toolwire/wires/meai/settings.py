@@ -25,7 +25,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.turns.settings import usage_spec
+from toolwire.wires.families.blocks.bodies import can_define, define_tool, usage_spec
 from toolwire.wires.meai.blocks import NAME
 
 OPTIONS = "options"
@@ -54,6 +54,18 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
         None if isinstance(strict, UnsetType) else flag_or_none(strict),
         source=Source(tool, path, TOOL),
     )
+
+
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
+    """The tool definitions; ChatOptions has no field for `strict`, so it is a further property."""
+    out: list[JSON] = []
+    for tool in tools:
+        if can_define(tool, context):
+            definition = define_tool(tool, context, "jsonSchema")
+            if tool.strict is not None:
+                definition["additionalProperties"] = {"strict": tool.strict}
+            out.append(definition)
+    return out
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -167,11 +179,14 @@ RESPONSE = (
     SettingSpec("model", ("modelId",)),
     SettingSpec("created", ("createdAt",), read=_read_time, write=_write_time),
     usage_spec(
-        input="inputTokenCount",
-        output="outputTokenCount",
-        total="totalTokenCount",
-        cached="cachedInputTokenCount",
-        reasoning="reasoningTokenCount",
+        ("usage",),
+        {
+            "input": ("inputTokenCount",),
+            "output": ("outputTokenCount",),
+            "total": ("totalTokenCount",),
+            "cached": ("cachedInputTokenCount",),
+            "reasoning": ("reasoningTokenCount",),
+        },
     ),
 )
 FINISH_REASON_FROM_WIRE = {

@@ -16,7 +16,14 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import lower_part
-from toolwire.wires.engine.specs import OPAQUE, Block, answer_messages, patch_block, patch_message
+from toolwire.wires.engine.specs import (
+    OPAQUE,
+    Block,
+    answer_messages,
+    list_at,
+    patch_block,
+    patch_message,
+)
 
 
 class WrittenHistory(Struct):
@@ -56,6 +63,13 @@ class BlockHistory(Struct, frozen=True, eq=False):
     alone: bool = False
     """True if results share their message with nothing else and follow the order of their calls."""
     capabilities: Capabilities = EVERYTHING
+
+    def read_messages(self, body: Object) -> list[Message]:
+        """The system prompt and the messages of a request."""
+        messages = list_at(self.name, body, ("messages",))
+        out = [self.read(message, ("messages", i)) for i, message in enumerate(messages)]
+        prompt = body.get("system")
+        return out if prompt is None else [self.read(prompt, ("system",)), *out]
 
     def write(self, conversation: Conversation, context: EncodeContext) -> WrittenHistory:
         """The messages of a conversation."""
