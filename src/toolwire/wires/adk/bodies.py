@@ -165,10 +165,10 @@ def _assign_executors(parts: Iterable[Part], events: Mapping[JsonPath, Object]) 
 # --- writing --------------------------------------------------------------------------------------
 
 HISTORY = TurnHistory(
-    wire=NAME,
+    name=NAME,
     read_message=read_event,
     specs=frozenset(PARTS.blocks.values()),
-    part_writers=PARTS.writers,
+    foreign=PARTS.writers,
     create_message=new_event,
     with_blocks=lambda event, blocks: put(event, ("content", "parts"), blocks),
     capabilities=CAPABILITIES,

@@ -156,7 +156,9 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
     message = response_message(conversation, context)
     patched = patch_message(message, context, _read_message)
-    content = patched["content"] if isinstance(patched, dict) else HISTORY.blocks(message, context)
+    content = (
+        patched["content"] if isinstance(patched, dict) else HISTORY.write_parts(message, context)
+    )
     if conversation.wire == NAME and conversation.kind == "response":
         return {**body, "content": content}
     reason = body.get("stop_reason") or write_finish_reason(

@@ -180,7 +180,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     message = response_message(conversation, context)
     written = patch_message(message, context, _read_message)
     if isinstance(written, UnsetType):
-        written = _write_message("assistant", HISTORY.blocks(message, context))
+        written = _write_message("assistant", HISTORY.write_parts(message, context))
     reason, output = body.get("stopReason"), body.get("output")
     if not isinstance(reason, str) or FINISH_REASON_FROM_WIRE.get(reason, reason) != message.stop:
         reason = write_finish_reason(

@@ -117,7 +117,7 @@ def _content(role: Role, blocks: list[JSON]) -> JSON:
 
 _ROLE_TO_WIRE = {"assistant": "model", "tool": "user"}
 HISTORY = BlockHistory(
-    NAME,
+    name=NAME,
     read=_read_own_message,
     specs=frozenset(PARTS.blocks.values()),
     foreign=PARTS.writers,
@@ -181,7 +181,7 @@ def _write_content(message: Message, context: EncodeContext) -> JSON:
     )
     if not isinstance(content, UnsetType):
         return content
-    return {"role": "model", "parts": HISTORY.blocks(message, context)}
+    return {"role": "model", "parts": HISTORY.write_parts(message, context)}
 
 
 # --- recognizing ----------------------------------------------------------------------------------

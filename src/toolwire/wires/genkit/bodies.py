@@ -50,10 +50,10 @@ MESSAGES = MessageShape(
     read_part=read_part,
 )
 HISTORY = TurnHistory(
-    wire=NAME,
+    name=NAME,
     read_message=MESSAGES.read,
     specs=frozenset(BLOCKS.values()),
-    part_writers=PART_WRITERS,
+    foreign=PART_WRITERS,
     create_message=MESSAGES.create,
     with_blocks=MESSAGES.with_blocks,
     capabilities=CAPABILITIES,
@@ -163,8 +163,7 @@ def _write_candidate(
     """A message with its finish reason, in the object it was read from if there is one."""
     written = patch_message(message, context, _read_answer)
     if isinstance(written, UnsetType):
-        blocks = [HISTORY.write_part(part, message, context) for part in message.parts]
-        written = MESSAGES.create("assistant", [block for block in blocks if block is not None])
+        written = MESSAGES.create("assistant", HISTORY.write_parts(message, context))
     if message.wire == NAME and conversation.wire == NAME:
         original = get(conversation.source.body, message.path[:-1])
         if isinstance(original, dict):

@@ -15,8 +15,9 @@ from toolwire.streaming.events import Chunk, Finish, MessageStart, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import StreamSpec, data_sse
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
-from toolwire.wires.genkit.bodies import MESSAGES
-from toolwire.wires.genkit.stream_reader import TABLES, GenkitReader
+from toolwire.wires.genkit.blocks import PART_WRITERS
+from toolwire.wires.genkit.bodies import MESSAGES, write
+from toolwire.wires.genkit.stream_reader import GenkitReader
 
 
 class _KeptBlock(Struct, frozen=True, eq=False):
@@ -44,7 +45,7 @@ class _KeptMessage(Struct, frozen=True, eq=False):
 class GenkitWriter(TurnStreamWriter):
     """Writes one stream of Genkit."""
 
-    stream = TABLES
+    part_writers = PART_WRITERS
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -55,6 +56,12 @@ class GenkitWriter(TurnStreamWriter):
         super().begin(event)
         self.context.seed = ""  # a response has no id here, so readers mint ids without one
         return []
+
+    def block_type(self, block: Object) -> str:
+        return next(iter(block))
+
+    def text_block(self, block_type: str, text: str) -> Object:
+        return {block_type: text}
 
     def create_chunk(self, blocks: list[JSON]) -> Chunk:
         role = MESSAGES.role_to_wire[self.role]
@@ -75,7 +82,7 @@ class GenkitWriter(TurnStreamWriter):
         return []
 
     def close(self) -> list[Chunk]:
-        response = self.write_response(self.stop)
+        response = self.write_empty_body(write, self.stop)
         if self.role != "assistant":
             self.start_message("assistant")
         earlier: list[JSON] = [message.write() for message in self.messages]

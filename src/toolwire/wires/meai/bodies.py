@@ -56,10 +56,10 @@ def read_message(message: JSON, path: JsonPath) -> Message:
 
 
 HISTORY = TurnHistory(
-    wire=NAME,
+    name=NAME,
     read_message=read_message,
     specs=frozenset(BLOCKS.values()),
-    part_writers=PART_WRITERS,
+    foreign=PART_WRITERS,
     create_message=MESSAGES.create,
     with_blocks=MESSAGES.with_blocks,
     capabilities=CAPABILITIES,
@@ -179,8 +179,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
         ]
         written = HISTORY.split(answer, originals, context)
         return {**body, "messages": written} if body else written
-    blocks = [HISTORY.write_part(part, answer, context) for part in answer.parts]
-    message_body = MESSAGES.create("assistant", [block for block in blocks if block is not None])
+    message_body = MESSAGES.create("assistant", HISTORY.write_parts(answer, context))
     response: Object = {"messages": [message_body], **body}
     reason = write_finish_reason(answer, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
     return response if reason is None else {**response, "finishReason": reason}

@@ -26,6 +26,52 @@ from toolwire.wires.engine.specs import (
 )
 
 
+class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
+    """How one wire writes the parts of a message."""
+
+    name: str
+    specs: frozenset[Block]
+    """The block specs of this wire: a block of another spec is written anew."""
+    foreign: Mapping[type[Part], Callable[..., JSON]]
+    """The functions that write parts of other wires; they return None for a part without content.
+    """
+    capabilities: Capabilities = EVERYTHING
+
+    def write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
+        """The block of a part, or None if it is empty.
+
+        A block of this wire stays as it was read, except for the edit of its part.
+        """
+        if message.wire != self.name:
+            return self.foreign[part.__class__](part, context)
+        is_own = part.spec in self.specs or part.spec is OPAQUE
+        if is_own and isinstance(part.raw, dict):
+            ordinal = context.ordinal
+            patched = patch_block(part, context, part.raw)
+            if not isinstance(patched, UnsetType):
+                context.ordinal = ordinal
+                record_call(part, context)
+                return patched
+        # An edit put the part into a message of this wire, so it has not been lowered.
+        context.report_unknown_fields(part)
+        place: Place = "user" if message.role == "tool" else message.role
+        kind, losses = context.kind, context.losses
+        lowered = lower_part(part, self.capabilities, place, kind=kind, losses=losses)
+        return self.foreign[lowered[0].__class__](lowered[0], context) if lowered else None
+
+    def write_parts(self, message: Message, context: EncodeContext) -> list[JSON]:
+        """The blocks of a message."""
+        blocks = [self.write_part(part, message, context) for part in message.parts]
+        return [block for block in blocks if block is not None]
+
+
+def record_call(part: Part, context: EncodeContext) -> None:
+    """Count a call that is written as it was read."""
+    if isinstance(part, Call):
+        context.called_names[part.id] = part.name
+        context.ordinal += 1
+
+
 class WrittenHistory(Struct):
     """The messages of a history, with the system prompt apart."""
 
@@ -43,17 +89,11 @@ class WrittenHistory(Struct):
             del body[field]
 
 
-class BlockHistory(Struct, frozen=True, eq=False):
+class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     """How one wire writes a history."""
 
-    name: str
     read: Callable[[JSON, JsonPath], Message]
     """Reads a message of this wire, to find out what was edited."""
-    specs: frozenset[Block]
-    """The block specs of this wire: a block of another spec is written anew."""
-    foreign: Mapping[type[Part], Callable[..., JSON]]
-    """The functions that write parts of other wires; they return None for a part without content.
-    """
     message: Callable[[Role, list[JSON]], JSON]
     """Makes a message of blocks."""
     text: Callable[[Role, str], JSON]
@@ -62,7 +102,6 @@ class BlockHistory(Struct, frozen=True, eq=False):
     """Makes a system prompt of blocks."""
     alone: bool = False
     """True if results share their message with nothing else and follow the order of their calls."""
-    capabilities: Capabilities = EVERYTHING
 
     def read_messages(self, body: Object) -> list[Message]:
         """The system prompt and the messages of a request."""
@@ -96,7 +135,7 @@ class BlockHistory(Struct, frozen=True, eq=False):
                 if not isinstance(patched, UnsetType):
                     self._write_results(turn, out)
                     for part in parts:
-                        _record_call(part, context)
+                        record_call(part, context)
                     if len(message.path) == 1:
                         written.system, prompt, position = patched, message, len(system)
                         continue
@@ -114,7 +153,7 @@ class BlockHistory(Struct, frozen=True, eq=False):
                 if only.__class__ is Result and role != "assistant":
                     turn.results.append((only.call_id, write_result(only, context)))
                     continue
-            blocks = self._write_parts(message, turn, context)
+            blocks = self._write_in_turn(message, turn, context)
             if role == "system" and not out:
                 system += blocks
             elif blocks and turn.results and not self.alone and any(map(_is_result, parts)):
@@ -124,19 +163,16 @@ class BlockHistory(Struct, frozen=True, eq=False):
                 out.append(self.message(role, blocks))
         self._write_results(turn, out)
         if system:
-            system[position:position] = self._write_parts(prompt, turn, context)
+            system[position:position] = self._write_in_turn(prompt, turn, context)
             written.system = self.system(system)
         return written
 
-    def _write_parts(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
+    def _write_in_turn(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
         """The blocks of a message; results of a user are added to the turn instead."""
         blocks: list[JSON] = []
-        lowered, is_assistant = message.wire != self.name, message.role == "assistant"
+        is_assistant = message.role == "assistant"
         for part in message.parts:
-            if lowered:
-                block = self.foreign[part.__class__](part, context)
-            else:
-                block = self._write_part(part, message, context)
+            block = self.write_part(part, message, context)
             if block is None:
                 continue
             if isinstance(part, Result) and not is_assistant:
@@ -144,29 +180,6 @@ class BlockHistory(Struct, frozen=True, eq=False):
             else:
                 blocks.append(block)
         return blocks
-
-    def _write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
-        """The block of a part: as it was read with its edits, or a new one."""
-        block = own_block(part, self.specs)
-        if block is not None:
-            ordinal = context.ordinal
-            patched = patch_block(part, context, block)
-            if not isinstance(patched, UnsetType):
-                context.ordinal = ordinal
-                _record_call(part, context)
-                return patched
-        # Parts that were put into a message of this wire have not been lowered.
-        context.report_unknown_fields(part)
-        place: Place = "user" if message.role == "tool" else message.role
-        lowered = lower_part(
-            part, self.capabilities, place, kind=context.kind, losses=context.losses
-        )
-        return self.foreign[lowered[0].__class__](lowered[0], context) if lowered else None
-
-    def blocks(self, message: Message, context: EncodeContext) -> list[JSON]:
-        """The blocks of the message of a response."""
-        blocks = (self._write_part(part, message, context) for part in message.parts)
-        return [block for block in blocks if block is not None]
 
     def _write_results(
         self, turn: _Turn, out: list[JSON], following: list[JSON] | None = None
@@ -192,21 +205,8 @@ class _Turn:
         """Each with the id of its call."""
 
 
-def own_block(part: Part, specs: frozenset[Block]) -> Object | None:
-    """The block of a part that was read with one of these specs, or is of an unknown type."""
-    is_own = part.spec in specs or part.spec is OPAQUE
-    return part.raw if is_own and isinstance(part.raw, dict) else None
-
-
 def _is_result(part: Part) -> bool:
     return isinstance(part, Result)
-
-
-def _record_call(part: Part, context: EncodeContext) -> None:
-    """Count a call that is written as it was read."""
-    if isinstance(part, Call):
-        context.called_names[part.id] = part.name
-        context.ordinal += 1
 
 
 def response_message(conversation: Conversation, context: EncodeContext) -> Message:

@@ -16,18 +16,15 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
-from toolwire.wires.engine.capabilities import Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_part
 from toolwire.wires.engine.specs import (
     Block,
     opaque,
-    patch_block,
     patch_message,
     raise_unexpected,
     require_object,
 )
-from toolwire.wires.families.blocks.history import own_block
+from toolwire.wires.families.blocks.history import PartWriter, record_call
 
 
 class MessageShape(Struct, frozen=True, eq=False):
@@ -68,21 +65,15 @@ class MessageShape(Struct, frozen=True, eq=False):
         return {**require_object(raw), self.content: blocks}
 
 
-class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
+class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     """How a wire writes the messages of a conversation."""
 
-    wire: str
     read_message: Callable[[JSON, JsonPath], Message]
     """Reads a message of this wire again, to find out which of its parts were edited."""
-    specs: frozenset[Block]
-    """The block specs of this wire: a block of another spec is written anew."""
-    part_writers: Mapping[type[Part], Callable[..., JSON]]
-    """Write a part as a block; None if there is nothing to write."""
     create_message: Callable[[Role, list[JSON]], JSON]
     """A new message; the one with the results of a turn has the role `tool`."""
     with_blocks: Callable[[JSON, list[JSON]], JSON]
     """A message of this wire with other blocks in it."""
-    capabilities: Capabilities
 
     def write(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """Write all messages; results are collected until their turn is over."""
@@ -94,15 +85,13 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
                 self._write_results(turn, out, context)
                 turn.add_calls(message)
                 for part in message.parts:
-                    if isinstance(part, Call):
-                        context.called_names[part.id] = part.name
-                        context.ordinal += 1
+                    record_call(part, context)
                 out.append(patched)
                 continue
             if message.role == "assistant":
                 self._write_results(turn, out, context)
             turn.add_calls(message)
-            native = message.wire == self.wire and isinstance(message.raw, dict)
+            native = message.wire == self.name and isinstance(message.raw, dict)
             blocks: list[JSON] = []
             for part in message.parts:
                 block = self.write_part(part, message, context)
@@ -134,27 +123,6 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
             positions = {part.id: i for i, part in enumerate(turn.parts) if isinstance(part, Call)}
             results.sort(key=lambda result: positions.get(result[0], len(positions)))
         out.append(self.create_message("tool", [block for _, _, block in results]))
-
-    def write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
-        """A part of a message as a block; None if there is nothing to write.
-
-        A block that was read from this wire stays as it is, except for the edit of its part.
-        """
-        if message.wire == self.wire:
-            block = own_block(part, self.specs)
-            if block is not None:
-                patched = patch_block(part, context, block)
-                if not isinstance(patched, UnsetType):
-                    return patched
-            # Parts that were put into a message of this wire have not been lowered.
-            context.report_unknown_fields(part)
-            place: Place = "user" if message.role == "tool" else message.role
-            kind, losses = context.kind, context.losses
-            lowered = lower_part(part, self.capabilities, place, kind=kind, losses=losses)
-            if not lowered:
-                return None
-            part = lowered[0]
-        return self.part_writers[type(part)](part, context)
 
     def split(
         self, message: Message, originals: Sequence[Message], context: EncodeContext
