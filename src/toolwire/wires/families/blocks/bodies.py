@@ -125,16 +125,21 @@ def usage_spec(
             cache.
         output_includes_reasoning: True if the output counts the tokens of reasoning.
     """
-    paths = {field: [tuple(name.split(".")) for name in names] for field, names in fields.items()}
+    field_of = {name: field for field, names in fields.items() for name in names}
+    nested = {
+        field: tuple(names[0].split(".")) for field, names in fields.items() if "." in names[0]
+    }
 
     def read(value: JSON) -> Setting | UnsetType:
         counts: dict[str, int] = {}
-        for field, names in paths.items():
-            for name in names:
-                count = count_at(value, *name)
-                if count is not None:
-                    counts[field] = count
-                    break
+        for name, count in require_object(value).items():
+            field = field_of.get(name)
+            if field is not None and isinstance(count, int):
+                counts.setdefault(field, count)
+        for field, inner_path in nested.items():
+            count = count_at(value, *inner_path)
+            if count is not None:
+                counts[field] = count
         counts.pop("total", None)
         if not input_includes_cache and "input" in counts:
             counts["input"] += counts.get("cached", 0) + counts.get("cache_write", 0)
@@ -156,10 +161,14 @@ def usage_spec(
             "reasoning": value.reasoning,
         }
         usage: Object = {}
-        for field, names in paths.items():
-            if counts[field] is not None:
-                usage = require_object(put(usage, names[0], counts[field]))
+        for field, names in fields.items():
+            count = counts[field]
+            if count is None:
+                continue
+            if field in nested:
+                usage = require_object(put(usage, nested[field], count))
+            else:
+                usage[names[0]] = count
         return usage
 
-    known = frozenset(name for names in fields.values() for name in names)
-    return SettingSpec("usage", path, read=read, write=write, knows=known)
+    return SettingSpec("usage", path, read=read, write=write, knows=frozenset(field_of))
