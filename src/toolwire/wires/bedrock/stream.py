@@ -298,8 +298,6 @@ class BedrockWriter(IndexedBlockWriter):
     def write_complete(self, block: WrittenBlock, part: Part, content: Object) -> list[Chunk]:
         ((name, value),) = content.items()
         stop = self.write_stop(block)
-        if name == "text":
-            return [_delta(block, content), stop]
         if name == "image" and isinstance(value, dict):
             start = {key: item for key, item in value.items() if key != "source"}
             source: JSON = {"source": value["source"]}

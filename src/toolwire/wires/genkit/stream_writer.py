@@ -20,26 +20,21 @@ from toolwire.wires.genkit.bodies import MESSAGES, write
 from toolwire.wires.genkit.stream_reader import GenkitReader
 
 
-class _KeptBlock(Struct, frozen=True, eq=False):
-    block: Object
-    more_text: list[str]
-    """The texts by which it grew."""
-
-    def write(self) -> Object:
-        """The whole block."""
-        if not self.more_text:
-            return self.block
-        field, text = next(iter(self.block.items()))
-        return {**self.block, field: f"{text}{''.join(self.more_text)}"}
-
-
 class _KeptMessage(Struct, frozen=True, eq=False):
     role: Role
-    blocks: list[_KeptBlock]
+    blocks: list[tuple[Object, list[str]]]
+    """Each block with the texts by which it grew."""
 
     def write(self) -> Object:
         """The whole message."""
-        return MESSAGES.create(self.role, [kept.write() for kept in self.blocks])
+        return MESSAGES.create(self.role, [_write_block(*kept) for kept in self.blocks])
+
+
+def _write_block(block: Object, more_texts: list[str]) -> Object:
+    if not more_texts:
+        return block
+    field, text = next(iter(block.items()))
+    return {**block, field: f"{text}{''.join(more_texts)}"}
 
 
 class GenkitWriter(TurnStreamWriter):
@@ -73,9 +68,9 @@ class GenkitWriter(TurnStreamWriter):
         self.messages.append(_KeptMessage(role, []))
 
     def keep_block(self, block: Object) -> Callable[[str], object]:
-        kept = _KeptBlock(block, [])
-        self.messages[-1].blocks.append(kept)
-        return kept.more_text.append
+        more_texts: list[str] = []
+        self.messages[-1].blocks.append((block, more_texts))
+        return more_texts.append
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = "stop" if event.stop == "tool" else event.stop

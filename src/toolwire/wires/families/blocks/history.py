@@ -31,7 +31,7 @@ class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
 
     name: str
     specs: frozenset[Block]
-    """The block specs of this wire: a block of another spec is written anew."""
+    """The block specs of this wire: a block of another spec is not written back."""
     foreign: Mapping[type[Part], Callable[..., JSON]]
     """The functions that write parts of other wires; they return None for a part without content.
     """
