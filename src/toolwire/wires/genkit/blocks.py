@@ -204,7 +204,7 @@ def _block(
     *,
     read: Callable[[Object, JsonPath, Block], Part],
     write: Callable[..., JSON],
-    fields: tuple[str, ...] = (),
+    fields: str = "",
 ) -> Block:
     """The spec of a part whose field `name` is an object with `fields`, or a text."""
     is_tool = part is Call or part is Result
@@ -214,7 +214,7 @@ def _block(
         read=read,
         write=write,
         keys=keys(name, "metadata"),
-        inner=(_METADATA, (name, keys(*fields))) if fields else (_METADATA,),
+        inner=(_METADATA, (name, keys(*fields.split()))) if fields else (_METADATA,),
         discriminator={"part_field": name} if is_tool else {},
         direction=_DIRECTIONS.get(part, ""),
         family="function" if is_tool else "",
@@ -248,23 +248,17 @@ def _opaque_block(name: str) -> Block:
 
 BLOCKS = blocks(
     _text_block("text", Text),
-    _block("media", Media, read=_read_media, write=_write_media, fields=("url", "contentType")),
+    _block("media", Media, read=_read_media, write=_write_media, fields="url contentType"),
     _text_block("reasoning", Reasoning),
-    _block(
-        "toolRequest",
-        Call,
-        read=_read_request,
-        write=_write_request,
-        fields=("ref", "name", "input"),
-    ),
+    _block("toolRequest", Call, read=_read_request, write=_write_request, fields="ref name input"),
     _block(
         "toolResponse",
         Result,
         read=_read_response,
         write=_write_response,
-        fields=("ref", "name", "output", "content"),
+        fields="ref name output content",
     ),
-    _block("resource", Media, read=_read_resource, write=_write_resource, fields=("uri",)),
+    _block("resource", Media, read=_read_resource, write=_write_resource, fields="uri"),
     _opaque_block("data"),
     _opaque_block("custom"),
 )

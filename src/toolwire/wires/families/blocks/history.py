@@ -194,15 +194,12 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         out.append(self.message("user", [block for _, block in results] + (following or [])))
 
 
-class _Turn:
+class _Turn(Struct, eq=False):
     """The calls of a turn and its results so far, which may be in several messages."""
 
-    __slots__ = ("call_ids", "results")
-
-    def __init__(self) -> None:
-        self.call_ids: list[str] = []
-        self.results: list[tuple[str, JSON]] = []
-        """Each with the id of its call."""
+    call_ids: list[str] = []
+    results: list[tuple[str, JSON]] = []
+    """Each with the id of its call."""
 
 
 def _is_result(part: Part) -> bool:

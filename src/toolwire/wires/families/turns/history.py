@@ -153,18 +153,15 @@ class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         return out
 
 
-class _Turn:
+class _Turn(Struct, eq=False):
     """The calls of a turn and its results so far, which may come in several messages."""
 
-    __slots__ = ("assistant_last", "parts", "results")
-
-    def __init__(self) -> None:
-        self.parts: list[Part] = []
-        """The parts of the assistant's messages."""
-        self.assistant_last = False
-        """True if the last message was the assistant's: another one belongs to the same turn."""
-        self.results: list[tuple[str, str, JSON]] = []
-        """Each with the id of its call, the id that is sent, and its block."""
+    parts: list[Part] = []
+    """The parts of the assistant's messages."""
+    assistant_last: bool = False
+    """True if the last message was the assistant's: another one belongs to the same turn."""
+    results: list[tuple[str, str, JSON]] = []
+    """Each with the id of its call, the id that is sent, and its block."""
 
     def add_calls(self, message: Message) -> None:
         """Remember the calls of an assistant message."""
