@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolwire import (
     Call,
     Choice,
+    Conversation,
     Format,
     Media,
     Message,
@@ -538,3 +539,10 @@ def test_a_text_added_to_a_response_without_an_answer_is_an_answer() -> None:
     edited = replace(read, messages=(replace(read.messages[0], parts=(Text("Hi."),)),))
     answer = {"role": "assistant", "contents": [{"$type": "text", "text": "Hi."}]}
     assert encode(edited, "meai", "response").body == [prompt, answer]
+
+
+@pytest.mark.parametrize("created", ["soon", 1e30])
+def test_a_moment_that_has_no_date_is_reported(created: JSON) -> None:
+    answer = Conversation([Message("assistant", "Hi.")], (), {"created": created}, "", "response")
+    written = encode(answer, "meai", "response")
+    assert [loss.pointer for loss in written.losses] == ["/created"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
@@ -199,13 +199,6 @@ def _write_result_part(part: Part, context: EncodeContext) -> JSON:
     return {"text": text} if text else None
 
 
-def _write_json(part: Text, context: EncodeContext) -> JSON:
-    try:
-        return {"json": parse(part.text)}
-    except ValueError:
-        return {"text": part.text}
-
-
 _IDS = (Id("toolUseId"),)
 _RESULT_KEYS = keys("toolUseId", "content", "status")
 _TEXT = Block(
@@ -311,7 +304,6 @@ RESULT_BLOCKS = {
         "json",
         part=Text,
         read=lambda block, path, spec: _text_part(text_of(block["json"]), block, path, spec),
-        write=_write_json,
         keys=keys("json"),
     ),
     "text": _TEXT,

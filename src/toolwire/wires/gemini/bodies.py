@@ -53,8 +53,8 @@ def _read_request(body: Object) -> Conversation:
     ]
     tools: list[Tool] = []
     if body.get("tools") is not None:
-        for i, entry in enumerate(list_at(NAME, body, ("tools",))):
-            tools += read_tools(entry, ("tools", i))
+        for i in range(len(list_at(NAME, body, ("tools",)))):
+            tools += read_tools(body, ("tools", i))
     settings = read_settings(REQUEST, body, _NOT_SETTINGS)
     return build_conversation(
         NAME, "request", body, messages=messages, settings=settings, tools=tools, ordered=True

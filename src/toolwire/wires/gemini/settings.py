@@ -15,7 +15,6 @@ from toolwire.wires.engine.specs import (
     Block,
     list_at,
     object_at,
-    raise_unexpected,
     read_name,
     require_object,
     require_string,
@@ -36,17 +35,15 @@ _DECLARATION = Block(
 _DECLARATION_LISTS = spellings("functionDeclarations")
 
 
-def read_tools(entry: JSON, path: JsonPath) -> list[Tool]:
+def read_tools(body: Object, path: JsonPath) -> list[Tool]:
     """The tools in one entry of `tools`: declared functions, or a tool that the provider runs."""
-    if not isinstance(entry, dict):
-        raise_unexpected(NAME, path, "an object", entry)
     tools: list[Tool] = []
-    for key, value in entry.items():
+    for key, value in object_at(NAME, body, path).items():
         if key not in _DECLARATION_LISTS:
             tools.append(Tool("", kind=key, source=Source(raw=value, path=(*path, key))))
             continue
-        for i, item in enumerate(list_at(NAME, value, ())):
-            declaration = object_at(NAME, item, ())
+        for i in range(len(list_at(NAME, body, (*path, key)))):
+            declaration = object_at(NAME, body, (*path, key, i))
             schema = get_field(declaration, "parametersJsonSchema")
             if schema is None and declaration.get("parameters") is not None:
                 schema = _as_json_schema(declaration["parameters"])

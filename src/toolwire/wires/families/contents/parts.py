@@ -47,6 +47,8 @@ from toolwire.wires.families.contents.spelling import get_field, spellings
 _CODE_EXECUTION = "code_execution"
 """The name under which the provider's code interpreter is called."""
 _MESSAGE = Block("content", part=Message, keys=spellings("role", "parts"))
+_PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
+"""Content that is a plain string."""
 _ROLES: dict[str, Role] = {
     "user": "user",
     "model": "assistant",
@@ -302,7 +304,7 @@ class ContentParts:
         """Read one content; with `role` given, its own role is ignored and it may be plain text."""
         name = self.name
         if isinstance(content, str) and role is not None:
-            text = Text(content, source=Source(content, path, self.blocks["text"]))
+            text = Text(content, source=Source(content, path, _PLAIN))
             return Message(role, (text,), None, name, source=Source(content, path, _MESSAGE))
         if not isinstance(content, dict):
             raise_unexpected(name, path, "an object", content)
