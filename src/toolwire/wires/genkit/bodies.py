@@ -25,6 +25,7 @@ from toolwire.wires.families.blocks.bodies import (
     read_tools,
     unknown_fields,
 )
+from toolwire.wires.families.blocks.history import response_message
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory, lacks_ids
 from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (
@@ -146,15 +147,13 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    messages = conversation.messages or (Message("assistant", ()),)
-    if "candidates" in body:
-        frames: list[JSON] = [
-            _write_candidate(message, conversation, context) for message in messages
+    if "candidates" in body:  # only a response of this wire has them
+        candidates: list[JSON] = [
+            _write_candidate(message, conversation, context) for message in conversation.messages
         ]
-        return {**body, "candidates": frames}
-    for message in messages[1:]:  # added to a response of this wire, which is not lowered
-        context.report_loss(message, "a response holds one message; this candidate is dropped")
-    return {**body, **_write_candidate(messages[0], conversation, context)}
+        return {**body, "candidates": candidates}
+    message = response_message(conversation, context)
+    return {**body, **_write_candidate(message, conversation, context)}
 
 
 def _write_candidate(
