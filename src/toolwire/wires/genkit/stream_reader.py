@@ -221,7 +221,7 @@ class GenkitReader(TurnStreamReader):
             for earlier in self.requests:  # fragments belong to the newest request
                 if earlier.ref and earlier.pieces:
                     out += self._close_request(earlier, cut=False)
-            request = ToolRequest.open(part, block, self.ordinal)
+            request = ToolRequest.begin(part, block, self.ordinal)
             self.ordinal += 1
             self.requests.append(request)
             self.keep_block(request.block)

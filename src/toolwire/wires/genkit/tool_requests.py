@@ -38,7 +38,7 @@ class ToolRequest(Struct, eq=False):
     closed: bool = False
 
     @classmethod
-    def open(cls, call: Call, block: Object, ordinal: int) -> ToolRequest:
+    def begin(cls, call: Call, block: Object, ordinal: int) -> ToolRequest:
         """The request that a block begins."""
         block = {**block, "toolRequest": _without_partial(block["toolRequest"])}
         call = replace(call, source=replace(call.source, raw=block))
