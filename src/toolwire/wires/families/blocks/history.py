@@ -188,7 +188,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         if not turn.results:
             return
         results, turn.results = turn.results, []
-        if self.alone and len(results) > 1:
+        if self.alone and [call_id for call_id, _ in results] != turn.call_ids:
             positions = {call_id: i for i, call_id in enumerate(turn.call_ids)}
             results.sort(key=lambda result: positions.get(result[0], len(positions)))
         out.append(self.message("user", [block for _, block in results] + (following or [])))
