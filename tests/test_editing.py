@@ -457,6 +457,8 @@ def test_another_call_id_keeps_code_and_its_output_together() -> None:
     conversation = decode({"contents": [{"role": "model", "parts": parts}]}, "gemini")
     edited = conversation.change_call_id(conversation.calls()[0], "renamed01")
     assert contents(edited) == contents(conversation)
+    (pair,) = decode(encode(edited, "gemini").json(), "gemini").pairs()
+    assert pair.call is not None and pair.call.id == "renamed01" and pair.how == "id"
 
 
 # --- mistakes -------------------------------------------------------------------------------------

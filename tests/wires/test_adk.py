@@ -443,3 +443,10 @@ def test_a_new_message_becomes_an_event_of_the_user() -> None:
         event("a", {"text": "1"}),
         event("user", {"text": "2"}, role="user"),
     ]
+
+
+@pytest.mark.parametrize("value", [False, 0])
+def test_an_unknown_field_that_is_false_or_zero_is_reported(value: JSON) -> None:
+    content: JSON = {"role": "user", "parts": [{"text": "Hi."}]}
+    event: JSON = {"author": "user", "content": content, "mood": value, "branch": None, "tags": []}
+    assert [loss.pointer for loss in translate([event], NAME, "anthropic").losses] == ["/0/mood"]

@@ -244,3 +244,21 @@ def test_an_answer_has_room_beside_its_thoughts() -> None:
         {"type": "enabled", "budget_tokens": 9000},
         13096,
     )
+
+
+def test_unknown_fields_inside_sources_and_settings_are_reported() -> None:
+    source: JSON = {"type": "url", "url": "https://example.com/cat.png", "mood": "calm"}
+    body: JSON = {
+        "model": "claude-opus-4-7",
+        "max_tokens": 9000,
+        "messages": [{"role": "user", "content": [{"type": "image", "source": source}]}],
+        "thinking": {"type": "enabled", "budget_tokens": 2000, "display": "omitted"},
+        "output_config": {
+            "format": {"type": "json_schema", "schema": {"type": "object"}, "mode": "exact"}
+        },
+    }
+    pointers = [loss.pointer for loss in translate(body, NAME, "openai-chat").losses]
+    assert "/messages/0/content/0/source/mood" in pointers
+    assert "/thinking/display" in pointers
+    assert "/output_config/format/mode" in pointers
+    assert not any(pointer.startswith("/output_config/format/schema") for pointer in pointers)

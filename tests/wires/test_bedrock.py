@@ -436,3 +436,19 @@ def test_the_judge_takes_the_cases_and_refuses_a_call_without_its_id() -> None:
     odd = {"ids-missing", "input-missing", "unknown-blocks", "server-tools-answer-in-place"}
     assert {name for name, kind, body in cases() if complaints(body, kind)} == odd
     assert "toolUseId" in complaints(case("ids-missing"))
+
+
+def test_an_edited_search_result_keeps_its_other_fields() -> None:
+    search: Object = {
+        "source": "https://example.com",
+        "title": "Hit",
+        "content": [{"text": "found"}],
+        "citations": {"enabled": True},
+    }
+    body: JSON = {"messages": [{"role": "user", "content": [{"searchResult": search}]}]}
+    conversation = decode(body, "bedrock")
+    (part,) = conversation.parts()
+    assert isinstance(part, Media)
+    written = encode(conversation.replace(part, replace(part, text="lost")), "bedrock").body
+    block = get(written, ("messages", 0, "content", 0))
+    assert block == {"searchResult": {**search, "content": [{"text": "lost"}]}}

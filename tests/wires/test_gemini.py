@@ -6,18 +6,21 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolwire import (
     Call,
     Choice,
     Format,
     Reasoning,
+    RemoteError,
     Result,
     Text,
     Usage,
     catalogue,
     decode,
     encode,
+    fold,
     translate,
 )
 from toolwire.conversation.json import JSON
@@ -291,3 +294,34 @@ def test_an_answer_that_calls_stopped_for_the_tool_though_the_wire_says_stop() -
     assert decode(body, NAME, "response").messages[0].stop == "tool"
     home = made(translate(body, NAME, "openai-chat", "response").body, "openai-chat", "response")
     assert home["candidates"][0]["finishReason"] == "STOP"  # type: ignore[index,call-overload]
+
+
+def test_a_system_instruction_that_is_plain_text_stays_plain_text() -> None:
+    body: JSON = {"systemInstruction": "Be brief.", "contents": []}
+    conversation = decode(body, NAME)
+    (part,) = conversation.parts()
+    assert isinstance(part, Text)
+    edited = conversation.replace(part, replace(part, text="Be kind."))
+    assert encode(edited, NAME).body == {"systemInstruction": "Be kind.", "contents": []}
+
+
+def test_a_declaration_that_is_no_object_is_named_in_the_error() -> None:
+    body: JSON = {"contents": [], "tools": [{"functionDeclarations": [5]}]}
+    with pytest.raises(RemoteError, match="/tools/0/functionDeclarations/0"):
+        decode(body, NAME)
+
+
+def test_a_call_that_opens_with_arguments_keeps_them_beside_those_by_path() -> None:
+    def chunk(call: JSON, **more: JSON) -> JSON:
+        return {"candidates": [{"content": {"parts": [{"functionCall": call}]}, **more}]}
+
+    value: JSON = {"jsonPath": "$.b", "stringValue": "x"}
+    first = chunk({"name": "f", "args": {"a": 1}, "willContinue": True})
+    second = chunk({"partialArgs": [value], "willContinue": True})
+    last = chunk({}, finishReason="STOP")
+    for events, expected in (
+        ([first, last], {"a": 1}),
+        ([first, second, last], {"a": 1, "b": "x"}),
+    ):
+        (call,) = decode(fold(events, NAME), NAME, "response").calls()
+        assert call.input == expected

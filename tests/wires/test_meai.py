@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolwire import (
     Call,
     Choice,
+    Conversation,
     Format,
     Media,
     Message,
@@ -521,3 +522,27 @@ def test_a_moment_is_read_in_every_form_that_dotnet_writes(moment: str) -> None:
 )
 def test_its_bodies_are_told_from_others(body: JSON) -> None:
     assert detect(body) == NAME
+
+
+@pytest.mark.parametrize("body", [[], {"messages": []}])
+def test_a_response_without_messages_stays_without_them(body: JSON) -> None:
+    answer = decode(body, "meai", "response")
+    edited = replace(answer, settings={"id": "r1"})
+    written = encode(edited, "meai", "response")
+    assert written.body == {"responseId": "r1", "messages": []}
+    assert encode(replace(answer, messages=()), "meai", "response").body == body
+
+
+def test_a_text_added_to_a_response_without_an_answer_is_an_answer() -> None:
+    prompt: JSON = {"role": "system", "contents": [{"$type": "text", "text": "Be brief."}]}
+    read = decode([prompt], "meai", "response")
+    edited = replace(read, messages=(replace(read.messages[0], parts=(Text("Hi."),)),))
+    answer = {"role": "assistant", "contents": [{"$type": "text", "text": "Hi."}]}
+    assert encode(edited, "meai", "response").body == [prompt, answer]
+
+
+@pytest.mark.parametrize("created", ["soon", 1e30])
+def test_a_moment_that_has_no_date_is_reported(created: JSON) -> None:
+    answer = Conversation([Message("assistant", "Hi.")], (), {"created": created}, "", "response")
+    written = encode(answer, "meai", "response")
+    assert [loss.pointer for loss in written.losses] == ["/created"]

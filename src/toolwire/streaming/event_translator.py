@@ -370,7 +370,8 @@ class EventTranslator(Generic[Out]):
         result = self._target.fitter.result(result)
         if not result.preliminary:
             self._unanswered.pop(result.call_id, None)
-        return self._writer.complete(PartComplete(result, choice))
+        lowered = self._target.lower(result) or result
+        return self._writer.complete(PartComplete(lowered, choice))
 
     def _resume(self, call: Call) -> bool:
         """Whether the reader of the target has the call from an earlier stream; if not, the call is

@@ -37,9 +37,9 @@ class TargetStream:
                 name, (), f"no such version of this wire: {version}; there are {known}"
             )
         _, profile = resolve(name)
+        self._capabilities = EVERYTHING if source is self.wire else self.wire.capabilities
         source = source or self.wire
         source_profile = PROFILES.get(source.name, Profile(source.name, source.name))
-        self._capabilities = EVERYTHING if source is self.wire else self.wire.capabilities
         self.reverse_map = IdMap.of(ids)
         self.fitter = IdFitter(
             profile.id_rule,

@@ -47,13 +47,11 @@ not completed. After a failure the last record is `{"error": ...}`, which is not
 from __future__ import annotations
 
 from toolwire.wires.adk.bodies import match_score, read, write
-from toolwire.wires.adk.events import NAME, PARTS
+from toolwire.wires.adk.events import CAPABILITIES, NAME, PARTS
 from toolwire.wires.adk.stream_reader import EventReader
 from toolwire.wires.adk.stream_writer import EventWriter
-from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.engine.stream import StreamSpec, data_sse
-from toolwire.wires.families.contents.blocks import MEDIA, RESULT_MEDIA
 
 WIRE = Wire(
     name=NAME,
@@ -63,11 +61,6 @@ WIRE = Wire(
     write=write,
     match_score=match_score,
     stream=StreamSpec(reader=EventReader, writer=EventWriter, frame=data_sse),
-    capabilities=Capabilities(
-        refusals=False,
-        media={"system": MEDIA, "user": MEDIA, "assistant": MEDIA, "result": RESULT_MEDIA},
-        candidates=False,
-        tool_definitions=False,
-    ),
+    capabilities=CAPABILITIES,
     hosts=True,
 )

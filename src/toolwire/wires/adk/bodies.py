@@ -23,6 +23,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.wires.adk.confirmations import add_confirmations, new_event, split_decisions
 from toolwire.wires.adk.events import (
     AGENT,
+    CAPABILITIES,
     LOG_FIELDS,
     NAME,
     PARTS,
@@ -41,7 +42,8 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import write_settings
-from toolwire.wires.engine.specs import answer_messages, list_at, raise_unexpected, require_object
+from toolwire.wires.engine.specs import list_at, raise_unexpected, require_object
+from toolwire.wires.families.blocks.history import response_message
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field
 from toolwire.wires.families.turns.history import TurnHistory, lacks_ids, merge_turns
@@ -164,11 +166,13 @@ def _assign_executors(parts: Iterable[Part], events: Mapping[JsonPath, Object]) 
 # --- writing --------------------------------------------------------------------------------------
 
 HISTORY = TurnHistory(
-    wire=NAME,
+    name=NAME,
     read_message=read_event,
-    part_writers=PARTS.writers,
+    specs=frozenset(PARTS.blocks.values()),
+    foreign=PARTS.writers,
     create_message=new_event,
     with_blocks=lambda event, blocks: put(event, ("content", "parts"), blocks),
+    capabilities=CAPABILITIES,
 )
 
 
@@ -176,10 +180,9 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """Write a conversation as a log, or an answer as the Events of a run."""
     native = conversation.wire == NAME and conversation.kind == context.kind
     if context.kind == "response":
-        messages = answer_messages(conversation, context) or [Message("assistant", ())]
-        if native:
-            return _patch_run(conversation, messages, context)
-        return _write_run(messages[0], conversation, context)
+        answer = response_message(conversation, context)
+        write_answer = _patch_run if native else _write_run
+        return write_answer(answer, conversation, context)
     messages = _without_instruction(conversation.messages, context)
     if native:
         for tool in conversation.tools:  # lowering leaves a conversation of its own wire alone
@@ -203,9 +206,6 @@ def _without_instruction(messages: tuple[Message, ...], context: EncodeContext) 
         if message.parts:
             context.report_loss(message, "the system prompt belongs to the agent, not to a log")
         start += 1
-    for message in messages[start:]:
-        if message.role == "system":
-            context.report_loss(message, "a system message in mid-conversation becomes a user's")
     return list(messages[start:])
 
 
@@ -227,10 +227,8 @@ def _with_silent_events(messages: list[Message], body: JSON) -> list[Message]:
     return out + [events[i] for i in silent]
 
 
-def _patch_run(conversation: Conversation, messages: list[Message], context: EncodeContext) -> JSON:
+def _patch_run(message: Message, conversation: Conversation, context: EncodeContext) -> JSON:
     """The Events that a run was read from, with the edits of its message and settings."""
-    for message in messages[1:]:
-        context.report_loss(message, "an answer here is one message; the others stay behind")
     body = _patch_settings(conversation, context)
     events = _read_events(body)
     repeated = fragments(events)
@@ -238,7 +236,7 @@ def _patch_run(conversation: Conversation, messages: list[Message], context: Enc
     before = [
         replace(event, parts=()) if i in not_read else event for i, event in enumerate(events)
     ]
-    return _with_events(body, HISTORY.split(messages[0], before, context))
+    return _with_events(body, HISTORY.split(message, before, context))
 
 
 def _patch_settings(conversation: Conversation, context: EncodeContext) -> JSON:

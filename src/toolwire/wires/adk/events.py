@@ -13,6 +13,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Role, Sourc
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, SettingsRead, read_settings
 from toolwire.wires.engine.specs import raise_unexpected
+from toolwire.wires.families.contents.parts import CAPABILITIES as CONTENTS
 from toolwire.wires.families.contents.parts import ContentParts
 from toolwire.wires.families.contents.settings import MODEL, USAGE
 from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
@@ -23,6 +24,7 @@ AGENT = "agent"
 CONFIRMATION = "adk_request_confirmation"
 """The name of the call with which ADK requests approval of another call."""
 PARTS = ContentParts(NAME)
+CAPABILITIES = replace(CONTENTS, candidates=False, tool_definitions=False)
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -128,10 +130,10 @@ _NORMAL_FINISH = (("finishReason", "STOP"), ("finish_reason", "STOP"))
 
 
 def is_set(value: JSON) -> bool:
-    """False for an empty default: ADK writes all of them."""
+    """False for null and for empty texts, lists and objects: ADK writes such defaults."""
     if isinstance(value, dict):
         return any(map(is_set, value.values()))
-    return bool(value)
+    return value not in (None, "", [])
 
 
 def unknown_fields(event: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:

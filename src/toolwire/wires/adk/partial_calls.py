@@ -16,20 +16,19 @@ from toolwire.wires.families.contents.stream_reader import ContentReader, PartSt
 class PartialCalls:
     """The calls of partial Events since the last completed one with calls."""
 
-    __slots__ = ("_accumulator", "_events", "_parts", "complete")
+    __slots__ = ("_accumulator", "_blocks", "_parts", "complete")
 
     def __init__(self) -> None:
         self.complete: dict[str, Call] = {}
         """The calls with all of their arguments, by id."""
         self._parts = PartStream(ContentReader(PARTS))
         self._accumulator = Accumulator()
-        self._events: list[Event] = []
+        self._blocks: list[tuple[JSON, JsonPath]] = []
 
     def add(self, block: JSON, path: JsonPath) -> None:
         """Remember a call, or a part of one."""
-        events = self._parts.read(block, path)
-        self._events += events
-        for event in events:
+        self._blocks.append((block, path))
+        for event in self._parts.read(block, path):
             if isinstance(event, PartStart):
                 self._accumulator.start(event)
             elif isinstance(event, PartDelta):
@@ -45,24 +44,16 @@ class PartialCalls:
 
     def cut(self, reader: ContentReader) -> list[Event]:
         """The events of all calls, for a stream that ended before a completed Event."""
+        parts = PartStream(reader, keep=False)
+        events = [event for block, path in self._blocks for event in parts.read(block, path)]
         out: list[Event] = []
-        slots: dict[int, int] = {}
-        for event in [*self._events, *self._parts.close(cut=True)]:
-            if isinstance(event, PartStart | PartComplete) and isinstance(event.part, Call):
-                call = event.part
+        for event in [*events, *parts.close(cut=True)]:
+            if isinstance(event, PartComplete) and isinstance(event.part, Call):
                 reader.last_slot += 1
-                slot = reader.last_slot
-                if call.origin == "minted":
-                    call = replace(call, id="")
-                call = replace(reader.assign_call_id(call), args=LazyJson(""))
-                out.append(PartStart(slot, call))
-                if isinstance(event, PartStart):
-                    slots[event.slot] = slot
-                else:
-                    out.append(PartDelta(slot, event.part.arguments))
-                    out.append(PartEnd(slot, signature=event.part.signature, cut=True))
-            elif isinstance(event, PartDelta):
-                out.append(PartDelta(slots[event.slot], event.text))
-            elif isinstance(event, PartEnd):
-                out.append(PartEnd(slots[event.slot], event.whole, event.signature, cut=True))
+                slot, call = reader.last_slot, event.part
+                out.append(PartStart(slot, replace(call, args=LazyJson(""))))
+                out.append(PartDelta(slot, call.arguments))
+                out.append(PartEnd(slot, signature=call.signature, cut=True))
+            else:
+                out.append(replace(event, cut=True) if isinstance(event, PartEnd) else event)
         return out

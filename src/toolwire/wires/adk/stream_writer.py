@@ -19,7 +19,7 @@ from toolwire.wires.adk.bodies import write
 from toolwire.wires.adk.events import AGENT, answer_event, write_block
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_parts import Piece
-from toolwire.wires.families.contents.blocks import text_block
+from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.stream_writer import ContentWriter
 
 
@@ -30,7 +30,7 @@ class _TurnPart(Struct):
     block: JSON = None
     texts: list[str] = []
 
-    def written(self) -> tuple[Part, JSON]:
+    def write(self) -> tuple[Part, JSON]:
         """The part and its block."""
         if self.block is not None:
             return self.part, self.block
@@ -98,7 +98,7 @@ class EventWriter(ContentWriter):
 
     def _take_parts(self) -> list[tuple[Part, JSON]]:
         parts, self.turn_parts = self.turn_parts, []
-        return [part.written() for part in parts]
+        return [part.write() for part in parts]
 
     def _complete_turn(self) -> list[Chunk]:
         """The completed Event, which repeats the parts of the turn."""

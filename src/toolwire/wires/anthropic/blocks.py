@@ -64,6 +64,7 @@ _SOURCES = {
     "text": ("data", "text"),
 }
 """The types of a media source: the field that holds the content, and the field of `Media`."""
+_SOURCE_KEYS = (("source", keys("type", "media_type", "data", "url", "file_id")),)
 
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -273,13 +274,21 @@ BLOCKS = blocks(
         keys=keys("type", "text"),
         deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")},
     ),
-    Block("image", part=Media, read=_read_media, write=_write_media, keys=keys("type", "source")),
+    Block(
+        "image",
+        part=Media,
+        read=_read_media,
+        write=_write_media,
+        keys=keys("type", "source"),
+        inner=_SOURCE_KEYS,
+    ),
     Block(
         "document",
         part=Media,
         read=_read_media,
         write=_write_media,
         keys=keys("type", "source", "title"),
+        inner=_SOURCE_KEYS,
     ),
     Block(
         "container_upload",
@@ -374,6 +383,7 @@ CAPABILITIES = Capabilities(
     media={"user": _MEDIA, "result": _MEDIA},
     media_names=frozenset({"file"}),
     reasoning_in_history=False,
+    system_anywhere=False,
     candidates=False,
     choice_names="one",
     format_fields=frozenset(),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import BodySource, Conversation, Kind
+from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Message, Part, Role, Source, Text
 from toolwire.wires.anthropic.blocks import BLOCKS, CAPABILITIES, FOREIGN, MESSAGE, PLAIN
 from toolwire.wires.anthropic.settings import (
@@ -34,6 +33,7 @@ from toolwire.wires.engine.specs import (
     read_block,
     types_in,
 )
+from toolwire.wires.families.blocks.bodies import build_conversation, read_tools
 from toolwire.wires.families.blocks.history import BlockHistory, response_message
 
 # --- messages -------------------------------------------------------------------------------------
@@ -71,20 +71,21 @@ def _write_message(role: Role, blocks: list[JSON]) -> JSON:
     """A message of blocks; a single text without other fields is written as a string."""
     only = blocks[0]
     if len(blocks) == 1 and isinstance(only, dict) and len(only) == 2 and "text" in only:
-        return _write_text_message(role, only["text"])
-    return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+        return _with_content(role, only["text"])
+    return _with_content(role, blocks)
 
 
-def _write_text_message(role: Role, text: JSON) -> JSON:
-    return {"role": "assistant" if role == "assistant" else "user", "content": text}
+def _with_content(role: Role, content: JSON) -> JSON:
+    return {"role": "user" if role == "tool" else role, "content": content}
 
 
 HISTORY = BlockHistory(
     name=NAME,
     read=_read_message,
+    specs=frozenset(BLOCKS.values()),
     foreign=FOREIGN,
     message=_write_message,
-    text=_write_text_message,
+    text=_with_content,
     capabilities=CAPABILITIES,
 )
 
@@ -98,22 +99,13 @@ def read(body: JSON, kind: Kind) -> Conversation:
         raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
-    messages: list[Message] = []
-    if body.get("system") is not None:
-        messages.append(_read_message(body["system"], ("system",)))
-    messages += [
-        _read_message(message, ("messages", i))
-        for i, message in enumerate(list_at(NAME, body, ("messages",)))
-    ]
-    tools = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
-    settings = read_settings(REQUEST, body, keys("messages", "system", "tools"))
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=False),
-        tuple(read_tool(tool, ("tools", i)) for i, tool in enumerate(tools)),
-        settings.values,
+    return build_conversation(
         NAME,
         "request",
-        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
+        body,
+        messages=HISTORY.read_messages(body),
+        settings=read_settings(REQUEST, body, keys("messages", "system", "tools")),
+        tools=read_tools(NAME, body, read_tool),
     )
 
 
@@ -131,13 +123,9 @@ def _read_response(body: Object) -> Conversation:
         NAME,
         source=Source(raw={"role": "assistant", "content": content}, spec=MESSAGE),
     )
-    return Conversation(
-        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
-        (),
-        settings.values,
-        NAME,
-        "response",
-        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
+    seed = str(settings.values.get("id", ""))
+    return build_conversation(
+        NAME, "response", body, messages=(message,), settings=settings, seed=seed
     )
 
 
@@ -157,10 +145,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
             flag["disable_parallel_tool_use"] = not parallel
         body["tool_choice"] = {"type": "auto", **choice, **flag}
     history = HISTORY.write(conversation, context)
-    if not isinstance(history.whole, UnsetType):
-        body["system"] = history.whole
-    elif history.system:
-        body["system"] = history.system
+    history.put_system(body, "system")
     body["messages"] = history.messages
     if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, context, native=conversation.wire == NAME))
@@ -171,7 +156,9 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
     message = response_message(conversation, context)
     patched = patch_message(message, context, _read_message)
-    content = patched["content"] if isinstance(patched, dict) else HISTORY.blocks(message, context)
+    content = (
+        patched["content"] if isinstance(patched, dict) else HISTORY.write_parts(message, context)
+    )
     if conversation.wire == NAME and conversation.kind == "response":
         return {**body, "content": content}
     reason = body.get("stop_reason") or write_finish_reason(

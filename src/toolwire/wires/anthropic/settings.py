@@ -5,21 +5,20 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
+from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     flag_or_none,
     keys,
     raise_unexpected,
     read_name,
     require_object,
-    require_string,
     text_or_none,
 )
+from toolwire.wires.families.blocks.bodies import can_define, define_tool, usage_spec
 
 NAME = "anthropic"
 
@@ -59,20 +58,12 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, native: bool
             and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
-            continue
-        if tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        definition: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            definition["description"] = tool.description
-        schema = context.schema_of(tool)
-        definition["input_schema"] = (
-            schema if schema is not None else {"type": "object", "properties": {}}
-        )
-        if tool.strict is not None:
-            definition["strict"] = tool.strict
-        out.append(definition)
+        elif can_define(tool, context):
+            no_parameters: JSON = {"type": "object", "properties": {}}
+            definition = define_tool(tool, context, "input_schema", no_parameters)
+            if tool.strict is not None:
+                definition["strict"] = tool.strict
+            out.append(definition)
     return out
 
 
@@ -112,10 +103,6 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return UNSET if value.schema is None else {"type": "json_schema", "schema": value.schema}
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 _MAX_TOKENS = {
     "claude-instant": 4096,
     "claude-2": 4096,
@@ -140,6 +127,7 @@ def default_max_tokens(body: Object) -> int:
     return max(limit, budget + _MAX_TOKENS_UNKNOWN) if isinstance(budget, int) else limit
 
 
+_FORMAT_KEYS = keys("type", "schema")
 REQUEST = (
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("max_tokens",)),
@@ -147,7 +135,7 @@ REQUEST = (
     SettingSpec("temperature", ("temperature",), write=None),
     SettingSpec("top_p", ("top_p",), write=None),
     SettingSpec("top_k", ("top_k",), write=None),
-    SettingSpec("stop", ("stop_sequences",), read=_read_stop),
+    SettingSpec("stop", ("stop_sequences",), read=read_texts),
     SettingSpec("stream", ("stream",)),
     SettingSpec("user", ("metadata", "user_id")),
     SettingSpec(
@@ -163,62 +151,44 @@ REQUEST = (
         read=lambda value: not value,
         write=lambda value, context: not value,
     ),
-    SettingSpec("format", ("output_format",), read=_read_format, write=None),
-    SettingSpec("format", ("output_config", "format"), read=_read_format, write=_write_format),
+    SettingSpec("format", ("output_format",), read=_read_format, write=None, knows=_FORMAT_KEYS),
+    SettingSpec(
+        "format",
+        ("output_config", "format"),
+        read=_read_format,
+        write=_write_format,
+        knows=_FORMAT_KEYS,
+    ),
     SettingSpec(
         "effort",
         ("output_config", "effort"),
         write=lambda value, context: value if value in ("low", "medium", "high") else UNSET,
     ),
-    SettingSpec("budget", ("thinking",), *reasoning_budget("budget_tokens", 1024)),
+    SettingSpec(
+        "budget",
+        ("thinking",),
+        *reasoning_budget("budget_tokens", 1024),
+        knows=keys("type", "budget_tokens"),
+    ),
 )
 
 # --- usage and stop reasons -----------------------------------------------------------------------
-
-
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`input_tokens` leaves out tokens that were read from or written to the cache."""
-    cached = count_at(value, "cache_read_input_tokens")
-    cache_write = count_at(value, "cache_creation_input_tokens")
-    uncached = count_at(value, "input_tokens")
-    return Usage(
-        None if uncached is None else uncached + (cached or 0) + (cache_write or 0),
-        count_at(value, "output_tokens"),
-        cached,
-        cache_write,
-        count_at(value, "output_tokens_details", "thinking_tokens"),
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    uncached = (value.input or 0) - (value.cached or 0) - (value.cache_write or 0)
-    out: Object = {"input_tokens": max(uncached, 0), "output_tokens": value.output or 0}
-    if value.cached is not None:
-        out["cache_read_input_tokens"] = value.cached
-    if value.cache_write is not None:
-        out["cache_creation_input_tokens"] = value.cache_write
-    if value.reasoning is not None:
-        out["output_tokens_details"] = {"thinking_tokens": value.reasoning}
-    return out
 
 
 RESPONSE = (
     SettingSpec("id", ("id",)),
     SettingSpec("model", ("model",)),
     SettingSpec("stop_sequence", ("stop_sequence",)),
-    SettingSpec(
-        "usage",
+    usage_spec(
         ("usage",),
-        read=_read_usage,
-        write=_write_usage,
-        knows=keys(
-            "input_tokens",
-            "output_tokens",
-            "cache_read_input_tokens",
-            "cache_creation_input_tokens",
-            "output_tokens_details.thinking_tokens",
-        ),
+        {
+            "input": ("input_tokens",),
+            "output": ("output_tokens",),
+            "cached": ("cache_read_input_tokens",),
+            "cache_write": ("cache_creation_input_tokens",),
+            "reasoning": ("output_tokens_details.thinking_tokens",),
+        },
+        input_includes_cache=False,
     ),
 )
 FINISH_REASON_FROM_WIRE = {
@@ -230,13 +200,6 @@ FINISH_REASON_FROM_WIRE = {
     "refusal": "refusal",
     "model_context_window_exceeded": "context",
 }
-FINISH_REASON_TO_WIRE = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "sequence": "stop_sequence",
-    "tool": "tool_use",
-    "pause": "pause_turn",
-    "refusal": "refusal",
-    "filter": "refusal",
-    "context": "model_context_window_exceeded",
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()} | {
+    "filter": "refusal"
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
@@ -22,6 +22,7 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.bedrock.media import (
+    DETAILED,
     MEDIA,
     MESSAGE_MEDIA,
     RESULT_MEDIA,
@@ -198,16 +199,7 @@ def _write_result_part(part: Part, context: EncodeContext) -> JSON:
     return {"text": text} if text else None
 
 
-def _write_json(part: Text, context: EncodeContext) -> JSON:
-    try:
-        return {"json": parse(part.text)}
-    except ValueError:
-        return {"text": part.text}
-
-
 _IDS = (Id("toolUseId"),)
-_INPUT_DELTAS = {"toolUse.input": ("input", "toolUse.input")}
-_USE_KEYS = (("toolUse", keys("toolUseId", "name", "input", "type")),)
 _RESULT_KEYS = keys("toolUseId", "content", "status")
 _TEXT = Block(
     "text",
@@ -216,6 +208,20 @@ _TEXT = Block(
     write=lambda part, context: {"text": part.text},
     keys=keys("text"),
     deltas={"text": ("text", "text")},
+)
+_TOOL_USE = Block(
+    "toolUse",
+    part=Call,
+    read=_read_tool_use,
+    write=_write_tool_use,
+    keys=keys("toolUse"),
+    inner=(("toolUse", keys("toolUseId", "name", "input", "type")),),
+    discriminator={"content_field": "toolUse"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=_IDS,
+    deltas={"toolUse.input": ("input", "toolUse.input")},
 )
 BLOCKS = blocks(
     _TEXT,
@@ -256,32 +262,14 @@ BLOCKS = blocks(
         read=_read_guarded_text,
         write=lambda part, context: {"guardContent": {"text": {"text": part.text}}},
     ),
-    Block(
-        "toolUse",
-        part=Call,
-        read=_read_tool_use,
-        write=_write_tool_use,
-        keys=keys("toolUse"),
-        inner=_USE_KEYS,
-        discriminator={"content_field": "toolUse"},
-        direction="call",
-        family="function",
-        executor="client",
-        ids=_IDS,
-        deltas=_INPUT_DELTAS,
-    ),
-    Block(
-        "server_tool_use",
-        part=Call,
-        write=_write_tool_use,
-        keys=keys("toolUse"),
-        inner=_USE_KEYS,
+    _TOOL_USE,
+    replace(
+        _TOOL_USE,
+        name="server_tool_use",
+        read=None,
         discriminator={"content_field": "toolUse", "type": "server_tool_use"},
-        direction="call",
         family="server-tool",
         executor="provider",
-        ids=_IDS,
-        deltas=_INPUT_DELTAS,
     ),
     Block(
         "toolResult",
@@ -316,7 +304,6 @@ RESULT_BLOCKS = {
         "json",
         part=Text,
         read=lambda block, path, spec: _text_part(text_of(block["json"]), block, path, spec),
-        write=_write_json,
         keys=keys("json"),
     ),
     "text": _TEXT,
@@ -324,27 +311,28 @@ RESULT_BLOCKS = {
     **MEDIA,
 }
 """The blocks inside a result."""
-STREAM_STARTS = (
+SPECS = frozenset(
+    (
+        *BLOCKS.values(),
+        *DETAILED.values(),
+        *RESULT_BLOCKS.values(),
+        SERVER_RESULT,
+        _DETAILED_REASONING,
+    )
+)
+"""Every block spec of this wire."""
+STREAM_STARTS = tuple(
     Block(
-        "contentBlockStart.toolUse",
-        part=Call,
-        discriminator={"stream": "contentBlockStart.start.toolUse"},
-        direction="call",
-        family="function",
-        executor="client",
+        f"contentBlockStart.{spec.name}",
+        part=spec.part,
+        discriminator={"stream": f"contentBlockStart.start.{spec.name}"},
+        direction=spec.direction,
+        family=spec.family,
+        executor=spec.executor,
         ids=_IDS,
         forms=("stream",),
-    ),
-    Block(
-        "contentBlockStart.toolResult",
-        part=Result,
-        discriminator={"stream": "contentBlockStart.start.toolResult"},
-        direction="output",
-        family="server-tool",
-        executor="provider",
-        ids=_IDS,
-        forms=("stream",),
-    ),
+    )
+    for spec in (_TOOL_USE, SERVER_RESULT)
 )
 """Entries of the catalogue: only the opening event of a streamed block has its id."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
@@ -368,6 +356,7 @@ CAPABILITIES = Capabilities(
     media={"user": MESSAGE_MEDIA, "assistant": MESSAGE_MEDIA, "result": RESULT_MEDIA},
     media_names=frozenset({"file"}),
     reasoning_in_history=False,
+    system_anywhere=False,
     candidates=False,
     choice_names="one",
     format_fields=frozenset({"name", "description"}),

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Part, Role, Source
 from toolwire.wires.bedrock.blocks import (
     ASSISTANT_BLOCKS,
@@ -17,6 +16,7 @@ from toolwire.wires.bedrock.blocks import (
     CAPABILITIES,
     FOREIGN,
     MESSAGE,
+    SPECS,
     read_block,
 )
 from toolwire.wires.bedrock.settings import (
@@ -39,6 +39,7 @@ from toolwire.wires.engine.specs import (
     patch_message,
     raise_unexpected,
 )
+from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
 from toolwire.wires.families.blocks.history import BlockHistory, response_message
 
 # --- messages -------------------------------------------------------------------------------------
@@ -71,12 +72,13 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
 
 
 def _write_message(role: Role, blocks: list[JSON]) -> JSON:
-    return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
+    return {"role": "user" if role == "tool" else role, "content": blocks}
 
 
 HISTORY = BlockHistory(
     name=NAME,
     read=_read_message,
+    specs=SPECS,
     foreign=FOREIGN,
     message=_write_message,
     text=lambda role, text: _write_message(role, [{"text": text}]),
@@ -115,17 +117,11 @@ def read(body: JSON, kind: Kind) -> Conversation:
         raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
-    messages: list[Message] = []
-    if body.get("system") is not None:
-        messages.append(_read_message(body["system"], ("system",)))
-    messages += [
-        _read_message(message, ("messages", i))
-        for i, message in enumerate(list_at(NAME, body, ("messages",)))
-    ]
     settings = read_settings(REQUEST, body, keys("messages", "system"))
-    unknown = [
+    known = tuple(
         path for path in settings.unknown if path[0] != "toolConfig" and get(body, path) != {}
-    ]
+    )
+    unknown: list[JsonPath] = []
     tools: list[Tool] = []
     config = object_at(NAME, body, ("toolConfig",)) if body.get("toolConfig") is not None else {}
     for key, value in config.items():
@@ -136,13 +132,14 @@ def read(body: JSON, kind: Kind) -> Conversation:
                     tools.append(tool)
         elif value is not None and not (key == "toolChoice" and "choice" in settings.values):
             unknown.append(("toolConfig", key))
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=False),
-        tuple(tools),
-        settings.values,
+    return build_conversation(
         NAME,
         "request",
-        source=BodySource(body, unknown_fields=tuple(unknown), setting_paths=settings.places),
+        body,
+        messages=HISTORY.read_messages(body),
+        settings=replace(settings, unknown=known),
+        tools=tools,
+        unknown=unknown,
     )
 
 
@@ -152,18 +149,16 @@ _MESSAGE_PATH: JsonPath = ("output", "message")
 def _read_response(body: Object) -> Conversation:
     message = _read_message(object_at(NAME, body, _MESSAGE_PATH), _MESSAGE_PATH)
     settings = read_settings(RESPONSE, body, keys("output", "stopReason"))
-    unknown = [("output", key) for key in object_at(NAME, body, ("output",)) if key != "message"]
     reason = body.get("stopReason")
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
-    return Conversation(
-        assign_ids((replace(message, stop=stop),), seed="", ordered=False),
-        (),
-        settings.values,
+    output = object_at(NAME, body, ("output",))
+    return build_conversation(
         NAME,
         "response",
-        source=BodySource(
-            body, unknown_fields=(*settings.unknown, *unknown), setting_paths=settings.places
-        ),
+        body,
+        messages=(replace(message, stop=stop),),
+        settings=settings,
+        unknown=unknown_fields(output, ("output",), ("message",)),
     )
 
 
@@ -173,10 +168,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         return _write_response(conversation, context)
     body = write_settings(writable_settings(conversation), conversation, context)
     history = HISTORY.write(conversation, context)
-    if not isinstance(history.whole, UnsetType):
-        body["system"] = history.whole
-    elif history.system:
-        body["system"] = history.system
+    history.put_system(body, "system")
     body["messages"] = _merge_neighbours(history.messages, history.verbatim)
     put_tool_config(body, conversation, context)
     return body
@@ -188,7 +180,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     message = response_message(conversation, context)
     written = patch_message(message, context, _read_message)
     if isinstance(written, UnsetType):
-        written = _write_message("assistant", HISTORY.blocks(message, context))
+        written = _write_message("assistant", HISTORY.write_parts(message, context))
     reason, output = body.get("stopReason"), body.get("output")
     if not isinstance(reason, str) or FINISH_REASON_FROM_WIRE.get(reason, reason) != message.stop:
         reason = write_finish_reason(

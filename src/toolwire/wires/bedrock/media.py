@@ -23,7 +23,7 @@ from toolwire.wires.engine.specs import (
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _FORMATS: dict[str, dict[str, str]] = {
-    "image": {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"},
+    "image": {name: f"image/{name}" for name in "png jpeg gif webp".split()},
     "document": {
         "pdf": "application/pdf",
         "csv": "text/csv",
@@ -36,32 +36,19 @@ _FORMATS: dict[str, dict[str, str]] = {
         "md": "text/markdown",
     },
     "video": {
+        **{name: f"video/{name}" for name in "mp4 webm mpeg mpg".split()},
         "mkv": "video/x-matroska",
         "mov": "video/quicktime",
-        "mp4": "video/mp4",
-        "webm": "video/webm",
         "flv": "video/x-flv",
-        "mpeg": "video/mpeg",
-        "mpg": "video/mpg",
         "wmv": "video/x-ms-wmv",
         "three_gp": "video/3gpp",
     },
     "audio": {
-        "mp3": "audio/mp3",
-        "opus": "audio/opus",
-        "wav": "audio/wav",
-        "aac": "audio/aac",
-        "flac": "audio/flac",
-        "mp4": "audio/mp4",
-        "ogg": "audio/ogg",
+        **{
+            name: f"audio/{name}"
+            for name in "mp3 opus wav aac flac mp4 ogg mka x-aac m4a mpeg mpga pcm webm".split()
+        },
         "mkv": "audio/x-matroska",
-        "mka": "audio/mka",
-        "x-aac": "audio/x-aac",
-        "m4a": "audio/m4a",
-        "mpeg": "audio/mpeg",
-        "mpga": "audio/mpga",
-        "pcm": "audio/pcm",
-        "webm": "audio/webm",
     },
 }
 """The formats of each block type, and the MIME type of each format."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
-from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool
 from toolwire.conversation.parts import Call, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
+from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     flag_or_none,
     keys,
     raise_unexpected,
@@ -20,6 +19,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.blocks.bodies import can_define, usage_spec
 
 NAME = "bedrock"
 
@@ -94,10 +94,8 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
             and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
-        elif tool.kind in ("function", "custom"):
+        elif can_define(tool, context):
             out.append(_write_tool(tool, context))
-        else:
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
     if out:
         return out
     names = dict.fromkeys(
@@ -179,17 +177,13 @@ def _write_temperature(value: Setting, context: EncodeContext) -> JSON | UnsetTy
     return max(0.0, min(value, 1.0))
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 _INFERENCE, _MODEL_FIELDS = "inferenceConfig", "additionalModelRequestFields"
 _COMMON = (
     SettingSpec("model", ("modelId",)),
     SettingSpec("max_tokens", (_INFERENCE, "maxTokens")),
     SettingSpec("temperature", (_INFERENCE, "temperature"), write=_write_temperature),
     SettingSpec("top_p", (_INFERENCE, "topP")),
-    SettingSpec("stop", (_INFERENCE, "stopSequences"), read=_read_stop),
+    SettingSpec("stop", (_INFERENCE, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
         ("toolConfig", "toolChoice"),
@@ -239,57 +233,17 @@ def writable_settings(conversation: Conversation) -> tuple[SettingSpec, ...]:
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
-def _first_count(value: JSON, *names: str) -> int | None:
-    counts = (count_at(value, name) for name in names)
-    return next((count for count in counts if count is not None), None)
-
-
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`inputTokens` leaves out tokens of the cache, though `totalTokens` counts them."""
-    cached = _first_count(value, "cacheReadInputTokens", "cacheReadInputTokenCount")
-    cache_write = _first_count(value, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
-    uncached = count_at(value, "inputTokens")
-    return Usage(
-        None if uncached is None else uncached + (cached or 0) + (cache_write or 0),
-        count_at(value, "outputTokens"),
-        cached,
-        cache_write,
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    if value.reasoning is not None:  # streams and plain answers are not lowered
-        context.report_loss(context.setting_path, "not held here: reasoning")
-    uncached = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
-    output = value.output or 0
-    out: Object = {
-        "inputTokens": uncached,
-        "outputTokens": output,
-        "totalTokens": max(value.input or 0, uncached) + output,
-    }
-    if value.cached is not None:
-        out["cacheReadInputTokens"] = value.cached
-    if value.cache_write is not None:
-        out["cacheWriteInputTokens"] = value.cache_write
-    return out
-
-
 RESPONSE = (
-    SettingSpec(
-        "usage",
+    usage_spec(
         ("usage",),
-        read=_read_usage,
-        write=_write_usage,
-        knows=keys(
-            "inputTokens",
-            "outputTokens",
-            "totalTokens",
-            "cacheReadInputTokens",
-            "cacheWriteInputTokens",
-            "cacheReadInputTokenCount",
-            "cacheWriteInputTokenCount",
-        ),
+        {
+            "input": ("inputTokens",),
+            "output": ("outputTokens",),
+            "total": ("totalTokens",),
+            "cached": ("cacheReadInputTokens", "cacheReadInputTokenCount"),
+            "cache_write": ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
+        },
+        input_includes_cache=False,
     ),
     SettingSpec("stop_sequence", ("additionalModelResponseFields", "stop_sequence")),
 )
@@ -302,12 +256,6 @@ FINISH_REASON_FROM_WIRE = {
     "content_filtered": "filter",
     "model_context_window_exceeded": "context",
 }
-FINISH_REASON_TO_WIRE = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "sequence": "stop_sequence",
-    "tool": "tool_use",
-    "filter": "content_filtered",
-    "refusal": "content_filtered",
-    "context": "model_context_window_exceeded",
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()} | {
+    "refusal": "content_filtered"
 }

@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -24,17 +25,86 @@ from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
 from toolwire.wires.bedrock.blocks import ASSISTANT_BLOCKS, FOREIGN, read_block
 from toolwire.wires.bedrock.bodies import write
-from toolwire.wires.bedrock.merge import JOINS
 from toolwire.wires.bedrock.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
 from toolwire.wires.engine.specs import Block, keys
 from toolwire.wires.engine.stream import StreamSpec, aws_message, copy_json, unwrap_named
-from toolwire.wires.families.blocks.deltas import nest, openers
+from toolwire.wires.families.blocks.deltas import (
+    Join,
+    join_arguments,
+    join_list,
+    join_text,
+    nest,
+    openers,
+)
 from toolwire.wires.families.blocks.indexed_stream import (
     BlockKey,
     IndexedBlockReader,
     IndexedBlockWriter,
     WrittenBlock,
 )
+
+# --- how the deltas of a field become its value ---------------------------------------------------
+
+
+def _join_bytes(opening: JSON, pieces: list[JSON]) -> JSON:
+    """One base64 text of several; pieces that are not base64 are concatenated."""
+    texts = [piece for piece in (opening, *pieces) if isinstance(piece, str)]
+    if len(texts) == 1:
+        return texts[0]
+    try:
+        return b64encode(b"".join([b64decode(text, validate=True) for text in texts])).decode()
+    except ValueError:
+        return "".join(texts)
+
+
+def _join_image_source(opening: JSON, pieces: list[JSON]) -> JSON:
+    """The source of an image: its bytes are joined; of a location, the last one counts."""
+    sources = [piece for piece in (opening, *pieces) if isinstance(piece, dict)]
+    out: Object = {}
+    for source in sources:
+        out.update({key: value for key, value in source.items() if value is not None})
+    data = [source["bytes"] for source in sources if isinstance(source.get("bytes"), str)]
+    return {**out, "bytes": _join_bytes(None, data)} if data else out
+
+
+def _join_result_content(opening: JSON, pieces: list[JSON]) -> JSON:
+    """The content of a result: lists are joined, and a text continues the text before it."""
+    out: list[JSON] = list(opening) if isinstance(opening, list) else []
+    for piece in pieces:
+        values = piece if isinstance(piece, list) else [piece]
+        items: list[JSON] = [item if isinstance(item, dict) else {"json": item} for item in values]
+        last, first = out[-1] if out else None, items[0] if items else None
+        if (
+            isinstance(last, dict)
+            and isinstance(first, dict)
+            and last.keys() == first.keys() == {"text"}
+        ):
+            out[-1] = {"text": join_text(last["text"], [first["text"]])}
+            items = items[1:]
+        out += items
+    return out
+
+
+def _join_cited_text(opening: JSON, pieces: list[JSON]) -> JSON:
+    return [{"text": join_text(None, pieces)}]
+
+
+def _last(opening: JSON, pieces: list[JSON]) -> JSON:
+    return pieces[-1] if pieces else opening
+
+
+_JOINS: dict[str, Join] = {
+    "toolUse.input": join_arguments,
+    "reasoningContent.redactedContent": _join_bytes,
+    "citationsContent.content": _join_cited_text,
+    "citationsContent.citations": join_list,
+    "toolResult.content": _join_result_content,
+    "image.source": _join_image_source,
+    "image.error": _last,
+}
+"""Of other fields the pieces are text."""
+
+# --- reading --------------------------------------------------------------------------------------
 
 _PADDING = "p"
 _BLOCK_EVENT_KEYS = keys("contentBlockIndex", "start", "delta", _PADDING)
@@ -46,7 +116,7 @@ class BedrockReader(IndexedBlockReader):
 
     wire = NAME
     openers = openers(ASSISTANT_BLOCKS.values())
-    joins = JOINS
+    joins = _JOINS
     delta_path = ("contentBlockDelta", "delta")
     finish_reasons = FINISH_REASON_FROM_WIRE
     complete_reasons = keys("end_turn", "tool_use", "stop_sequence")
@@ -183,6 +253,8 @@ def _without_padding(payload: Object) -> Object:
     }
 
 
+# --- writing --------------------------------------------------------------------------------------
+
 _SPECS: dict[type[Part], Block] = {
     Text: ASSISTANT_BLOCKS["text"],
     Reasoning: ASSISTANT_BLOCKS["reasoningContent"],
@@ -226,8 +298,6 @@ class BedrockWriter(IndexedBlockWriter):
     def write_complete(self, block: WrittenBlock, part: Part, content: Object) -> list[Chunk]:
         ((name, value),) = content.items()
         stop = self.write_stop(block)
-        if name == "text":
-            return [_delta(block, content), stop]
         if name == "image" and isinstance(value, dict):
             start = {key: item for key, item in value.items() if key != "source"}
             source: JSON = {"source": value["source"]}

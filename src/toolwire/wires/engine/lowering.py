@@ -225,6 +225,8 @@ def lower_part(
             return (_lower_media(part, capabilities, place, losses),)
         case Reasoning():
             return _lower_reasoning(part, capabilities, kind=kind, losses=losses)
+        case Result() if capabilities.result_media == "inside":
+            return (_lower_result(part, capabilities, losses, []),)
         case Opaque():
             losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
             return ()

@@ -41,7 +41,8 @@ class SettingSpec(Struct, frozen=True, eq=False):
     read: ReadSetting = _read_unchanged
     write: WriteSetting | None = _write_unchanged
     knows: frozenset[str] = frozenset()
-    """The known leaves of an object, as dotted paths; empty if all are known."""
+    """The known fields of an object with all that they hold, as dotted paths; empty if all are
+    known."""
 
 
 _CONTAINERS = (list, dict)
@@ -160,7 +161,11 @@ def _unknown_leaves(spec: SettingSpec, value: JSON) -> list[JsonPath]:
         and not any(item.__class__ is dict for item in value.values())
     ):
         return []
-    return [spec.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in knows]
+    return [
+        spec.path + leaf
+        for leaf in _leaves(value)
+        if not any(".".join(map(str, leaf[:n])) in knows for n in range(len(leaf) + 1))
+    ]
 
 
 def _collect_unread(
@@ -229,6 +234,13 @@ def write_settings(
         for path in conversation.source.unknown_fields:
             context.report_loss(path, "no such field on this wire")
     return body
+
+
+def read_texts(value: JSON) -> Setting | UnsetType:
+    """Read a list of texts, such as stop sequences."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return UNSET
+    return tuple(map(str, value))
 
 
 _LONGEST_USER = 64

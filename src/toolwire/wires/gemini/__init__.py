@@ -28,14 +28,10 @@ is over when every candidate has its `finishReason`, or the prompt was blocked. 
 
 from __future__ import annotations
 
-from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.engine.stream import StreamSpec, data_sse
-from toolwire.wires.families.contents.blocks import MEDIA, RESULT_MEDIA
-from toolwire.wires.gemini.blocks import NAME, PARTS
+from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
 from toolwire.wires.gemini.bodies import match_score, read, write
-from toolwire.wires.gemini.stream_reader import GeminiReader
-from toolwire.wires.gemini.stream_writer import GeminiWriter
+from toolwire.wires.gemini.stream import STREAM
 
 WIRE = Wire(
     name=NAME,
@@ -44,11 +40,6 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    stream=StreamSpec(reader=GeminiReader, writer=GeminiWriter, frame=data_sse),
-    capabilities=Capabilities(
-        refusals=False,
-        media={"system": MEDIA, "user": MEDIA, "assistant": MEDIA, "result": RESULT_MEDIA},
-        reasoning_in_history=False,
-        format_fields=frozenset(),
-    ),
+    stream=STREAM,
+    capabilities=CAPABILITIES,
 )

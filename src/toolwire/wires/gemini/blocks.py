@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from toolwire.wires.families.contents.parts import CAPABILITIES as CONTENTS
 from toolwire.wires.families.contents.parts import ContentParts
 
 NAME = "gemini"
 PARTS = ContentParts(NAME, hidden_prefix="adk-")
+CAPABILITIES = replace(CONTENTS, reasoning_in_history=False, format_fields=frozenset())

@@ -5,10 +5,9 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
-from toolwire.conversation.parts import Call, Message, Reasoning, Role
+from toolwire.conversation.model import Conversation, Format, Kind, Tool
+from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
 from toolwire.wires.engine.specs import (
@@ -18,15 +17,16 @@ from toolwire.wires.engine.specs import (
     patch_message,
     raise_unexpected,
 )
+from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
-from toolwire.wires.gemini.blocks import NAME, PARTS
+from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
 from toolwire.wires.gemini.settings import CONFIG, REQUEST, RESPONSE, read_tools, write_tools
 
 _NOT_SETTINGS = spellings("contents", "systemInstruction", "tools")
 _CANDIDATES = spellings("candidates")
-_CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
+CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
 _WITHOUT_CANDIDATES = spellings("promptFeedback", "usageMetadata")
 """A response without candidates has one of these fields."""
 
@@ -53,25 +53,18 @@ def _read_request(body: Object) -> Conversation:
     ]
     tools: list[Tool] = []
     if body.get("tools") is not None:
-        for i, entry in enumerate(list_at(NAME, body, ("tools",))):
-            tools += read_tools(entry, ("tools", i))
+        for i in range(len(list_at(NAME, body, ("tools",)))):
+            tools += read_tools(body, ("tools", i))
     settings = read_settings(REQUEST, body, _NOT_SETTINGS)
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=True),
-        tools=tuple(tools),
-        settings=settings.values,
-        wire=NAME,
-        kind="request",
-        source=BodySource(
-            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
-        ),
+    return build_conversation(
+        NAME, "request", body, messages=messages, settings=settings, tools=tools, ordered=True
     )
 
 
 def _read_response(body: Object) -> Conversation:
     settings = read_settings(RESPONSE, body, _CANDIDATES)
     messages: list[Message] = []
-    unknown = list(settings.unknown)
+    unknown: list[JsonPath] = []
     candidates: list[JSON] = []
     if body.get("candidates") is not None:
         candidates = list_at(NAME, body, ("candidates",))
@@ -85,19 +78,16 @@ def _read_response(body: Object) -> Conversation:
         path: JsonPath = ("candidates", i)
         candidate = object_at(NAME, body, path)
         messages.append(_read_candidate(candidate, path))
-        unknown += [
-            (*path, key)
-            for key, value in candidate.items()
-            if key not in _CANDIDATE_FIELDS and value is not None
-        ]
-    return Conversation(
-        assign_ids(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True),
-        settings=settings.values,
-        wire=NAME,
-        kind="response",
-        source=BodySource(
-            body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=True
-        ),
+        unknown += unknown_fields(candidate, path, CANDIDATE_FIELDS)
+    return build_conversation(
+        NAME,
+        "response",
+        body,
+        messages=messages,
+        settings=settings,
+        unknown=unknown,
+        seed=str(settings.values.get("id", "")),
+        ordered=True,
     )
 
 
@@ -122,22 +112,20 @@ def _read_own_message(content: JSON, path: JsonPath) -> Message:
 
 
 def _content(role: Role, blocks: list[JSON]) -> JSON:
-    return {"role": "model" if role == "assistant" else "user", "parts": blocks}
+    return {"role": _ROLE_TO_WIRE.get(role, role), "parts": blocks}
 
 
-def _drop_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
-    """Drop reasoning that an edit put into a message of this wire, which lowering leaves alone."""
-    context.report_loss(part, "reasoning of another provider is not taken back")
-    return None
-
-
+_ROLE_TO_WIRE = {"assistant": "model", "tool": "user"}
 HISTORY = BlockHistory(
-    NAME,
+    name=NAME,
     read=_read_own_message,
-    foreign={**PARTS.writers, Reasoning: _drop_reasoning},
+    specs=frozenset(PARTS.blocks.values()),
+    foreign=PARTS.writers,
     message=_content,
     text=lambda role, text: _content(role, [{"text": text}]),
+    system=lambda blocks: {"parts": blocks},
     alone=True,
+    capabilities=CAPABILITIES,
 )
 
 
@@ -155,13 +143,10 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         and isinstance(config, dict)
     ):
         config["responseJsonSchema"] = answer_format.schema
-    written = HISTORY.write(conversation, context)
-    key = "system_instruction" if "system_instruction" in body else "systemInstruction"
-    if not isinstance(written.whole, UnsetType):
-        body[key] = written.whole
-    elif written.system:
-        body[key] = {"parts": written.system}
-    body["contents"] = written.messages
+    history = HISTORY.write(conversation, context)
+    snake_case = "system_instruction" in body
+    history.put_system(body, "system_instruction" if snake_case else "systemInstruction")
+    body["contents"] = history.messages
     if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, context))
     return body
@@ -196,8 +181,7 @@ def _write_content(message: Message, context: EncodeContext) -> JSON:
     )
     if not isinstance(content, UnsetType):
         return content
-    blocks = [PARTS.writers[type(part)](part, context) for part in message.parts]
-    return {"role": "model", "parts": [block for block in blocks if block is not None]}
+    return {"role": "model", "parts": HISTORY.write_parts(message, context)}
 
 
 # --- recognizing ----------------------------------------------------------------------------------

@@ -10,17 +10,17 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, read_texts
 from toolwire.wires.engine.specs import (
     Block,
     list_at,
     object_at,
-    raise_unexpected,
     read_name,
     require_object,
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.blocks.bodies import can_define, define_tool
 from toolwire.wires.families.contents.settings import MODEL, USAGE
 from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
 from toolwire.wires.gemini.blocks import NAME
@@ -35,17 +35,15 @@ _DECLARATION = Block(
 _DECLARATION_LISTS = spellings("functionDeclarations")
 
 
-def read_tools(entry: JSON, path: JsonPath) -> list[Tool]:
+def read_tools(body: Object, path: JsonPath) -> list[Tool]:
     """The tools in one entry of `tools`: declared functions, or a tool that the provider runs."""
-    if not isinstance(entry, dict):
-        raise_unexpected(NAME, path, "an object", entry)
     tools: list[Tool] = []
-    for key, value in entry.items():
+    for key, value in object_at(NAME, body, path).items():
         if key not in _DECLARATION_LISTS:
             tools.append(Tool("", kind=key, source=Source(raw=value, path=(*path, key))))
             continue
-        for i, item in enumerate(list_at(NAME, value, ())):
-            declaration = object_at(NAME, item, ())
+        for i in range(len(list_at(NAME, body, (*path, key)))):
+            declaration = object_at(NAME, body, (*path, key, i))
             schema = get_field(declaration, "parametersJsonSchema")
             if schema is None and declaration.get("parameters") is not None:
                 schema = _as_json_schema(declaration["parameters"])
@@ -81,20 +79,11 @@ def _as_json_schema(schema: JSON) -> JSON:
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     """The `tools` of a request: one entry with all declared functions, or none."""
-    declarations: list[JSON] = []
-    for tool in tools:
-        if tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        declaration: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            declaration["description"] = tool.description
-        if tool.strict is not None:  # lowering does not report `strict: false`
-            context.report_loss(tool, "a tool has no strict flag here")
-        schema = context.schema_of(tool)
-        if schema is not None:
-            declaration["parametersJsonSchema"] = schema
-        declarations.append(declaration)
+    declarations: list[JSON] = [
+        define_tool(tool, context, "parametersJsonSchema")
+        for tool in tools
+        if can_define(tool, context, strict=False)
+    ]
     return [{"functionDeclarations": declarations}] if declarations else []
 
 
@@ -131,24 +120,8 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return config
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(map(require_string, value)) if isinstance(value, list) else UNSET
-
-
-def _read_effort(value: JSON) -> Setting | UnsetType:
-    return require_string(value).lower()
-
-
 def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.upper() if isinstance(value, str) and value in _EFFORTS else UNSET
-
-
-def _read_mime_type(value: JSON) -> Setting | UnsetType:
-    return Format() if value == "application/json" else UNSET
-
-
-def _write_mime_type(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    return "application/json"
 
 
 REQUEST = both_spellings(
@@ -161,7 +134,7 @@ REQUEST = both_spellings(
     SettingSpec("presence_penalty", (CONFIG, "presencePenalty")),
     SettingSpec("frequency_penalty", (CONFIG, "frequencyPenalty")),
     SettingSpec("candidates", (CONFIG, "candidateCount")),
-    SettingSpec("stop", (CONFIG, "stopSequences"), read=_read_stop),
+    SettingSpec("stop", (CONFIG, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
         ("toolConfig", "functionCallingConfig"),
@@ -173,11 +146,14 @@ REQUEST = both_spellings(
     SettingSpec(
         "effort",
         (CONFIG, "thinkingConfig", "thinkingLevel"),
-        read=_read_effort,
+        read=lambda level: require_string(level).lower(),
         write=_write_effort,
     ),
     SettingSpec(
-        "format", (CONFIG, "responseMimeType"), read=_read_mime_type, write=_write_mime_type
+        "format",
+        (CONFIG, "responseMimeType"),
+        read=lambda mime: Format() if mime == "application/json" else UNSET,
+        write=lambda value, context: "application/json",
     ),
     SettingSpec(
         "format",

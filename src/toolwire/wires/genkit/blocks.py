@@ -49,6 +49,7 @@ _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, f
 CAPABILITIES = Capabilities(
     refusals=False,
     media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
+    media_names=frozenset(),
     error_flag=False,
     candidates=False,
     strict_tools=False,
@@ -92,8 +93,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     url = data_url(media)
     if url is None:  # an edit of a part of this wire, which is not lowered
         return {"text": describe(media)}
-    if media.name is not None:
-        context.report_loss(media, "media have no name here")
     mime = mime_of(media)
     if mime is None and media.kind != "file":
         context.report_loss(media, f"the kind ({media.kind}) is lost: there is no MIME type")
@@ -205,7 +204,7 @@ def _block(
     *,
     read: Callable[[Object, JsonPath, Block], Part],
     write: Callable[..., JSON],
-    fields: tuple[str, ...] = (),
+    fields: str = "",
 ) -> Block:
     """The spec of a part whose field `name` is an object with `fields`, or a text."""
     is_tool = part is Call or part is Result
@@ -215,7 +214,7 @@ def _block(
         read=read,
         write=write,
         keys=keys(name, "metadata"),
-        inner=(_METADATA, (name, keys(*fields))) if fields else (_METADATA,),
+        inner=(_METADATA, (name, keys(*fields.split()))) if fields else (_METADATA,),
         discriminator={"part_field": name} if is_tool else {},
         direction=_DIRECTIONS.get(part, ""),
         family="function" if is_tool else "",
@@ -249,36 +248,24 @@ def _opaque_block(name: str) -> Block:
 
 BLOCKS = blocks(
     _text_block("text", Text),
-    _block("media", Media, read=_read_media, write=_write_media, fields=("url", "contentType")),
+    _block("media", Media, read=_read_media, write=_write_media, fields="url contentType"),
     _text_block("reasoning", Reasoning),
-    _block(
-        "toolRequest",
-        Call,
-        read=_read_request,
-        write=_write_request,
-        fields=("ref", "name", "input"),
-    ),
+    _block("toolRequest", Call, read=_read_request, write=_write_request, fields="ref name input"),
     _block(
         "toolResponse",
         Result,
         read=_read_response,
         write=_write_response,
-        fields=("ref", "name", "output", "content"),
+        fields="ref name output content",
     ),
-    _block("resource", Media, read=_read_resource, write=_write_resource, fields=("uri",)),
+    _block("resource", Media, read=_read_resource, write=_write_resource, fields="uri"),
     _opaque_block("data"),
     _opaque_block("custom"),
 )
 
 
-def _write_any_text(part: Text, context: EncodeContext) -> JSON:
-    if part.refusal:  # the codec does not lower responses of text and calls only
-        context.report_loss(part, "a refusal is sent as plain text")
-    return {"text": part.text} if part.text else None
-
-
 PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_any_text,
+    Text: lambda part, context: {"text": part.text} if part.text else None,
     Media: _write_media,
     Call: _write_request,
     Result: _write_response,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Kind
+from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Role, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
@@ -19,13 +18,19 @@ from toolwire.wires.engine.specs import (
     patch_message,
     raise_unexpected,
 )
-from toolwire.wires.families.turns.history import MessageShape, lacks_ids
-from toolwire.wires.families.turns.settings import write_tools
-from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS, read_part
+from toolwire.wires.families.blocks.bodies import (
+    build_conversation,
+    can_define,
+    define_tool,
+    read_tools,
+    unknown_fields,
+)
+from toolwire.wires.families.blocks.history import response_message
+from toolwire.wires.families.turns.history import MessageShape, TurnHistory, lacks_ids
+from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
-    OUTPUT_KEYS,
     REQUEST,
     RESPONSE,
     read_tool,
@@ -45,7 +50,15 @@ MESSAGES = MessageShape(
     role_to_wire={role: name for name, role in ROLE_FROM_WIRE.items()},
     read_part=read_part,
 )
-HISTORY = MESSAGES.history(PART_WRITERS, CAPABILITIES)
+HISTORY = TurnHistory(
+    name=NAME,
+    read_message=MESSAGES.read,
+    specs=frozenset(BLOCKS.values()),
+    foreign=PART_WRITERS,
+    create_message=MESSAGES.create,
+    with_blocks=MESSAGES.with_blocks,
+    capabilities=CAPABILITIES,
+)
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -60,22 +73,16 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages = tuple(
         [MESSAGES.read(item, (*path, i)) for i, item in enumerate(list_at(NAME, body, path))]
     )
-    ordered = lacks_ids(messages)
-    messages = assign_ids(messages, seed="", ordered=ordered)
-    if isinstance(body, list):
-        source = BodySource(body, ordered=ordered)
-        return Conversation(messages, (), {}, NAME, "request", source=source)
-    definitions = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
-    tools = tuple(read_tool(tool, ("tools", i)) for i, tool in enumerate(definitions))
-    settings = read_settings(REQUEST, body, keys("messages", "tools"))
-    unknown = list(settings.unknown)
-    output = body.get("output")
-    if isinstance(output, dict) and "format" in settings.values:
-        unknown += [("output", key) for key in output if key not in OUTPUT_KEYS]
-    source = BodySource(
-        body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=ordered
+    fields = body if isinstance(body, dict) else {}
+    return build_conversation(
+        NAME,
+        "request",
+        body,
+        messages=messages,
+        settings=read_settings(REQUEST, fields, keys("messages", "tools")),
+        tools=read_tools(NAME, fields, read_tool),
+        ordered=lacks_ids(messages),
     )
-    return Conversation(messages, tools, settings.values, NAME, "request", source=source)
 
 
 _CANDIDATE_KEYS = keys("index", "message", "finishReason")
@@ -89,25 +96,14 @@ def _read_response(body: JSON) -> Conversation:
     if body.get("message") is None and body.get("candidates") is not None:
         paths = [("candidates", i) for i in range(len(list_at(NAME, body, ("candidates",))))]
     settings = read_settings(RESPONSE, body, keys("message", "finishReason", "candidates"))
-    unknown = list(settings.unknown)
+    unknown: list[JsonPath] = []
     messages: list[Message] = []
     for path in paths:
         messages.append(_read_candidate(body, path))
         if path:
-            unknown += [
-                (*path, key)
-                for key, value in object_at(NAME, body, path).items()
-                if key not in _CANDIDATE_KEYS and value is not None
-            ]
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=True),
-        (),
-        settings.values,
-        NAME,
-        "response",
-        source=BodySource(
-            body, unknown_fields=tuple(unknown), setting_paths=settings.places, ordered=True
-        ),
+            unknown += unknown_fields(object_at(NAME, body, path), path, _CANDIDATE_KEYS)
+    return build_conversation(
+        NAME, "response", body, messages=messages, settings=settings, unknown=unknown, ordered=True
     )
 
 
@@ -141,21 +137,23 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         return messages
     body["messages"] = messages
     if not conversation.same_tools if native else conversation.tools:
-        body["tools"] = write_tools(conversation.tools, context, schema_field="inputSchema")
+        body["tools"] = [
+            define_tool(tool, context, "inputSchema")
+            for tool in conversation.tools
+            if can_define(tool, context, strict=False)
+        ]
     return body
 
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    messages = conversation.messages or (Message("assistant", ()),)
-    if "candidates" in body:
-        frames: list[JSON] = [
-            _write_candidate(message, conversation, context) for message in messages
+    if "candidates" in body:  # only a response of this wire has them
+        candidates: list[JSON] = [
+            _write_candidate(message, conversation, context) for message in conversation.messages
         ]
-        return {**body, "candidates": frames}
-    for message in messages[1:]:  # added to a response of this wire, which is not lowered
-        context.report_loss(message, "a response holds one message; this candidate is dropped")
-    return {**body, **_write_candidate(messages[0], conversation, context)}
+        return {**body, "candidates": candidates}
+    message = response_message(conversation, context)
+    return {**body, **_write_candidate(message, conversation, context)}
 
 
 def _write_candidate(
@@ -164,8 +162,7 @@ def _write_candidate(
     """A message with its finish reason, in the object it was read from if there is one."""
     written = patch_message(message, context, _read_answer)
     if isinstance(written, UnsetType):
-        blocks = [HISTORY.write_part(part, message, context) for part in message.parts]
-        written = MESSAGES.create("assistant", [block for block in blocks if block is not None])
+        written = MESSAGES.create("assistant", HISTORY.write_parts(message, context))
     if message.wire == NAME and conversation.wire == NAME:
         original = get(conversation.source.body, message.path[:-1])
         if isinstance(original, dict):

@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, read_texts
 from toolwire.wires.engine.specs import (
     Block,
     keys,
@@ -17,7 +17,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     text_or_none,
 )
-from toolwire.wires.families.turns.settings import read_texts, usage_spec
+from toolwire.wires.families.blocks.bodies import usage_spec
 from toolwire.wires.genkit.blocks import NAME
 
 TOOL = Block("tool", part=Tool, keys=keys("name", "description", "inputSchema"))
@@ -69,18 +69,26 @@ REQUEST = (
     SettingSpec("stop", ("config", "stopSequences"), read=read_texts),
     SettingSpec("candidates", ("candidates",)),
     SettingSpec("choice", ("toolChoice",), read=_read_choice, write=_write_choice),
-    SettingSpec("format", ("output",), read=_read_output, write=_write_output),
+    SettingSpec(
+        "format",
+        ("output",),
+        read=_read_output,
+        write=_write_output,
+        knows=keys("format", "contentType", "schema", "jsonSchema", "constrained"),
+    ),
 )
-OUTPUT_KEYS = keys("format", "contentType", "schema", "jsonSchema", "constrained")
 
 
 RESPONSE = (
     usage_spec(
-        input="inputTokens",
-        output="outputTokens",
-        total="totalTokens",
-        cached="cachedContentTokens",
-        reasoning="thoughtsTokens",
+        ("usage",),
+        {
+            "input": ("inputTokens",),
+            "output": ("outputTokens",),
+            "total": ("totalTokens",),
+            "cached": ("cachedContentTokens",),
+            "reasoning": ("thoughtsTokens",),
+        },
         output_includes_reasoning=False,
     ),
 )
@@ -90,12 +98,8 @@ FINISH_REASON_FROM_WIRE = {
     "blocked": "filter",
     "interrupted": "pause",
 }
-FINISH_REASON_TO_WIRE = {
-    "stop": "stop",
-    "length": "length",
-    "filter": "blocked",
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()} | {
     "refusal": "blocked",
-    "pause": "interrupted",
     "tool": "stop",
     "sequence": "stop",
 }

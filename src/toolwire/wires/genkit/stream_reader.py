@@ -52,22 +52,12 @@ from toolwire.wires.engine.stream import copy_json, merge
 from toolwire.wires.families.turns.stream_reader import (
     UNKNOWN_FIELD,
     MessageRecord,
-    TurnStream,
     TurnStreamReader,
 )
-from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS
-from toolwire.wires.genkit.bodies import MESSAGES, read, write
+from toolwire.wires.genkit.blocks import NAME
+from toolwire.wires.genkit.bodies import MESSAGES, read
 from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_request, match_calls
 
-TABLES = TurnStream(
-    shape=MESSAGES,
-    signature_field="metadata",
-    part_writers=PART_WRITERS,
-    write=write,
-    capabilities=CAPABILITIES,
-    block_type=lambda block: next(iter(block)),
-    text_block=lambda kind, text: {kind: text},
-)
 _CHUNK_KEYS = frozenset({"role", "index", "content", "aggregated"})
 _RESPONSE_KEYS = frozenset({"finishReason", "usage", "candidates"})
 """Fields that a response has and a chunk has not."""
@@ -77,7 +67,8 @@ class GenkitReader(TurnStreamReader):
     """Reads one stream of Genkit."""
 
     wire = NAME
-    stream = TABLES
+    shape = MESSAGES
+    signature_field = "metadata"
 
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
@@ -230,7 +221,7 @@ class GenkitReader(TurnStreamReader):
             for earlier in self.requests:  # fragments belong to the newest request
                 if earlier.ref and earlier.pieces:
                     out += self._close_request(earlier, cut=False)
-            request = ToolRequest(part, block, self.ordinal)
+            request = ToolRequest.begin(part, block, self.ordinal)
             self.ordinal += 1
             self.requests.append(request)
             self.keep_block(request.block)

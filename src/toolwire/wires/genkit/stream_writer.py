@@ -15,36 +15,32 @@ from toolwire.streaming.events import Chunk, Finish, MessageStart, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import StreamSpec, data_sse
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
-from toolwire.wires.genkit.bodies import MESSAGES
-from toolwire.wires.genkit.stream_reader import TABLES, GenkitReader
-
-
-class _KeptBlock(Struct, frozen=True, eq=False):
-    block: Object
-    more_text: list[str]
-    """The texts by which it grew."""
-
-    def write(self) -> Object:
-        """The whole block."""
-        if not self.more_text:
-            return self.block
-        field, text = next(iter(self.block.items()))
-        return {**self.block, field: f"{text}{''.join(self.more_text)}"}
+from toolwire.wires.genkit.blocks import PART_WRITERS
+from toolwire.wires.genkit.bodies import MESSAGES, write
+from toolwire.wires.genkit.stream_reader import GenkitReader
 
 
 class _KeptMessage(Struct, frozen=True, eq=False):
     role: Role
-    blocks: list[_KeptBlock]
+    blocks: list[tuple[Object, list[str]]]
+    """Each block with the texts by which it grew."""
 
     def write(self) -> Object:
         """The whole message."""
-        return MESSAGES.create(self.role, [kept.write() for kept in self.blocks])
+        return MESSAGES.create(self.role, [_write_block(*kept) for kept in self.blocks])
+
+
+def _write_block(block: Object, more_texts: list[str]) -> Object:
+    if not more_texts:
+        return block
+    field, text = next(iter(block.items()))
+    return {**block, field: f"{text}{''.join(more_texts)}"}
 
 
 class GenkitWriter(TurnStreamWriter):
     """Writes one stream of Genkit."""
 
-    stream = TABLES
+    part_writers = PART_WRITERS
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -56,6 +52,12 @@ class GenkitWriter(TurnStreamWriter):
         self.context.seed = ""  # a response has no id here, so readers mint ids without one
         return []
 
+    def block_type(self, block: Object) -> str:
+        return next(iter(block))
+
+    def text_block(self, block_type: str, text: str) -> Object:
+        return {block_type: text}
+
     def create_chunk(self, blocks: list[JSON]) -> Chunk:
         role = MESSAGES.role_to_wire[self.role]
         return {"message": {"role": role, "index": self.index, "content": blocks}}
@@ -66,16 +68,16 @@ class GenkitWriter(TurnStreamWriter):
         self.messages.append(_KeptMessage(role, []))
 
     def keep_block(self, block: Object) -> Callable[[str], object]:
-        kept = _KeptBlock(block, [])
-        self.messages[-1].blocks.append(kept)
-        return kept.more_text.append
+        more_texts: list[str] = []
+        self.messages[-1].blocks.append((block, more_texts))
+        return more_texts.append
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = "stop" if event.stop == "tool" else event.stop
         return []
 
     def close(self) -> list[Chunk]:
-        response = self.write_response(self.stop)
+        response = self.write_empty_body(write, self.stop)
         if self.role != "assistant":
             self.start_message("assistant")
         earlier: list[JSON] = [message.write() for message in self.messages]

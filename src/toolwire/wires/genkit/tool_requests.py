@@ -6,7 +6,7 @@ for JSON if it begins with a brace or comes in fragments; other text is a value.
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, get, text_of
@@ -14,43 +14,35 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call
 
 
-class ToolRequest:
+class ToolRequest(Struct, eq=False):
     """A tool request, as far as it has arrived."""
 
-    __slots__ = (
-        "block",
-        "call",
-        "closed",
-        "fragmented",
-        "ordinal",
-        "partial",
-        "pieces",
-        "ref",
-        "slot",
-        "streamed",
-        "value",
-    )
+    call: Call
+    block: Object
+    """The block as the whole message will hold it."""
+    ordinal: int
+    """Its position among all calls of the stream."""
+    ref: str
+    slot: int | None = None
+    """None until the call has been emitted."""
+    pieces: list[str] = []
+    """Text that arrived as the input."""
+    fragmented: bool = False
+    """True if the text arrived in fragments."""
+    streamed: bool = False
+    """True if the text is emitted as it arrives."""
+    value: JSON | UnsetType = UNSET
+    """The input, if the newest one is not text."""
+    partial: bool = False
+    """True if the newest input is a snapshot of an unfinished one."""
+    closed: bool = False
 
-    def __init__(self, call: Call, block: Object, ordinal: int) -> None:
-        self.block: Object = {**block, "toolRequest": _without_partial(block["toolRequest"])}
-        """The block as the whole message will hold it."""
-        self.call = replace(call, source=replace(call.source, raw=self.block))
-        self.ref = call.id
-        self.ordinal = ordinal
-        """Its position among all calls of the stream."""
-        self.slot: int | None = None
-        """None until the call has been emitted."""
-        self.pieces: list[str] = []
-        """Text that arrived as the input."""
-        self.fragmented = False
-        """True if the text arrived in fragments."""
-        self.streamed = False
-        """True if the text is emitted as it arrives."""
-        self.value: JSON | UnsetType = UNSET
-        """The input, if the newest one is not text."""
-        self.partial = False
-        """True if the newest input is a snapshot of an unfinished one."""
-        self.closed = False
+    @classmethod
+    def begin(cls, call: Call, block: Object, ordinal: int) -> ToolRequest:
+        """The request that a block begins."""
+        block = {**block, "toolRequest": _without_partial(block["toolRequest"])}
+        call = replace(call, source=replace(call.source, raw=block))
+        return cls(call, block, ordinal, call.id)
 
     def add_input(self, value: JSON, *, partial: bool, fragment: bool) -> None:
         """Take the input of a chunk, which replaces the one before or continues its text."""

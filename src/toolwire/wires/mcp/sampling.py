@@ -183,6 +183,7 @@ def _unwrap_single(content: list[JSON]) -> JSON:
 HISTORY = BlockHistory(
     name=NAME,
     read=_read_message,
+    specs=frozenset(BLOCKS.values()),
     foreign=WRITERS,
     message=_write_message,
     text=lambda role, text: _write_message(role, [{"type": "text", "text": text}]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
@@ -163,31 +164,34 @@ def _opaque_block(name: str) -> Block:
     return Block(name, part=Opaque, read=read, write=lambda part, context: part.value)
 
 
+_CALL_KEYS = keys("$type", "name", "arguments")
+
+
 def _block(
     name: str,
     part: type[Part],
     *,
-    read: Callable[[Object, JsonPath, Block], Part],
     write: Callable[..., JSON],
-    fields: tuple[str, ...],
+    fields: str,
+    read: Callable[[Object, JsonPath, Block], Part] = read_call,
     family: str = "function",
     executor: Literal["client", "provider"] = "client",
     id_field: str = "callId",
     grows: str = "",
 ) -> Block:
     """The spec of a content. `grows` is the field that comes in pieces in a stream."""
+    names = fields.split()
     deltas = {name: (grows, grows)} if grows else {}
     if part is not Call and part is not Result:
-        known = keys("$type", *fields)
+        known = keys("$type", *names)
         return Block(name, part=part, read=read, write=write, keys=known, deltas=deltas)
-    call_keys = keys("$type", "name", "arguments")
     return Block(
         name,
         part=part,
         read=read,
         write=write,
-        keys=keys("$type", id_field, *fields),
-        inner=(("toolCall", call_keys),) if "toolCall" in fields else (),
+        keys=keys("$type", id_field, *names),
+        inner=(("toolCall", _CALL_KEYS),) if "toolCall" in names else (),
         discriminator={"$type": name},
         direction="call" if part is Call else "output",
         family=family,
@@ -203,7 +207,7 @@ def _server_result(name: str, family: str, grows: str = "") -> Block:
         Result,
         read=_read_server_result,
         write=_write_server_result,
-        fields=("outputs", "output"),
+        fields="outputs output",
         family=family,
         executor="provider",
         grows=grows,
@@ -234,7 +238,7 @@ def _server_tool(
         Call,
         read=read,
         write=write,
-        fields=(field,) if field else (),
+        fields=field,
         family=family,
         executor="provider",
         grows=field if in_pieces else "",
@@ -242,48 +246,39 @@ def _server_tool(
     return call, _server_result(f"{prefix}Result", family, "outputs" if in_pieces else "")
 
 
+_approval = partial(_block, family="tool-approval", id_field="requestId")
+_input = partial(_block, family="input", id_field="requestId")
 BLOCKS = blocks(
-    _block("text", Text, read=_read_text, write=_write_text, fields=("text",), grows="text"),
+    _block("text", Text, read=_read_text, write=_write_text, fields="text", grows="text"),
     _block(
         "reasoning",
         Reasoning,
         read=_read_reasoning,
         write=_write_reasoning,
-        fields=("text", "protectedData"),
+        fields="text protectedData",
         grows="text",
     ),
-    _block("data", Media, read=read_data, write=write_media, fields=("uri", "name", "mediaType")),
-    _block("uri", Media, read=read_uri, write=write_media, fields=("uri", "mediaType")),
-    _block(
-        "hostedFile",
-        Media,
-        read=read_file,
-        write=write_media,
-        fields=("fileId", "mediaType", "name"),
-    ),
-    _block("error", Text, read=_read_error, write=_write_error, fields=("message", "errorCode")),
+    _block("data", Media, read=read_data, write=write_media, fields="uri name mediaType"),
+    _block("uri", Media, read=read_uri, write=write_media, fields="uri mediaType"),
+    _block("hostedFile", Media, read=read_file, write=write_media, fields="fileId mediaType name"),
+    _block("error", Text, read=_read_error, write=_write_error, fields="message errorCode"),
     _opaque_block("hostedVectorStore"),
     _opaque_block("usage"),
     _block(
-        "functionCall",
-        Call,
-        read=read_call,
-        write=write_function_call,
-        fields=("name", "arguments", "informationalOnly"),
+        "functionCall", Call, write=write_function_call, fields="name arguments informationalOnly"
     ),
     _block(
         "functionResult",
         Result,
         read=_read_function_result,
         write=_write_function_result,
-        fields=("result",),
+        fields="result",
     ),
     _block(
         "mcpServerToolCall",
         Call,
-        read=read_call,
         write=write_mcp_call,
-        fields=("name", "arguments"),
+        fields="name arguments",
         family="mcp",
         executor="provider",
     ),
@@ -294,41 +289,21 @@ BLOCKS = blocks(
     *_server_tool("imageGenerationTool", "image_generation", "image-gen"),
     *_server_tool("webSearchTool", "web_search", "web-search", "queries"),
     *_server_tool("tool", "tool", "generic-server-tool"),
-    _block(
-        "toolApprovalRequest",
-        Call,
-        read=read_call,
-        write=write_approval,
-        fields=("toolCall",),
-        family="tool-approval",
-        id_field="requestId",
-    ),
-    _block(
+    _approval("toolApprovalRequest", Call, write=write_approval, fields="toolCall"),
+    _approval(
         "toolApprovalResponse",
         Result,
         read=read_input_response,
         write=write_input_response,
-        fields=("toolCall", "approved", "reason"),
-        family="tool-approval",
-        id_field="requestId",
+        fields="toolCall approved reason",
     ),
-    _block(
-        "inputRequest",
-        Call,
-        read=read_call,
-        write=write_input_request,
-        fields=("name", "arguments"),
-        family="input",
-        id_field="requestId",
-    ),
-    _block(
+    _input("inputRequest", Call, write=write_input_request, fields="name arguments"),
+    _input(
         "inputResponse",
         Result,
         read=read_input_response,
         write=write_input_response,
-        fields=("approved", "reason"),
-        family="input",
-        id_field="requestId",
+        fields="approved reason",
     ),
 )
 

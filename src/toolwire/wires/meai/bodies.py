@@ -12,9 +12,10 @@ from toolwire.conversation.parts import Message, Role, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected, require_object
-from toolwire.wires.families.turns.history import MessageShape, merge_turns
-from toolwire.wires.families.turns.settings import write_tools
-from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS, read_content
+from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
+from toolwire.wires.families.blocks.history import response_message
+from toolwire.wires.families.turns.history import MessageShape, TurnHistory, merge_turns
+from toolwire.wires.meai.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_content
 from toolwire.wires.meai.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
@@ -22,6 +23,7 @@ from toolwire.wires.meai.settings import (
     REQUEST,
     RESPONSE,
     read_tool,
+    write_tools,
 )
 
 MESSAGES = MessageShape(
@@ -54,7 +56,15 @@ def read_message(message: JSON, path: JsonPath) -> Message:
     return Message("system", parts, None, NAME, source=Source(message, path, MESSAGES.spec))
 
 
-HISTORY = MESSAGES.history(PART_WRITERS, CAPABILITIES, read_message)
+HISTORY = TurnHistory(
+    name=NAME,
+    read_message=read_message,
+    specs=frozenset(BLOCKS.values()),
+    foreign=PART_WRITERS,
+    create_message=MESSAGES.create,
+    with_blocks=MESSAGES.with_blocks,
+    capabilities=CAPABILITIES,
+)
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -64,21 +74,21 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages = _read_messages(body)
     if kind == "response":
         return _read_response(body, messages)
-    if not isinstance(body, dict):
-        messages = assign_ids(messages, seed="", ordered=False)
-        return Conversation(messages, (), {}, NAME, "request", source=BodySource(body))
-    instructions = get(body, _INSTRUCTIONS)
+    fields = body if isinstance(body, dict) else {}
+    instructions = get(fields, _INSTRUCTIONS)
     if isinstance(instructions, str):
         messages = (read_message(instructions, _INSTRUCTIONS), *messages)
-    absent = get(body, _TOOLS) in (None, UNSET)
-    definitions = [] if absent else list_at(NAME, body, _TOOLS)
-    tools = tuple(read_tool(tool, (*_TOOLS, i)) for i, tool in enumerate(definitions))
-    settings = read_settings(REQUEST, body, keys("messages"))
-    source = BodySource(
-        body, unknown_fields=_unknown_fields(settings.unknown, body), setting_paths=settings.places
+    absent = get(fields, _TOOLS) in (None, UNSET)
+    definitions = [] if absent else list_at(NAME, fields, _TOOLS)
+    settings = read_settings(REQUEST, fields, keys("messages"))
+    return build_conversation(
+        NAME,
+        "request",
+        body,
+        messages=messages,
+        settings=replace(settings, unknown=_unknown_fields(settings.unknown, fields)),
+        tools=(read_tool(tool, (*_TOOLS, i)) for i, tool in enumerate(definitions)),
     )
-    messages = assign_ids(messages, seed="", ordered=False)
-    return Conversation(messages, tools, settings.values, NAME, "request", source=source)
 
 
 def _read_messages(body: JSON) -> tuple[Message, ...]:
@@ -113,11 +123,8 @@ def _read_response(body: JSON, messages: tuple[Message, ...]) -> Conversation:
     unknown = list(settings.unknown)
     unknown += [message.path for message in messages if message.role not in ANSWER_ROLES]
     for message in answers:
-        unknown += [
-            (*message.path, key)
-            for key, value in require_object(message.raw).items()  # type: ignore[arg-type]
-            if key not in MESSAGES.spec.keys and value is not None
-        ]
+        raw = message.raw if isinstance(message.raw, dict) else {}
+        unknown += unknown_fields(raw, message.path, MESSAGES.spec.keys)
     turns = assign_ids(answers, seed=str(settings.values.get("id", "")), ordered=False)
     reason = fields.get("finishReason")
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
@@ -150,9 +157,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
             body[OPTIONS] = {key: value for key, value in options.items() if key != "instructions"}
     written = HISTORY.write(messages, context)
     if not conversation.same_tools if native else conversation.tools:
-        body = require_object(
-            put(body, _TOOLS, write_tools(conversation.tools, context, schema_field="jsonSchema"))
-        )
+        body = require_object(put(body, _TOOLS, write_tools(conversation.tools, context)))
     if native and isinstance(conversation.source.body, list) and not body:
         return written
     return {**body, "messages": written}
@@ -164,19 +169,15 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     if native:
         conversation = replace(conversation, source=replace(source, unknown_fields=()))
     body = write_settings(RESPONSE, conversation, context)
-    messages = conversation.messages or (Message("assistant", ()),)
-    for message in messages[1:]:  # added to a response of this wire, which is not lowered
-        context.report_loss(message, "a response holds one answer; this candidate is dropped")
-    answer = messages[0]
+    answer = response_message(conversation, context)
     if native:
         originals = [
             message if message.role in ANSWER_ROLES else replace(message, parts=())
             for message in _read_messages(source.body)
         ]
         written = HISTORY.split(answer, originals, context)
-        return written if isinstance(source.body, list) else {**body, "messages": written}
-    blocks = [HISTORY.write_part(part, answer, context) for part in answer.parts]
-    message_body = MESSAGES.create("assistant", [block for block in blocks if block is not None])
+        return {**body, "messages": written} if body else written
+    message_body = MESSAGES.create("assistant", HISTORY.write_parts(answer, context))
     response: Object = {"messages": [message_body], **body}
     reason = write_finish_reason(answer, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
     return response if reason is None else {**response, "finishReason": reason}

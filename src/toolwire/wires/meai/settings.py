@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, read_texts
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
@@ -25,7 +25,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.turns.settings import read_texts, usage_spec
+from toolwire.wires.families.blocks.bodies import can_define, define_tool, usage_spec
 from toolwire.wires.meai.blocks import NAME
 
 OPTIONS = "options"
@@ -54,6 +54,18 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
         None if isinstance(strict, UnsetType) else flag_or_none(strict),
         source=Source(tool, path, TOOL),
     )
+
+
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
+    """The tool definitions; ChatOptions has no field for `strict`, so it is a further property."""
+    out: list[JSON] = []
+    for tool in tools:
+        if can_define(tool, context):
+            definition = define_tool(tool, context, "jsonSchema")
+            if tool.strict is not None:
+                definition["additionalProperties"] = {"strict": tool.strict}
+            out.append(definition)
+    return out
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -127,7 +139,13 @@ REQUEST = (
         knows=keys("$type", "requiredFunctionName"),
     ),
     SettingSpec("parallel", (OPTIONS, "allowMultipleToolCalls")),
-    SettingSpec("format", (OPTIONS, "responseFormat"), read=_read_format, write=_write_format),
+    SettingSpec(
+        "format",
+        (OPTIONS, "responseFormat"),
+        read=_read_format,
+        write=_write_format,
+        knows=keys("$type", "schema", "schemaName", "schemaDescription"),
+    ),
     SettingSpec(
         "effort",
         (OPTIONS, "reasoning", "effort"),
@@ -161,11 +179,14 @@ RESPONSE = (
     SettingSpec("model", ("modelId",)),
     SettingSpec("created", ("createdAt",), read=_read_time, write=_write_time),
     usage_spec(
-        input="inputTokenCount",
-        output="outputTokenCount",
-        total="totalTokenCount",
-        cached="cachedInputTokenCount",
-        reasoning="reasoningTokenCount",
+        ("usage",),
+        {
+            "input": ("inputTokenCount",),
+            "output": ("outputTokenCount",),
+            "total": ("totalTokenCount",),
+            "cached": ("cachedInputTokenCount",),
+            "reasoning": ("reasoningTokenCount",),
+        },
     ),
 )
 FINISH_REASON_FROM_WIRE = {

@@ -40,24 +40,14 @@ from toolwire.wires.families.turns.stream_reader import (
     UNKNOWN_FIELD,
     GrowingPart,
     MessageRecord,
-    TurnStream,
     TurnStreamReader,
     growing_field,
 )
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
-from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS
+from toolwire.wires.meai.blocks import NAME, PART_WRITERS
 from toolwire.wires.meai.bodies import ANSWER_ROLES, MESSAGES, write
 from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
-TABLES = TurnStream(
-    shape=MESSAGES,
-    signature_field="protectedData",
-    part_writers=PART_WRITERS,
-    write=write,
-    capabilities=CAPABILITIES,
-    block_type=lambda block: str(block["$type"]),
-    text_block=lambda kind, text: {"$type": kind, "text": text},
-)
 _MESSAGE_KEYS = ("authorName", "messageId", "role")
 """Fields that tell one message from the next."""
 _UPDATE_KEYS = frozenset({"contents", "role", "messageId", "finishReason", "error"})
@@ -70,7 +60,8 @@ class MeaiReader(TurnStreamReader):
     """Reads one stream of Microsoft.Extensions.AI."""
 
     wire = NAME
-    stream = TABLES
+    shape = MESSAGES
+    signature_field = "protectedData"
 
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
@@ -282,7 +273,7 @@ def _add_counts(total: Object, more: Object) -> None:
 class MeaiWriter(TurnStreamWriter):
     """Writes one stream of Microsoft.Extensions.AI."""
 
-    stream = TABLES
+    part_writers = PART_WRITERS
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -291,15 +282,21 @@ class MeaiWriter(TurnStreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        response = self.write_response()
+        response = self.write_empty_body(write)
         self.fields = {key: value for key, value in response.items() if key in _FIRST_KEYS}
         return []
+
+    def block_type(self, block: Object) -> str:
+        return str(block["$type"])
+
+    def text_block(self, block_type: str, text: str) -> Object:
+        return {"$type": block_type, "text": text}
 
     def create_chunk(self, blocks: list[JSON]) -> Chunk:
         return {"role": self.role, "contents": blocks, **self.fields}
 
     def close(self) -> list[Chunk]:
-        response = self.write_response(self.stop)
+        response = self.write_empty_body(write, self.stop)
         usage = response.pop("usage", None)
         del response["messages"]
         contents: list[JSON] = [] if usage is None else [{"$type": "usage", "details": usage}]

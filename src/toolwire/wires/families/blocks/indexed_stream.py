@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
@@ -48,41 +48,32 @@ _STREAMED = (Text, Reasoning, Call)
 # --- reading --------------------------------------------------------------------------------------
 
 
-class OpenBlock:
+class OpenBlock(Struct, eq=False):
     """A block of a stream that is being read."""
 
-    __slots__ = (
-        "arguments",
-        "block",
-        "grew",
-        "key",
-        "main",
-        "main_path",
-        "pieces",
-        "reported",
-        "signature",
-        "slot",
-        "spec",
-    )
+    key: BlockKey
+    block: Object
+    """The block as its opening event gives it."""
+    spec: Block | None
+    slot: int = -1
+    """The slot of its events; -1 as long as no `PartStart` was emitted."""
+    arguments: str = ""
+    """Arguments of the opening event, emitted at the end if no delta follows."""
+    grew: bool = False
+    signature: str | None = None
+    pieces: dict[str, list[JSON]] = {}
+    """The pieces by delta type; empty lists if the part is forwarded and no body is wanted."""
+    reported: set[JsonPath] = set()
+    """Paths of fields that were reported as unsupported."""
+    main: str = ""
+    """The type of the delta that carries the text of the part."""
+    main_path: tuple[str, ...] = ()
 
-    def __init__(self, key: BlockKey, block: Object, spec: Block | None) -> None:
-        self.key = key
-        self.block = block
-        """The block as its opening event gives it."""
-        self.set_spec(spec)
-        self.slot = -1
-        """The slot of its events; -1 as long as no `PartStart` was emitted."""
-        self.arguments = ""
-        """Arguments of the opening event, emitted at the end if no delta follows."""
-        self.grew = False
-        self.signature: str | None = None
-        self.pieces: dict[str, list[JSON]] = {}
-        """The pieces by delta type; empty lists if the part is forwarded and no body is wanted."""
-        self.reported: set[JsonPath] = set()
-        """Paths of fields that were reported as unsupported."""
+    def __post_init__(self) -> None:
+        self.set_spec(self.spec)
 
     def set_spec(self, spec: Block | None) -> None:
-        """Set the spec, and with it the type of the delta that carries the text of the part."""
+        """Set the spec, and with it the type of the main delta."""
         self.spec = spec
         self.main = next(iter(spec.deltas), "") if spec is not None else ""
         self.main_path = tuple(self.main.split("."))
@@ -364,22 +355,23 @@ def _fits(spec: Block, record: OpenBlock | None) -> bool:
 # --- writing --------------------------------------------------------------------------------------
 
 
-class WrittenBlock:
+class WrittenBlock(Struct, eq=False):
     """A block of a stream that is being written."""
 
-    __slots__ = ("closed", "delayed", "delta", "field", "grew", "index", "spec")
+    index: int
+    spec: Block
+    delta: str = ""
+    """The type of the deltas that carry the text."""
+    field: str = ""
+    """The field of the delta that holds the text."""
+    grew: bool = False
+    closed: bool = False
+    delayed: list[Chunk] = []
+    """Events that wait until the blocks before this one are closed."""
 
-    def __init__(self, index: int, spec: Block) -> None:
-        self.index = index
-        self.spec = spec
-        self.delta = next(iter(spec.deltas), "")
-        """The type of the deltas that carry the text."""
-        self.field = spec.deltas[self.delta][0] if self.delta else ""
-        """The field of the delta that holds the text."""
-        self.grew = False
-        self.closed = False
-        self.delayed: list[Chunk] = []
-        """Events that wait until the blocks before this one are closed."""
+    def __post_init__(self) -> None:
+        if self.spec.deltas:
+            self.delta, (self.field, _) = next(iter(self.spec.deltas.items()))
 
 
 class IndexedBlockWriter(StreamWriter):

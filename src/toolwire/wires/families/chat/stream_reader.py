@@ -1,8 +1,8 @@
 """Read the chunks of chat wires: deltas of message fields, and calls in pieces under an index.
 
 No event says that a call has ended: pieces may come in any order, and some servers go on after the
-finish reason. A call ends when its arguments are complete and another call starts, or at the end. A `Chat` and a `ChatStreamSpec` hold the tables of a wire;
-this module knows no wire by name.
+finish reason. A call ends when its arguments are complete and another call starts, or at the end.
+A `Chat` and a `ChatStreamSpec` hold the tables of a wire; this module knows no wire by name.
 """
 
 from __future__ import annotations

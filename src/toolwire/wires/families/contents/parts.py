@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Literal
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import MINTED, mint
+from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
@@ -14,7 +16,6 @@ from toolwire.conversation.parts import (
     Call,
     Media,
     Message,
-    Opaque,
     Output,
     Part,
     Reasoning,
@@ -25,38 +26,220 @@ from toolwire.conversation.parts import (
     describe,
     output_text,
 )
+from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.media import kind_by, mime_of, standard
 from toolwire.wires.engine.specs import (
     UNREADABLE,
     Block,
+    Id,
     blocks,
     opaque,
     raise_unexpected,
     read_id,
     read_name,
     require_object,
+    require_string,
     text_or_none,
-)
-from toolwire.wires.families.contents.blocks import (
-    TEXT_AND_MEDIA,
-    drop_opaque,
-    part_spec,
-    signature_of,
-    write_media,
-    write_text,
-    write_thought,
 )
 from toolwire.wires.families.contents.spelling import get_field, spellings
 
 _CODE_EXECUTION = "code_execution"
 """The name under which the provider's code interpreter is called."""
 _MESSAGE = Block("content", part=Message, keys=spellings("role", "parts"))
+_PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
+"""Content that is a plain string."""
 _ROLES: dict[str, Role] = {
     "user": "user",
     "model": "assistant",
     "function": "user",
     "system": "system",
 }
+_MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL)
+_RESULT_MEDIA = MediaSupport(  # a text document becomes part of the result's text
+    image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL | {"text"}
+)
+CAPABILITIES = Capabilities(
+    refusals=False,
+    media={"system": _MEDIA, "user": _MEDIA, "assistant": _MEDIA, "result": _RESULT_MEDIA},
+    media_names=frozenset(),
+    system_anywhere=False,
+    strict_tools=False,
+    usage_fields=frozenset({"cached", "reasoning"}),
+)
+"""What every wire of this shape can hold."""
+
+
+# --- text and media -------------------------------------------------------------------------------
+
+
+def signature_of(block: Object) -> str | None:
+    """The signature of a part."""
+    return text_or_none(block.get("thoughtSignature") or block.get("thought_signature"))
+
+
+def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    source = Source(block, path, spec)
+    if spec.name == "thought":
+        text = require_string(block.get("text", ""))
+        return Reasoning(text, signature=signature_of(block), source=source)
+    return Text(require_string(block["text"]), signature=signature_of(block), source=source)
+
+
+def text_block(part: Part, text: str) -> JSON:
+    """The block of a text or of reasoning, with that text."""
+    return {"text": text, "thought": True} if isinstance(part, Reasoning) else {"text": text}
+
+
+def _write_text(part: Text | Reasoning, context: EncodeContext) -> JSON:
+    return text_block(part, part.text)
+
+
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
+    media = require_object(get_field(block, spec.name))
+    mime = text_or_none(get_field(media, "mimeType"))
+    inline = spec.name == "inlineData"
+    return Media(
+        kind_by(mime),
+        mime,
+        data=standard(require_string(media["data"])) if inline else None,
+        url=None if inline else require_string(get_field(media, "fileUri")),
+        name=text_or_none(get_field(media, "displayName")),
+        signature=signature_of(block),
+        source=Source(block, path, spec),
+    )
+
+
+def _write_media(media: Media, context: EncodeContext) -> JSON:
+    mime = mime_of(media)
+    if media.data is None and media.url is None:
+        # An edit of this wire's own block: lowering replaces media of other wires.
+        context.report_loss(media, "a medium without data or URL is named in text")
+        return {"text": describe(media)}
+    if mime is None and media.kind != "file":
+        context.report_loss(media, f"without a MIME type nothing marks this as {media.kind}")
+    if media.data is not None:
+        return {"inlineData": {"mimeType": mime or "application/octet-stream", "data": media.data}}
+    return {"fileData": {"fileUri": media.url, **({"mimeType": mime} if mime else {})}}
+
+
+# --- calls and results ----------------------------------------------------------------------------
+
+
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    call = require_object(get_field(block, spec.name))
+    call_id, origin = read_id(call.get("id"))
+    if spec.name == "executableCode":
+        name = _CODE_EXECUTION
+        arguments = LazyJson({key: call[key] for key in ("language", "code") if key in call})
+    else:
+        name = read_name(get_field(call, "toolType" if spec.name == "toolCall" else "name"))
+        args = call.get("args")
+        arguments = LazyJson("") if args is None else LazyJson.from_value(args)
+    return Call(
+        call_id,
+        name,
+        arguments,
+        origin,
+        spec.family,
+        spec.executor or "client",
+        signature=signature_of(block),
+        source=Source(block, path, spec),
+    )
+
+
+def _id_field(call_id: str) -> Object:
+    return {} if is_minted(call_id) else {"id": call_id}
+
+
+def _write_code(call: Call, context: EncodeContext) -> JSON:
+    code = call.input if isinstance(call.input, dict) else {}
+    return {"executableCode": {**_id_field(call.id), **code}}
+
+
+def _write_code_result(result: Result, context: EncodeContext) -> JSON:
+    outcome = "OUTCOME_FAILED" if result.error else "OUTCOME_OK"
+    answer: Object = {"outcome": outcome, "output": result.text}
+    return {"codeExecutionResult": {**_id_field(result.call_id), **answer}}
+
+
+def _write_tool_call(call: Call, context: EncodeContext) -> JSON:
+    return {"toolCall": {**_id_field(call.id), "toolType": call.name, "args": call.input}}
+
+
+def _write_tool_response(result: Result, context: EncodeContext) -> JSON:
+    output = result.output
+    response = output_text(output) if isinstance(output, tuple) else output
+    answer: Object = {"toolType": result.name, "response": response}
+    return {"toolResponse": {**_id_field(result.call_id), **answer}}
+
+
+def _is_envelope(response: Object) -> bool:
+    return len(response) == 1 and ("output" in response or "error" in response)
+
+
+def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, list[JSON]]:
+    """The `response` of a result and its `parts`.
+
+    An object is the response itself; anything else is put under `output` or `error`.
+    """
+    output = context.output(result)
+    media: list[JSON] = []
+    if isinstance(output, tuple):
+        others: list[Part] = []
+        for part in output:
+            if isinstance(part, Media) and (part.data is not None or part.url is not None):
+                media.append(_write_media(part, context))
+                continue
+            others.append(part)
+            if not isinstance(part, Text | Media) or part.text is None:
+                # An edit of this wire's own result: lowering replaces parts of other results.
+                context.report_loss(part, f"a result cannot hold this here: {describe(part)}")
+        only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
+        output = only if isinstance(only, dict) else "\n".join(map(describe, others))
+    error = context.is_error(result)
+    if isinstance(output, dict) and not error and not _is_envelope(output):
+        return output, media
+    return {"error" if error else "output": output}, media
+
+
+# --- block specs ----------------------------------------------------------------------------------
+
+_CODE, _SERVER_TOOL = "code-execution", "generic-server-tool"
+_DIRECTIONS: dict[type[Part], Literal["", "call", "output"]] = {Call: "call", Result: "output"}
+_READERS: dict[type[Part], Callable[[Object, JsonPath, Block], Part]] = {
+    Text: _read_text,
+    Reasoning: _read_text,
+    Media: _read_media,
+    Call: _read_call,
+}
+
+
+def _part(
+    name: str,
+    part: type[Part],
+    *,
+    write: Callable[..., JSON],
+    fields: str = "",
+    family: str = "",
+    read: Callable[[Object, JsonPath, Block], Part] | None = None,
+) -> Block:
+    """The spec of the part that has the field `name`, with the names of the fields inside."""
+    known = spellings(*fields.split())
+    executor: Literal["", "client", "provider"] = "provider" if family else ""
+    return Block(
+        name,
+        part=part,
+        read=read or _READERS[part],
+        write=write,
+        keys=spellings("text" if name == "thought" else name, "thoughtSignature", "thought"),
+        inner=((name, known), (snake(name), known)) if fields else (),
+        discriminator={"part_field": name} if family else {},
+        direction=_DIRECTIONS.get(part, ""),
+        family=family,
+        executor="client" if family == "function" else executor,
+        ids=(Id("id", required=False, nullable=True),) if family else (),
+    )
 
 
 class ContentParts:
@@ -73,73 +256,45 @@ class ContentParts:
         self.name = name
         self._hidden_prefix = hidden_prefix
         self._optional_ids = (MINTED, hidden_prefix) if hidden_prefix else (MINTED,)
+        call, result = partial(_part, part=Call), partial(_part, part=Result, read=self.read_result)
         self.blocks = blocks(
-            *TEXT_AND_MEDIA,
-            part_spec(
-                "functionCall",
-                part=Call,
-                read=_read_call,
-                write=self.write_call,
-                fields=("id", "name", "args"),
-                family="function",
-                executor="client",
-            ),
-            part_spec(
+            _part("text", Text, write=_write_text),
+            _part("thought", Reasoning, write=_write_text),
+            _part("inlineData", Media, write=_write_media, fields="mimeType data displayName"),
+            _part("fileData", Media, write=_write_media, fields="mimeType fileUri displayName"),
+            call("functionCall", write=self.write_call, fields="id name args", family="function"),
+            result(
                 "functionResponse",
-                part=Result,
-                read=self.read_result,
                 write=self.write_result,
-                fields=("id", "name", "response", "parts"),
+                fields="id name response parts",
                 family="function",
-                executor="client",
             ),
-            part_spec(
-                "executableCode",
-                part=Call,
-                read=_read_call,
-                write=lambda call, _: {"executableCode": call.input},
-                fields=("id", "language", "code"),
-                family="code-execution",
-                executor="provider",
-            ),
-            part_spec(
+            call("executableCode", write=_write_code, fields="id language code", family=_CODE),
+            result(
                 "codeExecutionResult",
-                part=Result,
-                read=self.read_result,
                 write=_write_code_result,
-                fields=("id", "outcome", "output"),
-                family="code-execution",
-                executor="provider",
+                fields="id outcome output",
+                family=_CODE,
             ),
-            part_spec(
-                "toolCall",
-                part=Call,
-                read=_read_call,
-                write=lambda call, _: {"toolCall": {"toolType": call.name, "args": call.input}},
-                fields=("id", "toolType", "args"),
-                family="generic-server-tool",
-                executor="provider",
+            call(
+                "toolCall", write=_write_tool_call, fields="id toolType args", family=_SERVER_TOOL
             ),
-            part_spec(
+            result(
                 "toolResponse",
-                part=Result,
-                read=self.read_result,
                 write=_write_tool_response,
-                fields=("id", "toolType", "response"),
-                family="generic-server-tool",
-                executor="provider",
+                fields="id toolType response",
+                family=_SERVER_TOOL,
             ),
         )
         self._by_field = {
             field: spec for spec in self.blocks.values() for field in (spec.name, snake(spec.name))
         }
         self.writers: dict[type[Part], Callable[..., JSON]] = {
-            Text: write_text,
-            Media: write_media,
+            Text: lambda part, context: {"text": part.text} if part.text else None,
+            Media: _write_media,
             Call: self.write_call,
             Result: self.write_result,
-            Reasoning: write_thought,
-            Opaque: drop_opaque,
+            Reasoning: _write_text,
         }
         """How a part of another wire is written; None: no block."""
 
@@ -149,7 +304,7 @@ class ContentParts:
         """Read one content; with `role` given, its own role is ignored and it may be plain text."""
         name = self.name
         if isinstance(content, str) and role is not None:
-            text = Text(content, source=Source(content, path, self.blocks["text"]))
+            text = Text(content, source=Source(content, path, _PLAIN))
             return Message(role, (text,), None, name, source=Source(content, path, _MESSAGE))
         if not isinstance(content, dict):
             raise_unexpected(name, path, "an object", content)
@@ -289,65 +444,3 @@ class ContentParts:
 
     def _is_hidden(self, call_id: str) -> bool:
         return bool(self._hidden_prefix) and call_id.startswith(self._hidden_prefix)
-
-
-def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    call = require_object(get_field(block, spec.name))
-    call_id, origin = read_id(call.get("id"))
-    if spec.name == "executableCode":
-        name = _CODE_EXECUTION
-        arguments = LazyJson({key: call[key] for key in ("language", "code") if key in call})
-    else:
-        name = read_name(get_field(call, "toolType" if spec.name == "toolCall" else "name"))
-        args = call.get("args")
-        arguments = LazyJson("") if args is None else LazyJson.from_value(args)
-    return Call(
-        call_id,
-        name,
-        arguments,
-        origin,
-        spec.family,
-        spec.executor or "client",
-        signature=signature_of(block),
-        source=Source(block, path, spec),
-    )
-
-
-def _write_code_result(result: Result, context: EncodeContext) -> JSON:
-    outcome = "OUTCOME_FAILED" if result.error else "OUTCOME_OK"
-    return {"codeExecutionResult": {"outcome": outcome, "output": result.text}}
-
-
-def _write_tool_response(result: Result, context: EncodeContext) -> JSON:
-    output = result.output
-    response = output_text(output) if isinstance(output, tuple) else output
-    return {"toolResponse": {"toolType": result.name, "response": response}}
-
-
-def _is_envelope(response: Object) -> bool:
-    return len(response) == 1 and ("output" in response or "error" in response)
-
-
-def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, list[JSON]]:
-    """The `response` of a result and its `parts`.
-
-    An object is the response itself; anything else is put under `output` or `error`.
-    """
-    output = context.output(result)
-    media: list[JSON] = []
-    if isinstance(output, tuple):
-        others: list[Part] = []
-        for part in output:
-            if isinstance(part, Media) and (part.data is not None or part.url is not None):
-                media.append(write_media(part, context))
-                continue
-            others.append(part)
-            if not isinstance(part, Text | Media) or part.text is None:
-                # Only an edited message of this wire gets here: lowering leaves those alone.
-                context.report_loss(part, f"a result cannot hold this here: {describe(part)}")
-        only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
-        output = only if isinstance(only, dict) else "\n".join(map(describe, others))
-    error = context.is_error(result)
-    if isinstance(output, dict) and not error and not _is_envelope(output):
-        return output, media
-    return {"error" if error else "output": output}, media

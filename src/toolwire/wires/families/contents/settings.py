@@ -2,77 +2,32 @@
 
 from __future__ import annotations
 
-from msgspec import UnsetType
-
-from toolwire.conversation.json import JSON, Object, snake
-from toolwire.conversation.model import Setting, Usage
+from toolwire.conversation.json import JSON, snake
 from toolwire.conversation.parts import Call, Message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, write_finish_reason
-from toolwire.wires.engine.specs import count_at
-from toolwire.wires.families.contents.spelling import spellings
-
-
-def _count(usage: JSON, name: str) -> int | None:
-    count = count_at(usage, name)
-    return count_at(usage, snake(name)) if count is None else count
-
-
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    thoughts = _count(value, "thoughtsTokenCount")
-    output = _count(value, "candidatesTokenCount")
-    if thoughts is not None:
-        output = (output or 0) + thoughts
-    return Usage(
-        _count(value, "promptTokenCount"),
-        output,
-        cached=_count(value, "cachedContentTokenCount"),
-        reasoning=thoughts,
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    input_tokens, output_tokens = value.input or 0, value.output or 0
-    usage: Object = {
-        "promptTokenCount": input_tokens,
-        "candidatesTokenCount": output_tokens - (value.reasoning or 0),
-        "totalTokenCount": input_tokens + output_tokens,
-    }
-    if value.reasoning is not None:
-        usage["thoughtsTokenCount"] = value.reasoning
-    if value.cached is not None:
-        usage["cachedContentTokenCount"] = value.cached
-    if value.cache_write:
-        # Not left to lowering, which does not see the usage of streams and reports a count of 0.
-        context.report_loss(context.setting_path, "not held here: cache_write")
-    return usage
-
+from toolwire.wires.families.blocks.bodies import usage_spec
 
 MODEL = SettingSpec("model", ("modelVersion",))
-USAGE = SettingSpec(
-    "usage",
+USAGE = usage_spec(
     ("usageMetadata",),
-    read=_read_usage,
-    write=_write_usage,
-    knows=spellings(
-        "promptTokenCount",
-        "candidatesTokenCount",
-        "thoughtsTokenCount",
-        "cachedContentTokenCount",
-        "totalTokenCount",
-    ),
+    {
+        field: (name, snake(name))
+        for field, name in {
+            "input": "promptTokenCount",
+            "output": "candidatesTokenCount",
+            "total": "totalTokenCount",
+            "reasoning": "thoughtsTokenCount",
+            "cached": "cachedContentTokenCount",
+        }.items()
+    },
+    output_includes_reasoning=False,
 )
-
+_FILTERS = "RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY SAFETY".split()
 FINISH_REASON_FROM_WIRE = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
-    "SAFETY": "filter",
-    "RECITATION": "filter",
-    "BLOCKLIST": "filter",
-    "PROHIBITED_CONTENT": "filter",
-    "SPII": "filter",
-    "IMAGE_SAFETY": "filter",
+    **dict.fromkeys(_FILTERS, "filter"),
 }
 FINISH_REASON_TO_WIRE = {
     "stop": "STOP",

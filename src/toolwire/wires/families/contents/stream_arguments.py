@@ -135,16 +135,16 @@ def _put(target: JSON, path: Sequence[str | int], value: JSON, *, extend: bool =
             if index == len(target):
                 target.append(new)
             elif last:
-                target[index] = _extended(target[index], value) if extend else value
+                target[index] = _extend_text(target[index], value) if extend else value
             target = target[index]
         elif isinstance(target, dict):
             key = str(step)
             if last:
-                target[key] = _extended(target.get(key), value) if extend else value
+                target[key] = _extend_text(target.get(key), value) if extend else value
             elif not isinstance(target.get(key), list | dict):
                 target[key] = new
             target = target[key]
 
 
-def _extended(old: JSON, new: JSON) -> JSON:
+def _extend_text(old: JSON, new: JSON) -> JSON:
     return old + new if isinstance(old, str) and isinstance(new, str) else new

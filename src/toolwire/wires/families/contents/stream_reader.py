@@ -27,8 +27,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.specs import read_id, read_name
 from toolwire.wires.engine.stream import StreamReader, copy_json, merge
-from toolwire.wires.families.contents.blocks import signature_of
-from toolwire.wires.families.contents.parts import ContentParts
+from toolwire.wires.families.contents.parts import ContentParts, signature_of
 from toolwire.wires.families.contents.spelling import get_field, spellings
 from toolwire.wires.families.contents.stream_arguments import PartialArguments
 

@@ -13,20 +13,18 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
-from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.specs import (
     Block,
     opaque,
-    patch_block,
     patch_message,
     raise_unexpected,
     require_object,
 )
+from toolwire.wires.families.blocks.history import PartWriter, record_call
 
 
 class MessageShape(Struct, frozen=True, eq=False):
@@ -66,36 +64,16 @@ class MessageShape(Struct, frozen=True, eq=False):
         """A message that was read, with other blocks in it."""
         return {**require_object(raw), self.content: blocks}
 
-    def history(
-        self,
-        part_writers: Mapping[type[Part], Callable[..., JSON]],
-        capabilities: Capabilities,
-        read_message: Callable[[JSON, JsonPath], Message] | None = None,
-    ) -> TurnHistory:
-        """The history whose messages have this shape."""
-        return TurnHistory(
-            wire=self.wire,
-            read_message=read_message or self.read,
-            part_writers=part_writers,
-            create_message=self.create,
-            with_blocks=self.with_blocks,
-            capabilities=capabilities,
-        )
 
-
-class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
+class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     """How a wire writes the messages of a conversation."""
 
-    wire: str
     read_message: Callable[[JSON, JsonPath], Message]
     """Reads a message of this wire again, to find out which of its parts were edited."""
-    part_writers: Mapping[type[Part], Callable[..., JSON]]
-    """Write a part as a block; None if there is nothing to write."""
     create_message: Callable[[Role, list[JSON]], JSON]
     """A new message; the one with the results of a turn has the role `tool`."""
     with_blocks: Callable[[JSON, list[JSON]], JSON]
     """A message of this wire with other blocks in it."""
-    capabilities: Capabilities = EVERYTHING
 
     def write(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """Write all messages; results are collected until their turn is over."""
@@ -107,15 +85,13 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
                 self._write_results(turn, out, context)
                 turn.add_calls(message)
                 for part in message.parts:
-                    if isinstance(part, Call):
-                        context.called_names[part.id] = part.name
-                        context.ordinal += 1
+                    record_call(part, context)
                 out.append(patched)
                 continue
             if message.role == "assistant":
                 self._write_results(turn, out, context)
             turn.add_calls(message)
-            native = message.wire == self.wire and isinstance(message.raw, dict)
+            native = message.wire == self.name and isinstance(message.raw, dict)
             blocks: list[JSON] = []
             for part in message.parts:
                 block = self.write_part(part, message, context)
@@ -148,22 +124,6 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
             results.sort(key=lambda result: positions.get(result[0], len(positions)))
         out.append(self.create_message("tool", [block for _, _, block in results]))
 
-    def write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
-        """A part of a message as a block; None if there is nothing to write.
-
-        A block that was read from this wire stays as it is, except for the edit of its part.
-        """
-        if message.wire == self.wire:
-            if not isinstance(part.raw, UnsetType):
-                patched = patch_block(part, context, part.raw)
-                if not isinstance(patched, UnsetType):
-                    return patched
-            lowered = lower_here(part, message.role, self.capabilities, context)
-            if lowered is None:
-                return None
-            part = lowered
-        return self.part_writers[type(part)](part, context)
-
     def split(
         self, message: Message, originals: Sequence[Message], context: EncodeContext
     ) -> list[JSON]:
@@ -171,8 +131,10 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
 
         A part that was added goes into the message of the part before it.
         """
-        contents: dict[JsonPath, list[JSON]] = {original.path: [] for original in originals}
-        target = originals[0].path if originals else ()
+        contents: dict[JsonPath, list[JSON]] = {
+            original.path: [] for original in originals if original.parts
+        }
+        target = next(iter(contents), ())
         for part in message.parts:
             if part.path:
                 holders = (path for path in contents if part.path[: len(path)] == path)
@@ -182,49 +144,30 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
                 contents.setdefault(target, []).append(block)
         out: list[JSON] = []
         for original in originals:
-            blocks = contents[original.path]
             if not original.parts:
                 out.append(original.raw)  # type: ignore[arg-type]
-            elif blocks:
+            elif blocks := contents[original.path]:
                 out.append(self.with_blocks(original.raw, blocks))  # type: ignore[arg-type]
-        return out or [self.create_message("assistant", contents.get((), []))]
+        if () in contents:
+            out.append(self.create_message("assistant", contents[()]))
+        return out
 
 
-class _Turn:
+class _Turn(Struct, eq=False):
     """The calls of a turn and its results so far, which may come in several messages."""
 
-    __slots__ = ("assistant_last", "parts", "results")
-
-    def __init__(self) -> None:
-        self.parts: list[Part] = []
-        """The parts of the assistant's messages."""
-        self.assistant_last = False
-        """True if the last message was the assistant's: another one belongs to the same turn."""
-        self.results: list[tuple[str, str, JSON]] = []
-        """Each with the id of its call, the id that is sent, and its block."""
+    parts: list[Part] = []
+    """The parts of the assistant's messages."""
+    assistant_last: bool = False
+    """True if the last message was the assistant's: another one belongs to the same turn."""
+    results: list[tuple[str, str, JSON]] = []
+    """Each with the id of its call, the id that is sent, and its block."""
 
     def add_calls(self, message: Message) -> None:
         """Remember the calls of an assistant message."""
         same_turn, self.assistant_last = self.assistant_last, message.role == "assistant"
         if self.assistant_last:
             self.parts = [*self.parts, *message.parts] if same_turn else list(message.parts)
-
-
-def lower_here(
-    part: Part, role: Role, capabilities: Capabilities, context: EncodeContext
-) -> Part | None:
-    """A part as the wire can hold it; None if it cannot. Losses are reported.
-
-    For parts that the codec has not lowered: those added to a message of the wire itself, and
-    results in streams.
-    """
-    if capabilities is EVERYTHING:
-        return part
-    lowered = lower(
-        Conversation((Message(role, (part,)),)), capabilities, wire=context.wire, kind="request"
-    )
-    context.losses += lowered.losses
-    return next(lowered.conversation.parts(), None)
 
 
 def lacks_ids(messages: Iterable[Message]) -> bool:
@@ -243,13 +186,14 @@ def merge_turns(messages: tuple[Message, ...], wire: str, *, ordered: bool) -> M
     counts as run by the provider. A result without an id keeps the call it was paired with, because
     in one message the order pairs nothing.
     """
-    replaced: dict[int, Part] = {}
+    executed: PartMap[Part, Part] = PartMap()
     for pair in pairs(messages, ordered=ordered):
-        if pair.call is not None and pair.result is not None:
-            replaced[id(pair.call)] = replace(pair.call, executor="provider")
-            replaced[id(pair.result)] = replace(pair.result, executor="provider", origin="wire")
-        elif pair.result is not None:
-            replaced[id(pair.result)] = replace(pair.result, executor="provider")
-    parts = tuple(replaced.get(id(part), part) for message in messages for part in message.parts)
+        if pair.result is None:
+            continue
+        executed[pair.result] = replace(pair.result, executor="provider")
+        if pair.call is not None:
+            executed[pair.call] = replace(pair.call, executor="provider")
+            executed[pair.result] = replace(executed[pair.result], origin="wire")
+    parts = tuple(executed.get(part, part) for message in messages for part in message.parts)
     path = messages[0].path if messages else ()
     return Message("assistant", parts, None, wire, source=Source(path=path))

@@ -1,19 +1,16 @@
 """Read streams whose chunks are pieces of messages in turn shape.
 
 A chunk holds whole blocks, except that the first block of a chunk continues the newest text or
-reasoning before it if both have the same type. This module knows no wire by name: a wire fills in a
-`TurnStream` and adds how its chunks name messages.
+reasoning before it if both have the same type. This module knows no wire by name: a wire adds how
+its chunks name messages.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
-from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.events import (
@@ -25,29 +22,12 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
-from toolwire.wires.engine.capabilities import Capabilities
-from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 from toolwire.wires.families.turns.history import MessageShape
 
 UNKNOWN_FIELD = "no such field on this wire"
 _CUT = {"message": STREAM_CUT}
-
-
-class TurnStream(Struct, frozen=True, eq=False, kw_only=True):
-    """The tables of a wire that streams pieces of messages."""
-
-    shape: MessageShape
-    signature_field: str
-    """The field of a text or reasoning that ends it, because it holds its signature."""
-    part_writers: Mapping[type[Part], Callable[..., JSON]]
-    write: Callable[[Conversation, EncodeContext], JSON]
-    """Writes a whole response."""
-    capabilities: Capabilities
-    block_type: Callable[[Object], str]
-    text_block: Callable[[str, str], Object]
-    """A block of a type, with a text."""
 
 
 class GrowingPart(Struct, eq=False):
@@ -81,7 +61,9 @@ class TurnStreamReader(StreamReader):
     """Reads the blocks of chunks; subclasses read what is around them."""
 
     may_contain_results = True
-    stream: TurnStream
+    shape: MessageShape
+    signature_field: str
+    """The field of a text or reasoning that ends it, because it holds its signature."""
 
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
@@ -99,7 +81,7 @@ class TurnStreamReader(StreamReader):
         if not isinstance(block, dict):
             return [Unsupported(path, UNKNOWN_FIELD)]
         try:
-            part = self.stream.shape.read_part(block, path)
+            part = self.shape.read_part(block, path)
         except RemoteError as error:
             return [Unsupported(error.path, error.why)]
         return self.read_part(part, block, first=first)
@@ -120,9 +102,9 @@ class TurnStreamReader(StreamReader):
         if first and growing is not None and self._continues(growing, spec, block):
             if self.keep:
                 growing.pieces.append(part.text)
-            signature_field = self.stream.signature_field
-            if block.get(signature_field) is not None:
-                growing.block[signature_field] = copy_json(block[signature_field])
+            signature = block.get(self.signature_field)
+            if signature is not None:
+                growing.block[self.signature_field] = copy_json(signature)
             return self._delta(growing, part.text)
         out = self.close_growing()
         field, slot = growing_field(spec), self.next_slot()
@@ -139,7 +121,7 @@ class TurnStreamReader(StreamReader):
         """
         if growing.spec is not spec or not isinstance(block.get(growing.field), str):
             return False
-        if growing.block.get(self.stream.signature_field) not in (None, ""):
+        if growing.block.get(self.signature_field) not in (None, ""):
             return False
         if spec.clean(block):
             return True
@@ -162,7 +144,7 @@ class TurnStreamReader(StreamReader):
             growing.block[growing.field] = "".join(growing.pieces)
         if growing.slot is None:
             return []
-        signature = self.stream.shape.read_part(growing.block, ()).signature
+        signature = self.shape.read_part(growing.block, ()).signature
         return [PartEnd(growing.slot, signature=signature, cut=cut)]
 
     def complete(self, part: Part) -> list[Event]:
@@ -207,5 +189,5 @@ class TurnStreamReader(StreamReader):
 
     def message_bodies(self) -> list[JSON]:
         """The messages as the body holds them."""
-        content = self.stream.shape.content
-        return [{**message.fields, content: message.content} for message in self.messages]
+        field = self.shape.content
+        return [{**message.fields, field: message.content} for message in self.messages]

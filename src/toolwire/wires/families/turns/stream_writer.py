@@ -6,22 +6,17 @@ and so does a refusal. This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
+from toolwire.conversation.parts import Call, Part, Result, Role, Text
 from toolwire.streaming.events import Chunk, Finish, PartComplete, PartDelta, PartEnd, PartStart
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower
-from toolwire.wires.engine.specs import require_object
 from toolwire.wires.engine.stream import StreamWriter
-from toolwire.wires.families.turns.history import lower_here
-from toolwire.wires.families.turns.stream_reader import TurnStream
 
 _TEXT_TYPES = frozenset({"text", "reasoning"})
 """Blocks that a reader continues with the first block of the next chunk."""
@@ -39,7 +34,8 @@ class TurnStreamWriter(StreamWriter):
     """Writes blocks as they come; subclasses put them into chunks."""
 
     supports_results = True
-    stream: TurnStream
+    part_writers: Mapping[type[Part], Callable[..., JSON]]
+    """Write a part of another wire as a block."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -54,6 +50,14 @@ class TurnStreamWriter(StreamWriter):
         self.last_type: str | None = None
         """The type of the newest block, if a block of that type would continue it."""
         self.stop: str | None = None
+
+    def block_type(self, block: Object) -> str:
+        """The type of a block."""
+        raise NotImplementedError
+
+    def text_block(self, block_type: str, text: str) -> Object:
+        """A block of a type, with a text."""
+        raise NotImplementedError
 
     def create_chunk(self, blocks: list[JSON]) -> Chunk:
         """A chunk of the current message with some blocks."""
@@ -86,7 +90,7 @@ class TurnStreamWriter(StreamWriter):
             self.separated = False
             self._turn_to("assistant")
             growing.add_text(event.text)
-            return [self.create_chunk([self.stream.text_block(growing.type, event.text)])]
+            return [self.create_chunk([self.text_block(growing.type, event.text)])]
         if event.slot in self.buffer:
             self.buffer.delta(event)
             return []
@@ -116,34 +120,19 @@ class TurnStreamWriter(StreamWriter):
 
     def _write_part(self, part: Part, slot: int | None = None) -> list[Chunk]:
         """Write a part; one with a slot is a text that may grow."""
-        if isinstance(part, Result):
-            lowered = lower_here(part, "tool", self.stream.capabilities, self.context)
-            part = part if lowered is None else lowered
-        block = self.stream.part_writers[type(part)](part, self.context)
+        block = self.part_writers[type(part)](part, self.context)
         if not isinstance(block, dict):
             return []
         self._turn_to("tool" if isinstance(part, Result) else "assistant")
-        kind = self.stream.block_type(block)
+        kind = self.block_type(block)
         previous, self.last_type = self.last_type, kind if kind in _TEXT_TYPES else None
         self.separated = previous == kind
         add_text = self.keep_block(block)
         if slot is not None and self.last_type is not None:
             self.growing[slot] = GrowingBlock(kind, add_text)
-        separator = [self.stream.text_block(kind, "")] if self.separated else []
+        separator = [self.text_block(kind, "")] if self.separated else []
         return [self.create_chunk([*separator, block])]
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = event.stop
         return []
-
-    def write_response(self, stop: str | None = None) -> Object:
-        """A response without parts, with the settings that are known."""
-        message = Message("assistant", (), stop)
-        lowered = lower(
-            Conversation((message,), (), self.settings, "", "response"),
-            self.stream.capabilities,
-            wire=self.context.wire,
-            kind="response",
-        )
-        self.context.losses += lowered.losses
-        return require_object(self.stream.write(lowered.conversation, self.context))

@@ -1,4 +1,7 @@
-"""Reads the chunks of a Gemini stream: each is a response, and all together are one."""
+"""Gemini streams: each chunk is a response, and all together are one.
+
+The writer sends one chunk for each piece of text and each complete part.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.parts import Call, Part
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -16,18 +20,24 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.sequential_parts import Piece
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import count_at
-from toolwire.wires.engine.stream import STREAM_CUT, copy_json
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
+from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.settings import USAGE, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
 from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream, error_message
+from toolwire.wires.families.contents.stream_writer import ContentWriter
 from toolwire.wires.gemini.blocks import PARTS
+from toolwire.wires.gemini.bodies import CANDIDATE_FIELDS, write
 from toolwire.wires.gemini.settings import RESPONSE
+
+# --- reading --------------------------------------------------------------------------------------
 
 _NOT_SETTINGS = spellings("candidates", "usageMetadata")
 _RECOGNIZED_BY = spellings("candidates", "promptFeedback", "usageMetadata")
-_CANDIDATE_FIELDS = spellings("content", "finishReason", "index")
 _REPEATED_LISTS = spellings("safetyRatings")
 _CONSTANT_FIELDS = spellings("responseId", "modelVersion")
 _USAGE_FIELDS = spellings("usageMetadata")
@@ -149,7 +159,7 @@ class GeminiReader(ContentReader):
         for key, value in raw.items():
             if key == "content" or value is None:
                 continue
-            if key not in _CANDIDATE_FIELDS:
+            if key not in CANDIDATE_FIELDS:
                 self._report_field(f"candidate {key}", (*path, key), out)
             if self.keep:
                 previous = None if key in _REPEATED_LISTS else candidate.fields.get(key)
@@ -212,3 +222,91 @@ def _merge_field(old: JSON, new: JSON) -> JSON:
     if isinstance(old, list) and isinstance(new, list):
         return copy_json(new) if new[: len(old)] == old else [*old, *new]
     return copy_json(new)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+_HTTP_STATUS = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "CANCELLED": 499,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+
+
+class GeminiWriter(ContentWriter):
+    """Writes one stream."""
+
+    supports_candidates = True
+
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
+        super().__init__(context, version)
+        self.last_written: dict[int, type[Part]] = {}
+        """The type of the part that each candidate has written last."""
+        self.with_calls: set[int] = set()
+        """The candidates that have written calls."""
+        self.stops: dict[int, str | None] = {}
+
+    def empty_event(self, stop: str | None = None) -> Object:
+        return self.write_empty_body(write, stop)
+
+    def text_appender(self, slot: int) -> Callable[[str], object] | None:
+        return bool  # no state depends on the text of an open part
+
+    def write_text(self, piece: Piece, text: str, choice: int) -> list[Chunk]:
+        part = piece.part
+        chunk = self._chunk(text_block(part, text), choice)
+        if not piece.fresh:
+            return [chunk]
+        piece.fresh = False
+        separate = self.last_written.get(choice) is type(part) and not piece.more
+        self.last_written[choice] = type(part)
+        if not separate:
+            return [chunk]
+        return [self._chunk(text_block(part, ""), choice), chunk]
+
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        if isinstance(part, Call):
+            self.with_calls.add(choice)
+        block = PARTS.writers[type(part)](part, self.context)
+        if block is None:
+            return []
+        self.last_written[choice] = type(part)
+        return [self._chunk(block, choice)]
+
+    def _chunk(self, block: JSON, choice: int) -> Chunk:
+        candidate: Object = {"content": {"role": "model", "parts": [block]}, "index": choice}
+        return {**self.head, "candidates": [candidate]}
+
+    def finish(self, event: Finish) -> list[Chunk]:
+        self.stops[event.choice] = event.stop
+        return []
+
+    def close(self) -> list[Chunk]:
+        candidates: list[JSON] = []
+        body: Object = {}
+        for choice, stop in sorted(self.stops.items()):
+            # That the model stopped for a tool is visible in its calls.
+            called = stop == "tool" and choice in self.with_calls
+            body = self.empty_event("stop" if called else stop)
+            candidate = get(body, ("candidates", 0))
+            assert isinstance(candidate, dict)
+            candidate["index"] = choice
+            if choice in self.last_written:
+                candidate["content"] = {"role": "model", "parts": [{"text": ""}]}
+            candidates.append(candidate)
+        return [{**body, "candidates": candidates}]
+
+    def error(self, event: StreamError) -> list[Chunk]:
+        status = event.code if event.code in _HTTP_STATUS else "INTERNAL"
+        code = _HTTP_STATUS[status]
+        return [{"error": {"code": code, "message": event.message, "status": status}}]
+
+
+STREAM = StreamSpec(reader=GeminiReader, writer=GeminiWriter, frame=data_sse)

@@ -1,0 +1,174 @@
+"""What the bodies of wires with content blocks share: conversations, tool definitions, usage.
+
+This module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from msgspec import UnsetType
+
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object, put
+from toolwire.conversation.model import BodySource, Conversation, Kind, Setting, Tool, Usage
+from toolwire.conversation.parts import Message
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import CLIENT_TOOLS
+from toolwire.wires.engine.settings import SettingSpec, SettingsRead
+from toolwire.wires.engine.specs import count_at, list_at, require_object
+
+# --- conversations --------------------------------------------------------------------------------
+
+
+def build_conversation(
+    wire: str,
+    kind: Kind,
+    body: JSON,
+    *,
+    messages: Iterable[Message],
+    settings: SettingsRead,
+    tools: Iterable[Tool] = (),
+    unknown: Iterable[JsonPath] = (),
+    seed: str = "",
+    ordered: bool = False,
+) -> Conversation:
+    """The conversation of a body that was read.
+
+    Args:
+        wire: The wire of the body.
+        kind: `request` or `response`.
+        body: The body.
+        messages: Its messages; missing call ids are minted from `seed`.
+        settings: Its settings.
+        tools: Its tool definitions.
+        unknown: Fields without a neutral form, beside those that are no settings.
+        seed: The id of a response.
+        ordered: True if results without ids follow the order of their calls.
+    """
+    return Conversation(
+        assign_ids(tuple(messages), seed=seed, ordered=ordered),
+        tuple(tools),
+        settings.values,
+        wire,
+        kind,
+        source=BodySource(
+            body,
+            unknown_fields=(*settings.unknown, *unknown),
+            setting_paths=settings.places,
+            ordered=ordered,
+        ),
+    )
+
+
+def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
+    """The paths of the fields of an object that are not known; null counts as absent."""
+    return ((*path, key) for key, item in value.items() if key not in known and item is not None)
+
+
+# --- tool definitions -----------------------------------------------------------------------------
+
+
+def read_tools(wire: str, body: Object, read: Callable[[JSON, JsonPath], Tool]) -> tuple[Tool, ...]:
+    """The tool definitions of a body in its list `tools`."""
+    if body.get("tools") is None:
+        return ()
+    tools = list_at(wire, body, ("tools",))
+    return tuple(read(tool, ("tools", i)) for i, tool in enumerate(tools))
+
+
+def can_define(tool: Tool, context: EncodeContext, *, strict: bool = True) -> bool:
+    """True if a client runs the tool; the tool of another provider is reported.
+
+    So is a strict flag if the wire is not `strict`: an edit may add tools that are not lowered.
+    """
+    if tool.kind not in CLIENT_TOOLS:
+        context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+        return False
+    if tool.strict is not None and not strict:
+        context.report_loss(tool, "a tool has no strict flag here")
+    return True
+
+
+def define_tool(
+    tool: Tool, context: EncodeContext, schema_field: str, default: JSON = None
+) -> Object:
+    """The definition of a tool: name, description, and the schema or a default one."""
+    definition: Object = {"name": context.name(tool.name)}
+    if tool.description is not None:
+        definition["description"] = tool.description
+    schema = context.schema_of(tool)
+    if schema is None:
+        schema = default
+    if schema is not None:
+        definition[schema_field] = schema
+    return definition
+
+
+# --- usage ----------------------------------------------------------------------------------------
+
+
+def usage_spec(
+    path: tuple[str, ...],
+    fields: Mapping[str, tuple[str, ...]],
+    *,
+    input_includes_cache: bool = True,
+    output_includes_reasoning: bool = True,
+) -> SettingSpec:
+    """The setting `usage`.
+
+    Args:
+        path: Where bodies have it.
+        fields: For each field of `Usage` that the wire has, and for `total`, its names as dotted
+            paths. All are read, and the first one is written.
+        input_includes_cache: True if the input counts tokens that were read from or written to the
+            cache.
+        output_includes_reasoning: True if the output counts the tokens of reasoning.
+    """
+    field_of = {name: field for field, names in fields.items() for name in names}
+    nested = {
+        field: tuple(names[0].split(".")) for field, names in fields.items() if "." in names[0]
+    }
+
+    def read(value: JSON) -> Setting | UnsetType:
+        counts: dict[str, int] = {}
+        for name, count in require_object(value).items():
+            field = field_of.get(name)
+            if field is not None and isinstance(count, int):
+                counts.setdefault(field, count)
+        for field, inner_path in nested.items():
+            count = count_at(value, *inner_path)
+            if count is not None:
+                counts[field] = count
+        counts.pop("total", None)
+        if not input_includes_cache and "input" in counts:
+            counts["input"] += counts.get("cached", 0) + counts.get("cache_write", 0)
+        if not output_includes_reasoning and "reasoning" in counts:
+            counts["output"] = counts.get("output", 0) + counts["reasoning"]
+        return Usage(**counts)
+
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+        assert isinstance(value, Usage)
+        total_input, total_output = value.input or 0, value.output or 0
+        cache = 0 if input_includes_cache else (value.cached or 0) + (value.cache_write or 0)
+        reasoning = 0 if output_includes_reasoning else value.reasoning or 0
+        counts = {
+            "input": max(total_input - cache, 0),
+            "output": total_output - reasoning,
+            "total": total_input + total_output,
+            "cached": value.cached,
+            "cache_write": value.cache_write,
+            "reasoning": value.reasoning,
+        }
+        usage: Object = {}
+        for field, names in fields.items():
+            count = counts[field]
+            if count is None:
+                continue
+            if field in nested:
+                usage = require_object(put(usage, nested[field], count))
+            else:
+                usage[names[0]] = count
+        return usage
+
+    return SettingSpec("usage", path, read=read, write=write, knows=frozenset(field_of))
