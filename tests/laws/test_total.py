@@ -6,6 +6,7 @@ Garbage is a case with one or two changed nodes: random trees find less.
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 
 import pytest
@@ -13,7 +14,7 @@ from cases import CASES, KINDS, NOISE, WIRES, Case, changed, nodes, same
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from rows import rows
+from rows import gap, rows
 
 from toolwire import Conversation, LocalError, RemoteError, decode, encode
 from toolwire.conversation.json import JSON, get
