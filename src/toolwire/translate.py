@@ -80,34 +80,33 @@ def translate_conversation(
             written = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
             return _repair_written(written, target)
         repaired = repair_on_own_wire(conversation, profile, unsafe=False)
-    else:
-        observations = observe(conversation, target_wire.name)
-        checked = repair_for_translation(conversation, profile, observations)
-        if checked is None or checked.conversation is conversation:
-            encoded = encode_observed(
-                conversation,
-                target_wire,
-                profile,
-                kind,
-                ids=ids,
-                policy=server_tools,
-                observations=observations,
-            )
-            if not observations.holds(Observation.OTHER_WIRE):
-                return _repair_written(encoded, target)
-            encoded.well_formed = _stays_well_formed(checked, conversation, profile)
-            encoded.findings = [] if checked is None else _errors(checked)
-            return encoded
-        repaired = checked
-        if not observations.holds(Observation.OTHER_WIRE):
-            encoded = encode(repaired.conversation, target, ids=ids, server_tools=server_tools)
-            encoded.changes = repaired.changes
-            encoded.ids = encoded.ids.after(repaired.ids)
-            return _repair_written(encoded, target)
-    encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
-    encoded.changes = repaired.changes
+        encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
+        return _with_report(encoded, repaired)
+    observations = observe(conversation, target_wire.name)
+    checked = repair_for_translation(conversation, profile, observations)
+    encoded = encode_observed(
+        conversation if checked is None else checked.conversation,
+        target_wire,
+        profile,
+        kind,
+        ids=ids,
+        policy=server_tools,
+        observations=observations if checked is None else checked.observations,
+    )
+    if checked is not None:
+        encoded = _with_report(encoded, checked)
+    if not observations.holds(Observation.OTHER_WIRE):
+        return _repair_written(encoded, target)
+    encoded.well_formed = _stays_well_formed(checked, conversation, profile)
+    return encoded
+
+
+def _with_report(encoded: Encoded, repaired: RepairedConversation) -> Encoded:
+    """Add what a repair before the encoding did and could not do."""
     encoded.findings = _errors(repaired)
-    encoded.ids = encoded.ids.after(repaired.ids)
+    if repaired.changes:
+        encoded.changes = repaired.changes
+        encoded.ids = encoded.ids.after(repaired.ids)
     return encoded
 
 
@@ -139,7 +138,7 @@ def _stays_well_formed(
         and isinstance(model, str)
         and re.search(profile.reasoning_models, model) is not None
     )
-    return not checked.findings and not wants_reasoning
+    return not checked.changes and not checked.findings and not wants_reasoning
 
 
 def _errors(repaired: RepairedConversation) -> list[Finding]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from toolwire.conversation.json import JsonPath
-from toolwire.conversation.parts import Call
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
     CompositeId,
@@ -59,8 +60,8 @@ def reduce_ids(
     """
     call_of = split_pairs(facts, reduce)
     taken = used_ids(facts)
-    new: dict[int, Call] = {}
-    ties: dict[int, Call] = {}
+    new: PartMap[Call, Call] = PartMap()
+    ties: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for composite in harmful_composites(facts, reduce):
         part = composite.part
@@ -73,11 +74,12 @@ def reduce_ids(
                 call_id = new_id(facts, part, composite.plain, taken_elsewhere)
             taken.add(call_id)
             call = with_id(part, call_id)
-            new[id(part)] = call if also is None else also(part, call)
-            ties |= {id(result): part for result in results}
+            new[part] = call if also is None else also(part, call)
+            for result in results:
+                ties[result] = part
             changes.append((part.path, describe_move(facts, part, call_id)))
         elif composite.call is not None:
-            ties[id(part)] = composite.call
+            ties[part] = composite.call
             old_id, call_id = shorten(part.call_id), shorten(composite.call.id)
             changes.append((part.path, f"the result for {old_id} has the call id {call_id} now"))
     return Fixed(reassign_ids(facts, new, ties), tuple(changes)) if changes else None

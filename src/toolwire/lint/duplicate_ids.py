@@ -8,8 +8,10 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
+from toolwire.lint.memo import once_per_history
 
 
+@once_per_history
 def has_repeated_ids(facts: Facts) -> bool:
     """True if several calls share an id."""
     return len({call.id for call in facts.calls}) < len(facts.calls)
@@ -22,6 +24,7 @@ def ids_must_differ(facts: Facts) -> bool:
     )
 
 
+@once_per_history
 def calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id, for each turn and id."""
     shared: list[list[Call]] = []
@@ -54,16 +57,17 @@ def _is_copy(facts: Facts, call: Call, original: Call) -> bool:
         original.args.canonical,
     ):
         return False
-    result = facts.result_of.get(id(call))
+    result = facts.result_of.get(call)
     if result is None:
         return True
-    original_result = facts.result_of.get(id(original))
+    original_result = facts.result_of.get(original)
     return original_result is not None and (result.text, result.error) == (
         original_result.text,
         original_result.error,
     )
 
 
+@once_per_history
 def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id and are not copies of one another, for each turn and
     id.

@@ -7,7 +7,7 @@ rule and no wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -21,9 +21,11 @@ from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
-from toolwire.lint.facts import Facts, Turn
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_formats import native_id_text, shorten
-from toolwire.lint.transforms import replace_parts
+from toolwire.lint.memo import once_per_history
+from toolwire.lint.rule import Fixed
+from toolwire.lint.transforms import CALL_IS_UNCERTAIN, replace_parts, results_as_text
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
@@ -118,33 +120,22 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 # --- calls of unpaired results --------------------------------------------------------------------
 
 
-def turns_by_part(facts: Facts) -> dict[int, Turn]:
-    """The turn of each call, and the turn that each result stands in, by their identity."""
-    turn_at = {
-        n: turn for turn in facts.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
-    }
-    parts: list[PairHalf] = [*facts.calls, *facts.results]
-    turns = {id(part): turn_at.get(facts.message_index(part)) for part in parts}
-    return {key: turn for key, turn in turns.items() if turn is not None}
-
-
-def surplus_results(facts: Facts) -> dict[int, Call]:
-    """The call of each result that follows an earlier result of the same call, by the identity of
-    the later result.
-    """
+@once_per_history
+def surplus_results(facts: Facts) -> PartMap[Result, Call]:
+    """The call of each result that follows an earlier result of the same call."""
     if not facts.unpaired_results:
-        return {}
+        return PartMap()
     unpaired = PartSet(facts.unpaired_results)
     latest: dict[str, Call] = {}
-    call_of: dict[int, Call] = {}
+    call_of: PartMap[Result, Call] = PartMap()
     for message in facts.messages:
         for part in message.parts:
             if isinstance(part, Call):
                 latest[part.id] = part
             elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
                 call = latest.get(part.call_id)
-                if call is not None and id(call) in facts.result_of:
-                    call_of[id(part)] = call
+                if call is not None and call in facts.result_of:
+                    call_of[part] = call
     return call_of
 
 
@@ -154,10 +145,9 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
     """
     if not facts.open_calls or not facts.unpaired_results:
         return PartMap()
-    turns = turns_by_part(facts)
 
     def key(part: PairHalf) -> tuple[tuple[int, ...], str]:
-        turn = turns.get(id(part))
+        turn = facts.turn_of(part)
         call_id = call_id_of(part)
         return () if turn is None else turn.caller_indexes, reduce(call_id) or call_id
 
@@ -255,7 +245,7 @@ def describe_move(facts: Facts, call: Call, new: str) -> str:
     subject = f"the call of {call.name or 'a tool'}"
     if call.origin == "wire" and call.id != new:
         subject = f"the call {shorten(call.id)}" + (f" ({call.name})" if call.name else "")
-    if id(call) in facts.result_of:
+    if call in facts.result_of:
         return f"{subject} and its result have the id {shorten(new)} now"
     return f"{subject} has the id {shorten(new)} now"
 
@@ -269,29 +259,28 @@ def with_id(call: Call, call_id: str) -> Call:
 
 
 def reassign_ids(
-    facts: Facts, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
+    facts: Facts, calls: PartMap[Call, Call], ties: PartMap[Result, Call] | None = None
 ) -> Conversation:
     """The conversation with some calls replaced, and all their results under the new ids.
 
     Args:
         facts: The history.
-        calls: The new calls, by the identity of the old ones. An id is written even if it reads the
-            same as before.
-        ties: The calls of unpaired results, by the identity of the result.
+        calls: The new call for each old one. An id is written even if it reads the same as before.
+        ties: The calls of unpaired results.
     """
-    owners = {**surplus_results(facts), **(ties or {})}
-    new: dict[int, Part] = {}
+    owners = PartMap((*surplus_results(facts).items(), *(ties or PartMap()).items()))
+    new: PartMap[Part, Part] = PartMap()
     for call in facts.calls:
-        if id(call) in calls:
-            new[id(call)] = calls[id(call)]
-            result = facts.result_of.get(id(call))
+        if call in calls:
+            new[call] = calls[call]
+            result = facts.result_of.get(call)
             if result is not None:
-                owners[id(result)] = call
+                owners[result] = call
     for result in facts.results:
-        owner = owners.get(id(result))
-        if owner is not None and (id(owner) in calls or (ties and id(result) in ties)):
-            call_id = calls.get(id(owner), owner).id
-            new[id(result)] = replace(result, call_id=call_id, origin="wire")
+        owner = owners.get(result)
+        if owner is not None and (owner in calls or (ties and result in ties)):
+            call_id = calls.get(owner, owner).id
+            new[result] = replace(result, call_id=call_id, origin="wire")
     return replace_parts(facts.conversation, new, original=_without_id)
 
 
@@ -306,3 +295,19 @@ def _without_id(part: Part) -> Part:
     if isinstance(part, Result):
         return replace(part, call_id="")
     return part
+
+
+def results_of_calls_as_text(facts: Facts, groups: Iterable[list[Call]]) -> Fixed:
+    """Rewrite the results of calls that share an id as text: which call they belong to is not
+    certain.
+    """
+    calls = [call for group in groups for call in group]
+    results = [facts.result_of[call] for call in calls if call in facts.result_of]
+    changes = tuple(
+        (
+            result.path,
+            f"rewrote a result for {shorten(result.call_id)} as text: several calls have this id",
+        )
+        for result in results
+    )
+    return Fixed(results_as_text(facts, results, CALL_IS_UNCERTAIN), changes)

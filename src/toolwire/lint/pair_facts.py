@@ -125,7 +125,7 @@ class PairFacts:
         return pairs(self.messages, ordered=self.conversation.ordered)
 
     @cached_property
-    def _pairs_by_id(self) -> tuple[dict[int, Result], dict[int, Call]] | None:
+    def _pairs_by_id(self) -> tuple[PartMap[Call, Result], PartMap[Result, Call]] | None:
         """Results by call and calls by result if ids alone decide.
 
         None if an id is missing, unknown or repeated, or if a result precedes its call.
@@ -134,47 +134,47 @@ class PairFacts:
         call_by_id = {call.id: call for call in calls}
         if len(call_by_id) < len(calls):
             return None
-        result_of: dict[int, Result] = {}
-        call_of: dict[int, Call] = {}
+        result_of: PartMap[Call, Result] = PartMap()
+        call_of: PartMap[Result, Call] = PartMap()
         for result in self.results:
             call = call_by_id.get(result.call_id)
             if (
                 call is None
                 or result.origin == "minted"
-                or id(call) in result_of
+                or call in result_of
                 or self.message_index(result) <= self.message_index(call)
             ):
                 return None
-            result_of[id(call)] = result
-            call_of[id(result)] = call
+            result_of[call] = result
+            call_of[result] = call
         return result_of, call_of
 
     @cached_property
-    def result_of(self) -> dict[int, Result]:
-        """The result of a call, by the identity of the call."""
+    def result_of(self) -> PartMap[Call, Result]:
+        """The result of each call that has one."""
         if self._pairs_by_id is not None:
             return self._pairs_by_id[0]
-        return {
-            id(pair.call): pair.result
+        return PartMap(
+            (pair.call, pair.result)
             for pair in self.pairs
             if pair.call is not None and pair.result is not None
-        }
+        )
 
     @cached_property
-    def call_of(self) -> dict[int, Call]:
-        """The call of a result, by the identity of the result."""
+    def call_of(self) -> PartMap[Result, Call]:
+        """The call of each result that has one."""
         if self._pairs_by_id is not None:
             return self._pairs_by_id[1]
-        return {
-            id(pair.result): pair.call
+        return PartMap(
+            (pair.result, pair.call)
             for pair in self.pairs
             if pair.call is not None and pair.result is not None
-        }
+        )
 
     @cached_property
     def open_calls(self) -> list[Call]:
         """The client's calls without a result, in order."""
-        return [call for call in self.calls if id(call) not in self.result_of]
+        return [call for call in self.calls if call not in self.result_of]
 
     @cached_property
     def unpaired_results(self) -> list[Result]:
@@ -182,7 +182,7 @@ class PairFacts:
         return [
             result
             for result in self.results
-            if id(result) not in self.call_of and result.executor == "client"
+            if result not in self.call_of and result.executor == "client"
         ]
 
     # --- turns and batches ---
@@ -203,6 +203,16 @@ class PairFacts:
                 followers.append(n)
         turns += self._turn(callers, followers, last=True)
         return turns
+
+    @cached_property
+    def _turn_at(self) -> dict[int, Turn]:
+        return {
+            n: turn for turn in self.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
+        }
+
+    def turn_of(self, part: Call | Result) -> Turn | None:
+        """The turn that a call or result stands in; None outside of turns with calls."""
+        return self._turn_at.get(self.message_index(part))
 
     def _turn(self, callers: list[int], followers: list[int], *, last: bool) -> list[Turn]:
         calls = tuple(
@@ -235,7 +245,7 @@ class PairFacts:
         results = [
             result
             for call in calls
-            if (result := self.result_of.get(id(call))) is not None and result.executor == "client"
+            if (result := self.result_of.get(call)) is not None and result.executor == "client"
         ]
         if len(results) > 1:
             results.sort(key=self._result_positions.__getitem__)
@@ -269,6 +279,6 @@ class PairFacts:
         has no meaning.
         """
         return self.profile.has_id_field and all(
-            result.origin != "minted" and self.call_of[id(result)].origin != "minted"
+            result.origin != "minted" and self.call_of[result].origin != "minted"
             for result in batch.results
         )

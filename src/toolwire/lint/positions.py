@@ -99,5 +99,5 @@ def _is_out_of_order(facts: PairFacts, batch: CallBatch) -> bool:
     if len(batch.results) < 2 or facts.are_tied_by_id(batch):
         return False
     position = PartMap((call, n) for n, call in enumerate(batch.calls))
-    order = [position[facts.call_of[id(result)]] for result in batch.results]
+    order = [position[facts.call_of[result]] for result in batch.results]
     return order != sorted(order)

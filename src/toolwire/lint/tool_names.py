@@ -14,14 +14,17 @@ from msgspec.structs import replace
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR, IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath, get, put
-from toolwire.conversation.model import Choice, Fix, Tool
+from toolwire.conversation.model import Choice, Tool
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody
-from toolwire.lint.transforms import own_body, remove_parts, replace_parts
+from toolwire.lint.transforms import own_body, replace_parts
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Families of calls whose name is free; all others are named by their type."""
+UNKNOWN_TOOL = "toolwire_unknown_tool"
+"""The name that a fix gives to a call whose tool is not known."""
 KINDS = frozenset({"function", "custom"})
 
 
@@ -138,11 +141,11 @@ def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
         facts: The history.
         new: The new names, by the names as they are written.
     """
-    parts: dict[int, Part] = {
-        id(call): replace(call, name=name)
+    parts: PartMap[Part, Part] = PartMap(
+        (call, replace(call, name=name))
         for call in function_calls(facts)
         if (name := _new_name(call, new))
-    }
+    )
     for result in facts.results:
         if (
             result.name is not None
@@ -150,7 +153,7 @@ def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
             and result.family in FAMILIES
             and (name := _new_name(result, new))
         ):
-            parts[id(result)] = replace(result, name=name)
+            parts[result] = replace(result, name=name)
     body = own_body(replace_parts(facts.conversation, parts))
     for tool in defined_tools(facts):
         *outer, inner = name_segments(tool)
@@ -220,7 +223,7 @@ def known_name(facts: Facts, call: Call) -> str:
     """The name of a nameless call from its result, or from its id if that tool is defined; empty if
     neither has it.
     """
-    result = facts.result_of.get(id(call))
+    result = facts.result_of.get(call)
     if result is not None and result.name and result.name.strip():
         return result.name
     names = {tool.name for tool in defined_tools(facts)}
@@ -228,37 +231,17 @@ def known_name(facts: Facts, call: Call) -> str:
     return name if number.isdigit() and name in names else ""
 
 
-def fix_for_nameless(facts: Facts, call: Call) -> Fix:
-    """`safe` if the name is known; `unsafe` if the call and its result have to be removed."""
-    return "safe" if known_name(facts, call) else "unsafe"
-
-
-def name_calls(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
-    """Set the names of nameless calls where they are known; where not, remove the call and its
-    results if unsafe fixes are allowed.
-    """
-    parts: dict[int, Part] = {}
-    removed: set[int] = set()
+def name_calls(facts: Facts, calls: Iterable[Call]) -> Fixed | None:
+    """Set the names of nameless calls: the known name, or one that says that it is not known."""
+    parts: PartMap[Part, Part] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:
-        name = known_name(facts, call)
-        if name:
-            parts[id(call)] = replace(call, name=name)
-            changes.append(
-                (
-                    call.path,
-                    f"the call {call.id} has the name {name} now, from its result or its id",
-                )
-            )
-        elif unsafe:
-            result = facts.result_of.get(id(call))
-            results = [] if result is None else [result]
-            results += [other for other in facts.unpaired_results if other.call_id == call.id]
-            removed.update(id(part) for part in (call, *results))
-            what = "and its result are" if results else "is"
-            changes.append(
-                (call.path, f"the call {call.id} {what} removed: the name of its tool is unknown")
-            )
-    if not changes:
-        return None
-    return Fixed(remove_parts(replace_parts(facts.conversation, parts), removed), tuple(changes))
+        known = known_name(facts, call)
+        name = known or UNKNOWN_TOOL
+        parts[call] = replace(call, name=name)
+        result = facts.result_of.get(call)
+        if result is not None and result.name is not None:
+            parts[result] = replace(result, name=name)
+        origin = "from its result or its id" if known else "because its tool is unknown"
+        changes.append((call.path, f"the call {call.id} has the name {name} now, {origin}"))
+    return Fixed(replace_parts(facts.conversation, parts), tuple(changes)) if changes else None

@@ -4,8 +4,10 @@ Two calls to one tool are open, and their results have no ids, so the history do
 result belongs to which call. The rule does not apply where the wire guarantees that results follow
 the order of their calls and there are as many results as calls: then they are paired by order.
 
-There is no fix. Pairing by guesswork can swap results silently, for example the temperatures of two
-cities. Write the call id into each result where the result is created.
+Pairing by guesswork can swap results silently, for example the temperatures of two cities. The fix
+pairs nothing: it rewrites the results as marked text of the user, which says that the call is not
+certain, and the calls count as interrupted. Write the call id into each result where the result is
+created.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
-from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Problem, Rule
+from toolwire.lint.facts import AmbiguousGroup, Facts
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import CALL_IS_UNCERTAIN, results_as_text
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -26,12 +29,27 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     if not facts.unpaired_results:
         return
-    for group in facts.ambiguous_groups:
-        if len(group.calls) > 1:
-            calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
-            message = f"the result has no id and could belong to the call {calls}"
-            for result in group.results:
-                yield result.path, f"{message}; write the id of its call into it", None
+    for group in _groups(facts):
+        calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
+        message = f"the result has no id and could belong to the call {calls}"
+        for result in group.results:
+            yield result.path, f"{message}; write the id of its call into it", "safe"
+
+
+def _groups(facts: Facts) -> list[AmbiguousGroup]:
+    """The groups with several calls."""
+    return [group for group in facts.ambiguous_groups if len(group.calls) > 1]
+
+
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+    results = [result for group in _groups(facts) for result in group.results]
+    if not results:
+        return None
+    changes = tuple(
+        (result.path, "rewrote the result as text: it could belong to several calls")
+        for result in results
+    )
+    return Fixed(results_as_text(facts, results, CALL_IS_UNCERTAIN), changes)
 
 
 _CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -39,8 +57,10 @@ RULE = Rule(
     "TW033",
     "ambiguous-same-name",
     title="results without ids could belong to several calls",
-    cost="refuse",
+    cost="lossy",
     check=_check,
+    fix=_fix,
+    order=32,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat_example(

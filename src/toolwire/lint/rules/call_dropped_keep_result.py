@@ -6,8 +6,8 @@ assistant message that calls other tools, or after an assistant message that has
 calls or no content. Providers refuse it like any result without a call. Correct the filter: a call
 and its result must be removed together.
 
-The call and its arguments cannot be recovered. The unsafe fix rewrites the result as marked text of
-the user, after the whole run of calls and results, so that the other pairs stay together.
+The call and its arguments cannot be recovered. The fix rewrites the result as marked text of the
+user, after the whole run of calls and results, so that the other pairs stay together.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     callers = orphans_of_removed_calls(facts)
     for result in facts.orphans:
-        if id(result) not in callers:
+        if result not in callers:
             continue
-        call_ids = [part.id for part in callers[id(result)].parts if isinstance(part, Call)]
+        call_ids = [part.id for part in callers[result].parts if isinstance(part, Call)]
         if call_ids:
             position = f"is next to the results for {', '.join(call_ids)}"
         else:
@@ -46,15 +46,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield (
             result.path,
             f"the result for {result.call_id} {position}, but its call was removed",
-            "unsafe",
+            "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe:
-        return None
     callers = orphans_of_removed_calls(facts)
-    results = [result for result in facts.orphans if id(result) in callers]
+    results = [result for result in facts.orphans if result in callers]
     if not results:
         return None
     changes = tuple(

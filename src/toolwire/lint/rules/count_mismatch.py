@@ -6,8 +6,9 @@ result was stored twice, or a call was dropped. If the results have ids, other r
 result for a call and a result without a call.
 
 Results with the same text are copies: the fix keeps the first and removes the others. If several
-different results could belong to one call, the right one is unknown and there is no fix. The unsafe
-fix rewrites a result for which no call is left as marked text of the user.
+different results could belong to one call, the right one is unknown: the fix rewrites all of them
+as marked text of the user, and the call counts as interrupted. A result for which no call is left
+becomes marked text, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Result
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import Part, Result
 from toolwire.lint.examples.blocks import (
     HI,
     asking,
@@ -33,6 +35,8 @@ from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import remove_parts, results_as_text
+
+SEVERAL_RESULTS = "one of several that may belong to the same call"
 
 
 def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
@@ -60,14 +64,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         if _copies(group):
             yield path, f"{message} with the same text; expected one", "safe"
         else:
-            advice = "remove those that do not belong to the call"
-            yield path, f"{message} that differ and have no ids: {advice}", None
+            yield path, f"{message} that differ and have no ids; expected one", "safe"
     for result in surplus_orphans(facts):
         name = f" of {result.name}" if result.name else ""
         yield (
             result.path,
             f"the result{name} has no id, and all calls of its turn already have a result",
-            "unsafe",
+            "safe",
         )
 
 
@@ -75,9 +78,16 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     copies = [result for group in _groups_for_one_call(facts) for result in _copies(group)]
     if copies:
         changes = tuple((result.path, "removed a copy of another result") for result in copies)
-        return Fixed(remove_parts(facts.conversation, {id(result) for result in copies}), changes)
+        return Fixed(remove_parts(facts.conversation, PartSet[Part](copies)), changes)
+    uncertain = [result for group in _groups_for_one_call(facts) for result in group.results]
+    if uncertain:
+        changes = tuple(
+            (result.path, "rewrote the result as text: several results could belong to one call")
+            for result in uncertain
+        )
+        return Fixed(results_as_text(facts, uncertain, SEVERAL_RESULTS), changes)
     surplus = surplus_orphans(facts)
-    if not unsafe or not surplus:
+    if not surplus:
         return None
     changes = tuple(
         (result.path, "rewrote the surplus result as text: no call is left for it")

@@ -4,7 +4,7 @@ Some providers accept a call only after a user message or a result: "Please ensu
 call turn comes immediately after a user turn or after a function response turn". It happens when
 the oldest messages are removed. Cut the history at a user message, as `toolwire.cut` does.
 
-The unsafe fix inserts a short marked user message before the call. The message states that the
+The fix inserts a short marked user message before the call. The message states that the
 beginning of the conversation is missing. The call and its result stay.
 """
 
@@ -38,11 +38,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if batch is not None:
         call = batch.calls[0]
         message = f"no user message precedes the call {call.id} ({call.name})"
-        yield call.path, f"{message}; {facts.profile.name} requires one", "unsafe"
+        yield call.path, f"{message}; {facts.profile.name} requires one", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe or _leading_batch(facts) is None:
+    if _leading_batch(facts) is None:
         return None
     start = facts.first_index
     note = user_note("the beginning of this conversation is not here")

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JsonPath, put
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import find_composites, reduce_ids
 from toolwire.lint.examples.chat import (
@@ -79,10 +80,10 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     if not signatures:
         return reduce_ids(facts, without_payload)
     ids_in_use = used_ids(facts)
-    calls = {
-        id(entry.call): with_id(entry.call, new_id(facts, entry.call, entry.plain_id, ids_in_use))
+    calls = PartMap(
+        (entry.call, with_id(entry.call, new_id(facts, entry.call, entry.plain_id, ids_in_use)))
         for entry in signatures
-    }
+    )
     body = own_body(reassign_ids(facts, calls))
     changes: list[tuple[JsonPath, str]] = []
     for entry in signatures:

@@ -3,8 +3,8 @@
 Version v1 of Vertex AI pairs calls and results by name and order only, and refuses the field that
 v1beta1 accepts: "Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field".
 Older servers of other providers do the same. If the version that receives the request is unknown
-(`vertex-gemini`), the finding is information only and the fix is unsafe; use the target
-`vertex-gemini-v1` where the field is refused.
+(`vertex-gemini`), the finding is information only, and only unsafe fixes remove the ids; use the
+target `vertex-gemini-v1` where the field is refused.
 
 The fix runs after all other fixes, when every result is paired and in the order of its call,
 because order is all that is left without ids. It removes the ids, unless results would then be
@@ -24,6 +24,7 @@ from toolwire.conversation.fitting import minted_ids_needed
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation, Fix
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
@@ -109,16 +110,16 @@ def _check_for_translation(facts: Facts) -> Iterable[Problem]:
 def _mint_ids(facts: Facts) -> Fixed | None:
     """Replace all ids with minted ids, which are not written; None if pairing needs the ids."""
     calls = [call for call in facts.calls if call.origin != "minted"]
-    minted_calls = {
-        id(call): replace(call, id=mint("", index, call.name), origin="minted")
+    minted_calls = PartMap(
+        (call, replace(call, id=mint("", index, call.name), origin="minted"))
         for index, call in enumerate(facts.calls)
-    }
+    )
     conversation = reassign_ids(facts, minted_calls)
-    minted_results: dict[int, Part] = {
-        id(result): replace(result, origin="minted")
+    minted_results: PartMap[Part, Part] = PartMap(
+        (result, replace(result, origin="minted"))
         for result in conversation.results()
         if result.executor == "client"
-    }
+    )
     conversation = replace_parts(conversation, minted_results)
     if not calls or minted_ids_needed(conversation.messages, ordered=True):
         return None

@@ -18,14 +18,9 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.items import (
-    function_call,
-    function_call_output,
-    input_items,
-    items_example,
-    without_id,
-)
+from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.items import input_items, without_id
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
@@ -45,7 +40,7 @@ def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
         written_id = raw.get("call_id") or raw.get("tool_call_id")
         if not isinstance(written_id, str) or written_id in call_ids:
             continue
-        call = facts.call_of.get(id(result))
+        call = facts.call_of.get(result)
         if call is not None and call.item == written_id:
             matches.append((result, call, written_id))
     return matches
@@ -72,7 +67,7 @@ def _orphans_with_item_id(facts: Facts) -> Iterable[Result]:
         if (
             result.call_id.startswith(prefix)
             and _GENERATED_SUFFIX.match(result.call_id, len(prefix))
-            and id(result) not in facts.call_of
+            and result not in facts.call_of
             and result.origin == "wire"
         ):
             yield result

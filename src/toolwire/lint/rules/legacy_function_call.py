@@ -43,7 +43,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
         yield call.path, message, "safe"
     for result in _legacy_results(facts):
-        if id(result) not in facts.call_of:
+        if result not in facts.call_of:
             message = (
                 f"the result of {result.name} has the deprecated role `function`, and there is no"
                 " call that it belongs to"
@@ -69,7 +69,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
         body = put(body, list_path, [*earlier, converted])
         changes.append((call.path, f"the call of {call.name} was given the id {call.id}"))
     for result in _legacy_results(facts):
-        owner = facts.call_of.get(id(result))
+        owner = facts.call_of.get(result)
         message = get(body, result.path)
         if owner is not None and isinstance(message, dict):
             rest = {key: value for key, value in message.items() if key not in ("role", "name")}

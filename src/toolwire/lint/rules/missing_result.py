@@ -52,7 +52,7 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
     return [
         (batch, call)
         for batch, call in facts.unanswered
-        if not batch.results and id(call) not in ambiguous
+        if not batch.results and call not in ambiguous
     ]
 
 

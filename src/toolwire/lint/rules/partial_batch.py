@@ -49,9 +49,7 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
         return []
     ambiguous = ambiguous_calls(facts)
     return [
-        (batch, call)
-        for batch, call in facts.unanswered
-        if batch.results and id(call) not in ambiguous
+        (batch, call) for batch, call in facts.unanswered if batch.results and call not in ambiguous
     ]
 
 

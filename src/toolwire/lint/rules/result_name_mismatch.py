@@ -14,7 +14,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.parts import Call, Result
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
@@ -24,7 +25,7 @@ from toolwire.lint.transforms import replace_parts
 def _mismatches(facts: Facts) -> list[tuple[Call, Result]]:
     if not facts.profile.results_need_tool_name or not facts.calls:
         return []
-    pairs = ((call, facts.result_of.get(id(call))) for call in facts.calls)
+    pairs = ((call, facts.result_of.get(call)) for call in facts.calls)
     return [
         (call, result)
         for call, result in pairs
@@ -41,7 +42,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     mismatches = _mismatches(facts)
-    results = {id(result): replace(result, name=call.name) for call, result in mismatches}
+    results: PartMap[Part, Part] = PartMap(
+        (result, replace(result, name=call.name)) for call, result in mismatches
+    )
     changes = tuple(
         (result.path, f"the result for {call.id} was given the name of its call, {call.name}")
         for call, result in mismatches

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, put
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import current_turn_start, is_reasoning_model
@@ -63,9 +64,9 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         for call in calls
     )
     if not facts.own_wire:
-        parts: dict[int, Part] = {
-            id(call): replace(call, signature=PLACEHOLDER_SIGNATURE) for call in calls
-        }
+        parts: PartMap[Part, Part] = PartMap(
+            (call, replace(call, signature=PLACEHOLDER_SIGNATURE)) for call in calls
+        )
         return Fixed(replace_parts(facts.conversation, parts), changes)
     body: JSON = facts.body
     for call in calls:

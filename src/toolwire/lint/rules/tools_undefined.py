@@ -4,9 +4,8 @@ Bedrock refuses such a request: "The toolConfig field must be defined when using
 toolResult content blocks". It happens when the last turn of an agent, for example a summary, is
 requested without tools, or when an agent hands over to another agent that has none.
 
-The unsafe fix defines a stub for each tool that the history calls, marked as added by toolwire and
-as not to be called. It is unsafe because the model sees the stubs: if it calls one anyway, no
-program can run the call.
+The fix defines a stub for each tool that the history calls, marked as added by toolwire and as not
+to be called. If the model calls one anyway, no program can run the call.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.tool_names import FAMILIES
+from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL
 from toolwire.lint.transforms import MARK
 
 STUB = (
@@ -43,7 +42,7 @@ def _tool_names(facts: Facts) -> list[str]:
     """The names in calls and results, without duplicates."""
     names = [call.name for call in facts.calls if call.name.strip() and call.family in FAMILIES]
     names += [result.name for result in facts.results if result.name and result.name.strip()]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(names)) or [UNKNOWN_TOOL]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -53,16 +52,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f" {facts.profile.name} requires their definitions"
         )
         first = (facts.calls or facts.results)[0]
-        yield first.path, message, "unsafe" if _tool_names(facts) else None
+        yield first.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe or not _lacks_tools(facts):
+    if not _lacks_tools(facts):
         return None
     schema: Object = {"type": "object", "properties": {}}
     stubs = tuple(Tool(name, STUB, dict(schema)) for name in _tool_names(facts))
-    if not stubs:
-        return None
     path = (facts.calls or facts.results)[0].path
     names = ", ".join(tool.name for tool in stubs)
     message = f"stub definitions were added for {names}"

@@ -5,7 +5,7 @@ of: [tool, user]". It happens when a response is stored and the next request is 
 has written. Two cases are no violation: a message that is marked as the beginning of the response
 (`prefix`), and calls at the end, which wait for their results.
 
-The unsafe fix adds a short marked user message that asks the model to continue. A real message of
+The fix adds a short marked user message that asks the model to continue. A real message of
 the user is better.
 """
 
@@ -42,12 +42,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"the last message is an assistant message; {facts.profile.name} requires a user or"
             " tool message at the end"
         )
-        yield last.path, message, "unsafe"
+        yield last.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     last = _trailing_message(facts)
-    if last is None or not unsafe:
+    if last is None:
         return None
     messages = (*facts.messages, user_note("please continue"))
     changes = ((last.path, "a user message was added at the end"),)

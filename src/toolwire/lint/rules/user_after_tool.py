@@ -4,7 +4,7 @@ Some models require an assistant message first: "Unexpected role 'user' after ro
 happens when a user interrupts while tools run, or when a program adds a reminder or an image after
 the results.
 
-The unsafe fix adds a short marked assistant message between the two, and nowhere else: it comes
+The fix adds a short marked assistant message between the two, and nowhere else: it comes
 after all results of the turn, so that no result is separated from its call.
 """
 
@@ -43,12 +43,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"a user message follows a result directly; {facts.profile.name} requires an assistant"
             " message in between"
         )
-        yield facts.messages[index].path, message, "unsafe"
+        yield facts.messages[index].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     indexes = _user_indexes(facts)
-    if not unsafe or not indexes:
+    if not indexes:
         return None
     note = Message("assistant", (Text(f"{MARK} results received"),))
     messages: list[Message] = []
