@@ -443,9 +443,10 @@ def _fit(
         names = _fit_tool_names(conversation, observations, profile, source_profile, reverse_map)
     context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
     context.results = observations.results
-    context.minted_ids_needed = partial(
-        minted_ids_needed, conversation.messages, ordered=conversation.ordered
-    )
+    if profile.has_id_field:
+        context.minted_ids_needed = partial(
+            minted_ids_needed, conversation.messages, ordered=conversation.ordered
+        )
     if observations.calls and source_profile is not None and source_profile.wire != target.name:
         call_ids = [call.id for call in observations.calls if not is_minted(call.id)]
         context.sent_ids = {

@@ -18,9 +18,14 @@ def has_repeated_ids(facts: Facts) -> bool:
 
 
 def ids_must_differ(facts: Facts) -> bool:
-    """True if the target refuses two calls of a turn with one id, or two results with one id."""
-    return facts.profile.ids_unique_in_request or (
-        facts.profile.rejects_duplicate_results and facts.profile.requires_ids
+    """True if the target refuses two calls of a turn with one id, or two results with one id, or
+    if results are written with the name of the call that has their id.
+    """
+    profile = facts.profile
+    return (
+        profile.ids_unique_in_request
+        or (profile.rejects_duplicate_results and profile.requires_ids)
+        or (profile.results_need_tool_name and not facts.own_wire)
     )
 
 

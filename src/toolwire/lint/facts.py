@@ -64,8 +64,8 @@ class Facts(PairFacts):
 
     @cached_property
     def continues_elsewhere(self) -> bool:
-        """True if the server stores a part of the history, which may hold calls and results."""
-        if not isinstance(self.body, dict):
+        """True if the target stores a part of the history, which may hold calls and results."""
+        if not self.own_wire or not isinstance(self.body, dict):
             return False
         if any(self.body.get(key) for key in _SERVER_STATE_FIELDS):
             return True

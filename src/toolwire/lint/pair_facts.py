@@ -15,7 +15,17 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Pair,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+)
 from toolwire.profiles.table import Profile
 
 ITEM_WIRES = ("openai-responses", "azure-foundry")
@@ -46,6 +56,10 @@ class CallBatch(Struct, frozen=True, eq=False):
     """The calls that the client runs."""
     results: tuple[Result, ...]
     """The client's results, in the order of the history."""
+
+
+def _is_left_out(part: Part) -> bool:
+    return isinstance(part, Opaque) or (isinstance(part, Reasoning) and not part.text)
 
 
 class PairFacts:
@@ -107,6 +121,23 @@ class PairFacts:
     def message_index(self, part: Call | Result) -> int:
         """The index of the message that holds a call or result."""
         return self._message_indexes[part]
+
+    @cached_property
+    def visible_indexes(self) -> list[int]:
+        """The indexes of the messages that the target gets.
+
+        On the way to another wire, blocks of an unknown type and hidden reasoning are left out, and
+        a message that holds nothing else with them.
+        """
+        if self.own_wire:
+            return list(range(len(self.messages)))
+        return [
+            n
+            for n, message in enumerate(self.messages)
+            if message.wire == self.profile.wire
+            or not message.parts
+            or any(not _is_left_out(part) for part in message.parts)
+        ]
 
     def message_after(self, index: int) -> Message | None:
         """The message after an index."""

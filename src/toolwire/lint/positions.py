@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Part, Result
-from toolwire.lint.pair_facts import CallBatch, PairFacts
+from toolwire.lint.pair_facts import ITEM_WIRES, CallBatch, PairFacts
 
 
 def misplaced_batches(facts: PairFacts) -> dict[str, list[CallBatch]]:
@@ -63,7 +63,9 @@ def _violations(facts: PairFacts, batch: CallBatch) -> list[str]:
     if profile.result_placement in ("next", "alone"):
         if len(batch.caller_indexes) > 1 and not profile.merges_assistant_messages:
             names.append("calls-split")
-        if indexes and _is_separated(facts, batch, indexes):
+        if indexes and (
+            _is_separated(facts, batch, indexes) or _follows_other_items(facts, indexes)
+        ):
             names.append("result-separated")
         elif profile.results_share_one_message and len(indexes) > 1:
             names.append("results-split")
@@ -87,6 +89,13 @@ def _is_separated(facts: PairFacts, batch: CallBatch, indexes: set[int]) -> bool
     if not all(facts.holds_only_results(n) for n in between):
         return True
     return any(facts.text_after_calls(n) for n in batch.caller_indexes)
+
+
+def _follows_other_items(facts: PairFacts, indexes: set[int]) -> bool:
+    """True if a target on whose wire all content is separate items gets a result after others."""
+    if facts.own_wire or facts.profile.wire not in ITEM_WIRES:
+        return False
+    return any(_has_late_result(facts.messages[n].parts) for n in indexes)
 
 
 def _has_late_result(parts: tuple[Part, ...]) -> bool:

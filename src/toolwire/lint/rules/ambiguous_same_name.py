@@ -25,7 +25,9 @@ from toolwire.lint.transforms import CALL_IS_UNCERTAIN, results_as_text
 
 def _check(facts: Facts) -> Iterable[Problem]:
     profile = facts.profile
-    if not (profile.rejects_missing_results or profile.rejects_orphan_results):
+    if not (
+        profile.rejects_missing_results or profile.rejects_orphan_results or profile.requires_ids
+    ):
         return
     if not facts.unpaired_results:
         return

@@ -29,7 +29,11 @@ def _leading_batch(facts: Facts) -> CallBatch | None:
     ):
         return None
     batch = facts.batches[0]
-    preceding = facts.messages[facts.first_index : batch.caller_indexes[0]]
+    preceding = (
+        facts.messages[n]
+        for n in facts.visible_indexes
+        if facts.first_index <= n < batch.caller_indexes[0]
+    )
     return batch if all(message.role == "assistant" for message in preceding) else None
 
 
@@ -59,7 +63,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=46,
-    ruled_out_by=(Observation.STARTS_WITH_USER,),
+    ruled_out_by=(Observation.STARTS_WITH_USER | Observation.PLAIN,),
     bad=(
         contents(asking(called("f")), saying(responded("f"))),
         contents(

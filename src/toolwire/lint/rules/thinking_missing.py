@@ -40,7 +40,12 @@ def _turn_without_thinking(facts: Facts) -> Message | None:
         isinstance(part, Call) and part.executor == "client" for part in turn[-1].parts
     ):
         return None
-    if any(isinstance(part, Reasoning) for message in turn for part in message.parts):
+    if any(
+        isinstance(part, Reasoning)
+        for message in turn
+        if facts.own_wire or message.wire == facts.profile.wire  # other reasoning is left out
+        for part in message.parts
+    ):
         return None
     return turn[0]
 

@@ -16,11 +16,10 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Tool
-from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL
+from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, defined_tools
 from toolwire.lint.transforms import MARK
 
 STUB = (
@@ -33,7 +32,7 @@ def _lacks_tools(facts: Facts) -> bool:
     return (
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
-        and not facts.conversation.tools
+        and not (facts.conversation.tools if facts.own_wire else defined_tools(facts))
         and bool(facts.calls or facts.results)
     )
 
@@ -63,7 +62,8 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     path = (facts.calls or facts.results)[0].path
     names = ", ".join(tool.name for tool in stubs)
     message = f"stub definitions were added for {names}"
-    return Fixed(replace(facts.conversation, tools=stubs), ((path, message),))
+    tools = (*facts.conversation.tools, *stubs)
+    return Fixed(replace(facts.conversation, tools=tools), ((path, message),))
 
 
 _MESSAGES: list[JSON] = [
@@ -80,7 +80,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
-    ruled_out_by=(Observation.CALLS_DEFINED,),
+    applies=lambda profile: profile.calls_need_tool_definitions,
     bad=(Example("bedrock", "bedrock", {"messages": _MESSAGES}),),
     good=(
         Example("bedrock", "bedrock", {"messages": _MESSAGES, "toolConfig": {"tools": [_F]}}),

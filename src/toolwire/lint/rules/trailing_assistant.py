@@ -25,11 +25,13 @@ def _trailing_message(facts: Facts) -> Message | None:
     if (
         not facts.profile.must_end_with_user_or_tool
         or facts.conversation.kind != "request"
-        or not facts.messages
+        or not facts.visible_indexes
     ):
         return None
-    last = facts.messages[-1]
-    if last.role != "assistant" or any(isinstance(part, Call) for part in last.parts):
+    last = facts.messages[facts.visible_indexes[-1]]
+    if last.role != "assistant" or any(
+        isinstance(part, Call) and part.executor == "client" for part in last.parts
+    ):
         return None
     is_prefix = isinstance(last.raw, dict) and last.raw.get("prefix")
     return None if is_prefix else last
