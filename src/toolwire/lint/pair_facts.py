@@ -288,7 +288,7 @@ class PairFacts:
 
     def text_after_calls(self, index: int) -> tuple[Part, ...]:
         """Text and media after the first call of a message, on wires where they are separate items
-        and so stand between the call and its result.
+        and so stand between the call and its result. What another provider ran becomes text.
         """
         message = self.messages[index]
         if self.own_wire:
@@ -303,7 +303,12 @@ class PairFacts:
             if part.__class__ is Call and part.executor == "client"
         )
         first = next(positions, len(message.parts))
-        return tuple(part for part in message.parts[first:] if isinstance(part, Text | Media))
+        return tuple(
+            part
+            for part in message.parts[first:]
+            if isinstance(part, Text | Media)
+            or (not self.own_wire and isinstance(part, Call | Result) and part.executor != "client")
+        )
 
     def are_tied_by_id(self, batch: CallBatch) -> bool:
         """True if every result names its call by an id that the target reads, so that their order

@@ -6,8 +6,6 @@ knows no wire.
 
 from __future__ import annotations
 
-from msgspec import UnsetType
-
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Part, Result
 from toolwire.lint.pair_facts import ITEM_WIRES, CallBatch, PairFacts
@@ -39,7 +37,7 @@ def _is_in_place(facts: PairFacts, batch: CallBatch) -> bool:
         len(batch.caller_indexes) > 1
         or count == 0
         or (facts.profile.results_follow_call_order and count > 1)
-        or (facts.own_wire and isinstance(messages[end].raw, UnsetType))
+        or facts.text_after_calls(end)
     ):
         return False
     last = index_of(results[-1])

@@ -11,7 +11,6 @@ results of the turn, so that no result is separated from its call.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -23,31 +22,30 @@ from toolwire.lint.transforms import MARK, merge_same_roles
 from toolwire.wires import wire
 
 
-def _index_after_results(facts: Facts) -> dict[int, int]:
-    """The index of each message with results before the user's turn, and of the next message."""
+def _runs_before_user(facts: Facts) -> list[list[int]]:
+    """Indexes of consecutive messages with results that the target gets before a user message."""
     if (
         not facts.profile.no_user_after_tool
         or not facts.results
         or facts.conversation.kind != "request"
     ):
-        return {}
+        return []
     indexes = {facts.message_index(result) for result in facts.results}
-    following = dict(pairwise(facts.visible_indexes))
-    return {
-        index: following.get(index, len(facts.messages))
-        for index in sorted(indexes)
-        if facts.messages[index].role != "assistant" and following.get(index, -1) not in indexes
-    }
+    runs: list[list[int]] = []
+    run: list[int] = []
+    for index in facts.visible_indexes:
+        message = facts.messages[index]
+        if index in indexes and message.role != "assistant":
+            run.append(index)
+            continue
+        if run and (message.role == "user" or _has_parts_for_user(facts, run)):
+            runs.append(run)
+        run = []
+    return [*runs, run] if run and _has_parts_for_user(facts, run) else runs
 
 
-def _violations(facts: Facts) -> list[int]:
-    """The indexes of messages with results that the target gets directly before a user message."""
-    return [
-        index
-        for index, following in _index_after_results(facts).items()
-        if _parts_for_user(facts, facts.messages[index])
-        or (following < len(facts.messages) and facts.messages[following].role == "user")
-    ]
+def _has_parts_for_user(facts: Facts, run: list[int]) -> bool:
+    return any(_parts_for_user(facts, facts.messages[index]) for index in run)
 
 
 def _parts_for_user(facts: Facts, message: Message) -> list[Part]:
@@ -68,46 +66,47 @@ def _media(facts: Facts, part: Part) -> list[Media]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for index in _violations(facts):
+    for run in _runs_before_user(facts):
         message = (
             f"a user message follows a result directly; {facts.profile.name} requires an assistant"
             " message in between"
         )
-        yield facts.messages[index].path, message, "safe"
+        yield facts.messages[run[-1]].path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    indexes = _violations(facts)
-    if not indexes:
+    runs = _runs_before_user(facts)
+    if not runs:
         return None
+    run_of = {index: run for run in runs for index in run}
     messages: list[Message] = []
     for index, message in enumerate(facts.messages):
-        if index in indexes:
-            messages += _split_at_results(facts, message)
-        else:
-            messages.append(message)
+        run = run_of.get(index, [])
+        messages.append(_without_parts_for_user(facts, message) if run else message)
+        if run and index == run[-1]:
+            messages.append(Message("assistant", (Text(f"{MARK} results received"),)))
+            rest = [part for n in run for part in _parts_for_user(facts, facts.messages[n])]
+            messages += [Message("user", tuple(rest))] if rest else []
     changes = tuple(
         (
-            facts.messages[index].path,
+            facts.messages[run[-1]].path,
             "an assistant message was added between a result and the user message",
         )
-        for index in indexes
+        for run in runs
     )
     return Fixed(merge_same_roles(facts, messages), changes)
 
 
-def _split_at_results(facts: Facts, message: Message) -> list[Message]:
-    """The results of a message, a note of the assistant, and the rest as a user message."""
-    note = Message("assistant", (Text(f"{MARK} results received"),))
-    rest = _parts_for_user(facts, message)
-    if not rest:
-        return [message, note]
+def _without_parts_for_user(facts: Facts, message: Message) -> Message:
+    """The message with its results only."""
+    if not _parts_for_user(facts, message):
+        return message
     results = [
         _without_media(part, _media(facts, part)) if isinstance(part, Result) else part
         for part in message.parts
         if isinstance(part, Result | Opaque)
     ]
-    return [replace(message, parts=tuple(results)), note, Message("user", tuple(rest))]
+    return replace(message, parts=tuple(results))
 
 
 def _without_media(result: Result, media: list[Media]) -> Result:
