@@ -443,6 +443,7 @@ def _fit(
         names = _fit_tool_names(conversation, observations, profile, source_profile, reverse_map)
     context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
     context.results = observations.results
+    context.assistant_content = profile.assistant_content
     if profile.has_id_field:
         context.minted_ids_needed = partial(
             minted_ids_needed, conversation.messages, ordered=conversation.ordered
