@@ -44,8 +44,8 @@ def translate(
         kind: `request` or `response`.
         ids: The id map of an earlier translation, to restore ids and names on the way back.
         server_tools: What calls that another provider ran become: text, calls, or nothing.
-        repair: Apply safe fixes so that the target accepts the history. By default a request is
-            repaired unless `ids` is given.
+        repair: Apply safe fixes so that the target accepts the history. By default a body is
+            repaired unless `ids` is given; a response for another wire has nothing to repair.
 
     Returns:
         The body, with its losses, the changes made by repair, the findings that no safe fix exists
@@ -72,13 +72,14 @@ def translate_conversation(
     repair: bool = True,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
-    if not repair or kind != "request":
-        return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
     target_wire, profile = resolve(target)
-    if conversation.wire == target_wire.name and conversation.kind == "request":
+    own_wire = conversation.wire == target_wire.name and conversation.kind == kind
+    if not repair or (kind != "request" and not own_wire):
+        return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+    if own_wire:
         if not conversation.pristine:  # the rules about its JSON must see the edits
             written = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
-            return _repair_written(written, target)
+            return _repair_written(written, target, kind)
         repaired = repair_on_own_wire(conversation, profile, unsafe=False)
         encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
         return _with_report(encoded, repaired)
@@ -96,7 +97,7 @@ def translate_conversation(
     if checked is not None:
         encoded = _with_report(encoded, checked)
     if not observations.holds(Observation.OTHER_WIRE):
-        return _repair_written(encoded, target)
+        return _repair_written(encoded, target, kind)
     encoded.well_formed = _stays_well_formed(checked, conversation, profile)
     return encoded
 
@@ -110,14 +111,14 @@ def _with_report(encoded: Encoded, repaired: RepairedConversation) -> Encoded:
     return encoded
 
 
-def _repair_written(encoded: Encoded, target: str) -> Encoded:
+def _repair_written(encoded: Encoded, target: str, kind: Kind) -> Encoded:
     """Repair the body of a conversation that was edited, or that mixes messages of several wires.
 
     Messages of the target's own wire are written verbatim, so rules about the JSON of that wire
     have to see the body.
     """
     target_wire, profile = resolve(target)
-    done = repair_on_own_wire(decode(encoded.body, target_wire.name), profile, unsafe=False)
+    done = repair_on_own_wire(decode(encoded.body, target_wire.name, kind), profile, unsafe=False)
     if done.changes:
         body, ids = done.conversation.source.body, encoded.ids.after_repair(done.ids)
         changes = [*encoded.changes, *done.changes]

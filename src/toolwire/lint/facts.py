@@ -37,8 +37,10 @@ class Facts(PairFacts):
 
     @cached_property
     def refused_ids(self) -> set[str]:
-        """Ids that the target refuses; none for a target on another wire, where ids are fitted."""
-        if not self.own_wire:
+        """Ids that the target refuses in a request; none for a target on another wire, where ids
+        are fitted.
+        """
+        if not self.own_wire or self.conversation.kind != "request":
             return set()
         ids = [call.id for call in self.calls] + [result.call_id for result in self.results]
         return set(invalid_ids(ids, self.profile.accepted_ids or self.profile.id_rule))

@@ -58,6 +58,8 @@ class _Fault(Struct, frozen=True):
 
 def _faults(facts: Facts) -> Iterator[_Fault]:
     profile = facts.profile
+    if facts.conversation.kind != "request":
+        return
     if profile.assistant_content and facts.calls and facts.own_wire:
         for index in dict.fromkeys(facts.message_index(call) for call in facts.calls):
             yield from _content_beside_calls(facts, facts.messages[index])
