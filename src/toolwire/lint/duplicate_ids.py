@@ -18,14 +18,16 @@ def has_repeated_ids(facts: Facts) -> bool:
 
 
 def ids_must_differ(facts: Facts) -> bool:
-    """True if the target refuses two calls of a turn with one id, or two results with one id, or
-    if results are written with the name of the call that has their id.
+    """True if the target refuses two calls of a turn with one id, or two results with one id.
+
+    For another wire, different calls get different ids in any case, so it has to be certain which
+    result belongs to which call.
     """
     profile = facts.profile
     return (
-        profile.ids_unique_in_request
+        not facts.own_wire
+        or profile.ids_unique_in_request
         or (profile.rejects_duplicate_results and profile.requires_ids)
-        or (profile.results_need_tool_name and not facts.own_wire)
     )
 
 

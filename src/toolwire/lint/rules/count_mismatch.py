@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Part, Result
 from toolwire.lint.examples.blocks import (
     HI,
@@ -34,7 +36,7 @@ from toolwire.lint.examples.blocks import (
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import remove_parts, results_as_text
+from toolwire.lint.transforms import remove_parts, replace_parts, results_as_text
 
 SEVERAL_RESULTS = "one of several that may belong to the same call"
 
@@ -74,11 +76,21 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
 
 
+def _remove_copies(facts: Facts, groups: list[AmbiguousGroup]) -> Fixed:
+    """Keep the first result of each group, for the only call of the group."""
+    copies: PartSet[Part] = PartSet(result for group in groups for result in _copies(group))
+    changes = tuple((result.path, "removed a copy of another result") for result in copies)
+    first_results: PartMap[Part, Part] = PartMap(
+        (group.results[0], replace(group.results[0], call_id=group.calls[0].id)) for group in groups
+    )
+    conversation = replace_parts(facts.conversation, first_results)
+    return Fixed(remove_parts(conversation, copies), changes)
+
+
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    copies = [result for group in _groups_for_one_call(facts) for result in _copies(group)]
-    if copies:
-        changes = tuple((result.path, "removed a copy of another result") for result in copies)
-        return Fixed(remove_parts(facts.conversation, PartSet[Part](copies)), changes)
+    groups = [group for group in _groups_for_one_call(facts) if _copies(group)]
+    if groups:
+        return _remove_copies(facts, groups)
     uncertain = [result for group in _groups_for_one_call(facts) for result in group.results]
     if uncertain:
         changes = tuple(
