@@ -105,12 +105,11 @@ def test_an_orphan_beside_a_call_that_still_waits_is_told_before_it_and_the_call
     assert [finding.name for finding in mended(one, unsafe=True).findings] == ["pending-tail"]
 
 
-def test_an_orphan_is_left_alone_unless_unsafe_fixes_are_allowed() -> None:
-    one = chat_example(USER, tool_message("c9"))
-    assert mended(one).body == one.body
-    assert [(finding.name, finding.fix) for finding in mended(one).findings] == [
-        ("orphan-result", "unsafe")
-    ]
+def test_an_orphan_becomes_text_by_default() -> None:
+    one = chat_example(USER, tool_message("c9", "lost"))
+    assert messages(one) == [USER, note("a result for c9, whose call is not in this history: lost")]
+    assert mended(one).findings == []
+    assert [change.name for change in mended(one).changes] == ["orphan-result"]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,8 @@ def test_an_orphan_that_two_open_calls_could_have_meant_goes_to_neither() -> Non
         finding.fix
         for finding in check(two.body, "openai-chat")
         if "result" in finding.name and "long_id_1" in finding.message
-    ] == ["unsafe"]
+    ] == ["safe"]
+    assert note("a result for long_id_1, whose call is not in this history: 1") in messages(two)
 
 
 def test_outputs_whose_calls_the_server_keeps_are_no_orphans() -> None:
@@ -210,7 +210,8 @@ def test_nobody_but_the_provider_answers_for_its_own_tools() -> None:
     one = blocks_example(
         USER, model(use("srvtoolu_1", "server_tool_use", "web_search"), words("hm")), USER
     )
-    assert messages(one, unsafe=True) == [USER, {"role": "assistant", "content": "hm"}, USER]
+    text = words("[toolwire] [web_search was called with {}]")
+    assert messages(one) == [USER, model(text, words("hm")), USER]
     assert INTERRUPTED not in str(
         mended(
             chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER), unsafe=True

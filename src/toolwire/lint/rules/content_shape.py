@@ -9,7 +9,7 @@ The fix writes the same content in an accepted shape: it joins a list of texts i
 replaces null with an empty string, and removes blank text beside other content. An error result
 without content gets a marked text. A message that contains only blank text cannot be sent; the fix
 replaces its content with a marked text. A block that is not text, in a list that has to become
-text, is named in a marked text.
+text, is quoted in a marked text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, get, put
+from toolwire.conversation.json import JSON, JsonPath, get, put, text_of
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Message, Part, Result, Text
@@ -38,6 +38,10 @@ from toolwire.lint.transforms import MARK, remove_parts, replace_parts
 
 _BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"
+
+
+_LONGEST_BLOCK = 300
+"""Characters of a block that is quoted; the data of an image is longer."""
 
 
 class _Fault(Struct, frozen=True):
@@ -103,12 +107,11 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
 
 
 def _text_of_block(block: JSON) -> str:
-    """The text of a block, or a marked text that names what else it is."""
+    """The text of a block, or a marked text that quotes what else it is."""
     text = get(block, ("text",))
     if isinstance(text, str):
         return text
-    kind = get(block, ("type",))
-    return f"{MARK} left out: {kind if isinstance(kind, str) else 'a block without a type'}"
+    return f"{MARK} {text_of(block)[:_LONGEST_BLOCK]}"
 
 
 def _blank_text(message: Message) -> Iterator[_Fault]:

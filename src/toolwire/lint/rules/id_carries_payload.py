@@ -32,7 +32,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
 from toolwire.lint.id_formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
-from toolwire.lint.reasoning import is_reasoning_model
+from toolwire.lint.reasoning import may_be_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body
 
@@ -51,7 +51,7 @@ def _signatures_in_ids(facts: Facts) -> list[_SignatureInId]:
         facts.profile.reasoning_to_return != "signature"
         or facts.conversation.wire not in SIGNATURE_PATHS
         or not facts.own_wire
-        or not is_reasoning_model(facts)
+        or not may_be_reasoning_model(facts)
     ):
         return []
     return [

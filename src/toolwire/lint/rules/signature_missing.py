@@ -22,7 +22,7 @@ from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
 from toolwire.lint.id_formats import split_payload
-from toolwire.lint.reasoning import current_turn_start, is_reasoning_model
+from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, may_be_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.specs import Block
@@ -50,7 +50,11 @@ def _calls_without_signature(facts: Facts) -> list[Call]:
 
 def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
     """The plain ids of calls from another wire that carry a signature in their id."""
-    if facts.own_wire or not is_reasoning_model(facts):
+    if (
+        facts.own_wire
+        or facts.profile.reasoning_to_return != "signature"
+        or not may_be_reasoning_model(facts)
+    ):
         return PartMap()
     return PartMap(
         (call, halves[0])
