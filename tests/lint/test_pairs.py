@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.parts import Text
 from toolwire.lint import Repaired, check, repair
 from toolwire.lint.examples.blocks import (
     HI,
@@ -375,19 +377,29 @@ def test_the_assistant_speaks_for_itself_after_all_results_and_not_between_them(
 # --- what nobody can know -------------------------------------------------------------------------
 
 
-def test_what_is_ambiguous_is_left_as_it_is_also_with_unsafe_fixes() -> None:
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_an_ambiguous_result_becomes_text_and_goes_to_no_call(unsafe: bool) -> None:
     one = contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI)
-    assert mended(one, unsafe=True).body == one.body
-    assert [
-        finding.fix
-        for finding in mended(one, unsafe=True).findings
-        if finding.name == "ambiguous-same-name"
-    ] == [None]
+    done = mended(one, unsafe=unsafe)
+    assert [finding for finding in done.findings if finding.severity == "error"] == []
+    results = decode(done.body, "gemini").results()
+    assert [INTERRUPTED in result.text for result in results] == [True, True]
+    assert 'a result of f, which may belong to any of several calls: {"result":1}' in texts(done)
+
+
+def texts(done: Repaired) -> str:
+    """All text of a repaired history of contents."""
+    read = decode(done.body, "gemini")
+    return "\n".join(
+        part.text for message in read.messages for part in message.parts if isinstance(part, Text)
+    )
 
 
 def test_results_without_ids_that_differ_are_not_chosen_from() -> None:
     one = contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 2)))
-    assert mended(one, unsafe=True).body == one.body
+    for value in (1, 2):
+        note = f'one of several that may belong to the same call: {{"result":{value}}}'
+        assert note in texts(mended(one))
     same = contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 1)))
     assert messages(same)[2] == saying(responded("f", 1))
 

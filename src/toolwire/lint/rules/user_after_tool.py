@@ -71,7 +71,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"a user message follows a result directly; {facts.profile.name} requires an assistant"
             " message in between"
         )
-        yield facts.messages[run[-1]].path, message, "safe"
+        following = facts.message_after(run[-1])
+        if following is None or _has_parts_for_user(facts, run):
+            following = facts.messages[run[-1]]
+        yield following.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
