@@ -58,7 +58,9 @@ def reduce_ids(
         reduce: Returns the plain id of a composite one, or None.
         also: Edits a call further; its arguments are the call before and the call with its new id.
     """
-    call_of = split_pairs(facts, reduce)
+    results_of: PartMap[Call, list[Result]] = PartMap()
+    for result, call in split_pairs(facts, reduce).items():
+        results_of.setdefault(call, []).append(result)
     taken = used_ids(facts)
     new: PartMap[Call, Call] = PartMap()
     ties: PartMap[Result, Call] = PartMap()
@@ -67,12 +69,13 @@ def reduce_ids(
         part = composite.part
         if isinstance(part, Call):
             # An unpaired result that already has the plain id belongs to this call.
-            results = [result for result in facts.unpaired_results if call_of.get(result) is part]
-            taken_elsewhere = taken - {call_id_of(result) for result in results}
+            results = results_of.get(part, [])
+            result_ids = {call_id_of(result) for result in results}
+            taken -= result_ids
             call_id = composite.plain
-            if call_id in taken_elsewhere or facts.profile.own_id_pattern:
-                call_id = new_id(facts, part, composite.plain, taken_elsewhere)
-            taken.add(call_id)
+            if call_id in taken or facts.profile.own_id_pattern:
+                call_id = new_id(facts, part, composite.plain, taken)
+            taken |= {call_id, *result_ids}
             call = with_id(part, call_id)
             new[part] = call if also is None else also(part, call)
             for result in results:

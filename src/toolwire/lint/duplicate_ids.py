@@ -48,30 +48,18 @@ def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
     result of their own.
     """
     copies: list[Call] = []
-    originals: list[Call] = []
+    outcomes: dict[tuple[str, str, str], set[tuple[str, bool] | None]] = {}
+    """What came of the calls that are no copies, by their content; None if they have no result."""
     for call in group:
-        if any(_is_copy(facts, call, original) for original in originals):
+        result = facts.result_of.get(call)
+        outcome = None if result is None else (result.text, result.error)
+        content = (call.name, call.family, call.args.canonical)
+        known = outcomes.get(content)
+        if known is not None and (outcome is None or outcome in known):
             copies.append(call)
         else:
-            originals.append(call)
+            outcomes.setdefault(content, set()).add(outcome)
     return copies
-
-
-def _is_copy(facts: Facts, call: Call, original: Call) -> bool:
-    if (call.name, call.family, call.args.canonical) != (
-        original.name,
-        original.family,
-        original.args.canonical,
-    ):
-        return False
-    result = facts.result_of.get(call)
-    if result is None:
-        return True
-    original_result = facts.result_of.get(original)
-    return original_result is not None and (result.text, result.error) == (
-        original_result.text,
-        original_result.error,
-    )
 
 
 @once_per_history

@@ -229,7 +229,7 @@ def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
     pattern = facts.profile.own_id_pattern
     if not pattern or not re.fullmatch(pattern, native_id_text(call.name, 0)):
         return ""
-    n = next(n for n, other in enumerate(facts.calls) if other is call)
+    n = facts.call_numbers[call]
     while native_id_text(call.name, n) in taken:
         n += 1
     return native_id_text(call.name, n)

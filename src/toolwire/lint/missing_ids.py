@@ -13,7 +13,7 @@ from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import Facts
+from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_edits import (
     IdProblem,
     PairHalf,
@@ -101,28 +101,33 @@ def _adopted_ids(facts: Facts) -> PartMap[Call, str]:
     if not facts.open_calls or not facts.unpaired_results:
         return adopted
     surplus = surplus_results(facts)
+    open_calls: PartMap[Turn, list[Call]] = PartMap()
     for call in facts.open_calls:
         turn = facts.turn_of(call)
-        if turn is None or call.origin != "minted":  # no turn: not in an assistant message
+        if turn is not None:  # a call outside of assistant messages is in no turn
+            open_calls.setdefault(turn, []).append(call)
+    results: PartMap[Turn, list[Result]] = PartMap()
+    for result in facts.unpaired_results:
+        turn = facts.turn_of(result)
+        if turn is not None and result not in surplus:
+            results.setdefault(turn, []).append(result)
+    call_ids = {call.id for call in facts.calls}
+    for turn, calls in open_calls.items():
+        if len(calls) != 1 or len(results.get(turn, ())) != 1:
             continue
-        open_calls = [other for other in turn.calls if other not in facts.result_of]
-        results = [
-            result
-            for result in facts.unpaired_results
-            if facts.turn_of(result) is turn and result not in surplus
-        ]
-        if len(open_calls) == len(results) == 1 and _can_adopt(facts, call, results[0]):
-            adopted[call] = results[0].call_id
+        (call,), (result,) = calls, results[turn]
+        if (
+            call.origin == "minted"
+            and result.call_id not in call_ids
+            and _can_adopt(facts, call, result)
+        ):
+            adopted[call] = result.call_id
     return adopted
 
 
 def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
     call_id = result.call_id
-    if (
-        result.origin != "wire"
-        or call_id in {other.id for other in facts.calls}
-        or result.name not in (None, "", call.name)
-    ):
+    if result.origin != "wire" or result.name not in (None, "", call.name):
         return False
     return (
         accepted_ids(facts).fits(call_id)

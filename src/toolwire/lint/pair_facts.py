@@ -88,6 +88,11 @@ class PairFacts:
         return [call for call in self.observations.calls if call.executor == "client"]
 
     @cached_property
+    def call_numbers(self) -> PartMap[Call, int]:
+        """The position of each call among the calls of the client."""
+        return PartMap((call, n) for n, call in enumerate(self.calls))
+
+    @cached_property
     def server_calls(self) -> list[Call]:
         """The calls that a provider ran: those of the target's wire, then those of other wires."""
         observations = self.observations
