@@ -133,8 +133,8 @@ def rules_page() -> str:
 
 RULES = """\
 What `check` finds in a history and `repair` mends, by the rules of the provider it goes to. An `error` is refused there, or
-breaks something; an `info` is worth knowing. A `safe` fix leaves alone what the model saw and said, or marks what it puts in;
-an `unsafe` one adds, removes or guesses content, and is made only on demand."""
+breaks something; an `info` is worth knowing. A fix keeps what the model can read: what cannot stay in its place becomes text
+that begins with `[toolwire]`, and so does what a fix adds. Every change is reported."""
 
 
 LEGEND = """\
