@@ -39,6 +39,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.rule import Example
 from toolwire.lint.transforms import INTERRUPTED, MARK
+from toolwire.lint.uncertain_results import UNCERTAIN
 
 SAID: JSON = {"role": "assistant", "content": "one moment"}
 
@@ -383,7 +384,7 @@ def test_an_ambiguous_result_becomes_text_and_goes_to_no_call(unsafe: bool) -> N
     done = mended(one, unsafe=unsafe)
     assert [finding for finding in done.findings if finding.severity == "error"] == []
     results = decode(done.body, "gemini").results()
-    assert [INTERRUPTED in result.text for result in results] == [True, True]
+    assert [result.text for result in results] == [UNCERTAIN, UNCERTAIN]
     assert 'a result of f, which may belong to any of several calls: {"result":1}' in texts(done)
 
 

@@ -7,7 +7,7 @@ rule and no wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -24,8 +24,7 @@ from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_formats import native_id_text, shorten
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.rule import Fixed
-from toolwire.lint.transforms import CALL_IS_UNCERTAIN, replace_parts, results_as_text
+from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
@@ -295,19 +294,3 @@ def _without_id(part: Part) -> Part:
     if isinstance(part, Result):
         return replace(part, call_id="")
     return part
-
-
-def results_of_calls_as_text(facts: Facts, groups: Iterable[list[Call]]) -> Fixed:
-    """Rewrite the results of calls that share an id as text: which call they belong to is not
-    certain.
-    """
-    calls = [call for group in groups for call in group]
-    results = [facts.result_of[call] for call in calls if call in facts.result_of]
-    changes = tuple(
-        (
-            result.path,
-            f"rewrote a result for {shorten(result.call_id)} as text: several calls have this id",
-        )
-        for result in results
-    )
-    return Fixed(results_as_text(facts, results, CALL_IS_UNCERTAIN), changes)

@@ -51,21 +51,21 @@ def repair_for_translation(
     """Apply safe fixes for a target on another wire; None if no rule can be broken."""
     if not rules_for_translation(profile, observations.flags):
         return None
-    return _Repair(Facts(conversation, profile, observations), _rules_not_ruled_out).run()
+    return Repair(Facts(conversation, profile, observations), _rules_not_ruled_out).run()
 
 
 def repair_on_own_wire(
     conversation: Conversation, profile: Profile, *, unsafe: bool
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire."""
-    return _Repair(Facts(conversation, profile), lambda _: all_rules(), unsafe=unsafe).run()
+    return Repair(Facts(conversation, profile), lambda _: all_rules(), unsafe=unsafe).run()
 
 
 def _rules_not_ruled_out(facts: Facts) -> tuple[Rule, ...]:
     return rules_for_translation(facts.profile, facts.observations.flags)
 
 
-class _Repair:
+class Repair:
     """A repair in progress."""
 
     def __init__(self, facts: Facts, select: RuleSelection, *, unsafe: bool = False) -> None:

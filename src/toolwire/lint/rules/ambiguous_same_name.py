@@ -6,7 +6,7 @@ the order of their calls and there are as many results as calls: then they are p
 
 Pairing by guesswork can swap results silently, for example the temperatures of two cities. The fix
 pairs nothing: it rewrites the results as marked text of the user, which says that the call is not
-certain, and the calls count as interrupted. Write the call id into each result where the result is
+certain, and gives each call a marked result. Write the call id into each result where the result is
 created.
 """
 
@@ -20,7 +20,7 @@ from toolwire.lint.examples.blocks import HI, asking, called, contents, responde
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import CALL_IS_UNCERTAIN, results_as_text
+from toolwire.lint.uncertain_results import tell_uncertain_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -44,14 +44,16 @@ def _groups(facts: Facts) -> list[AmbiguousGroup]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    results = [result for group in _groups(facts) for result in group.results]
+    groups = _groups(facts)
+    results = [result for group in groups for result in group.results]
     if not results:
         return None
     changes = tuple(
         (result.path, "rewrote the result as text: it could belong to several calls")
         for result in results
     )
-    return Fixed(results_as_text(facts, results, CALL_IS_UNCERTAIN), changes)
+    calls = [call for group in groups for call in group.calls]
+    return Fixed(tell_uncertain_results(facts, calls, results), changes)
 
 
 _CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}

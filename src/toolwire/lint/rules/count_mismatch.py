@@ -7,7 +7,7 @@ result for a call and a result without a call.
 
 Results with the same text are copies: the fix keeps the first and removes the others. If several
 different results could belong to one call, the right one is unknown: the fix rewrites all of them
-as marked text of the user, and the call counts as interrupted. A result for which no call is left
+as marked text of the user, and gives the call a marked result. A result for which no call is left
 becomes marked text, too.
 """
 
@@ -37,6 +37,7 @@ from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import remove_parts, replace_parts, results_as_text
+from toolwire.lint.uncertain_results import tell_uncertain_results
 
 SEVERAL_RESULTS = "one of several that may belong to the same call"
 
@@ -91,13 +92,15 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     groups = [group for group in _groups_for_one_call(facts) if _copies(group)]
     if groups:
         return _remove_copies(facts, groups)
-    uncertain = [result for group in _groups_for_one_call(facts) for result in group.results]
+    groups = _groups_for_one_call(facts)
+    uncertain = [result for group in groups for result in group.results]
     if uncertain:
         changes = tuple(
             (result.path, "rewrote the result as text: several results could belong to one call")
             for result in uncertain
         )
-        return Fixed(results_as_text(facts, uncertain, SEVERAL_RESULTS), changes)
+        calls = [call for group in groups for call in group.calls]
+        return Fixed(tell_uncertain_results(facts, calls, uncertain, SEVERAL_RESULTS), changes)
     surplus = surplus_orphans(facts)
     if not surplus:
         return None

@@ -8,8 +8,8 @@ results that follow: "Duplicate value for 'tool_call_id'".
 The fix keeps the id of the first call and gives the later calls new ids. The results with that id
 are assigned to the calls in order; a result that names its tool is assigned to the call to that
 tool. If only some of the calls have a result, that would be a guess: the results become marked text
-of the user, and the calls count as interrupted. With unsafe fixes they are assigned in order all
-the same. `id-dup-call` handles two copies of the same call.
+of the user, and the calls get marked results. With unsafe fixes they are assigned in order all the
+same. `id-dup-call` handles two copies of the same call.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from toolwire.lint.id_edits import (
     new_id,
     numbered_id,
     reassign_ids,
-    results_of_calls_as_text,
     used_ids,
     with_id,
 )
 from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.uncertain_results import tell_results_of_shared_ids
 
 
 def _groups(facts: Facts) -> list[list[Call]]:
@@ -61,7 +61,7 @@ def _groups(facts: Facts) -> list[list[Call]]:
 def _pairs_are_certain(facts: Facts, group: list[Call]) -> bool:
     results = [facts.result_of[call] for call in group if call in facts.result_of]
     if len(results) in (0, len(group)):
-        return True
+        return True  # the pairing assigned them in order
     names_differ = len({call.name for call in group}) == len(group)
     return names_differ and all(result.name for result in results)
 
@@ -83,7 +83,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     groups = _groups(facts)
     uncertain = [group for group in groups if not _pairs_are_certain(facts, group)]
     if uncertain and not unsafe:
-        return results_of_calls_as_text(facts, uncertain)
+        return tell_results_of_shared_ids(facts, uncertain)
     ids_in_use = used_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []

@@ -8,7 +8,7 @@ where the field is refused.
 
 The fix runs after all other fixes, when every result is paired and in the order of its call,
 because order is all that is left without ids. It removes the ids. A result that would then belong
-to another call becomes marked text of the user first, and its call counts as interrupted. The
+to another call becomes marked text of the user first, and its call gets a marked result. The
 removed ids cannot be recovered from the history; keep an id map if they are needed again.
 """
 
@@ -32,7 +32,8 @@ from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.result_placement import place_results
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import own_body, replace_parts, results_as_text
+from toolwire.lint.transforms import own_body, replace_parts
+from toolwire.lint.uncertain_results import tell_results_of_batches
 
 NO_ID_FIELD = "which the target cannot assign to its call without an id"
 
@@ -145,7 +146,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
             (result.path, f"rewrote the result for {shorten(result.call_id)} as text")
             for result in uncertain
         )
-        return Fixed(results_as_text(facts, uncertain, NO_ID_FIELD), changes)
+        return Fixed(tell_results_of_batches(facts, uncertain, NO_ID_FIELD), changes)
     if facts.own_wire:
         parts = [part for part, _ in _parts_with_ids(facts.conversation)]
     else:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import (
     USER,
@@ -42,7 +42,7 @@ from toolwire.lint.id_edits import (
 from toolwire.lint.id_formats import is_composite, shorten
 from toolwire.lint.id_is_output import has_output_as_id, results_with_output_as_id
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import CALL_IS_UNCERTAIN, results_as_text
+from toolwire.lint.uncertain_results import tell_uncertain_results
 
 
 def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
@@ -107,9 +107,11 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
 
 
 def _uncertain_results_as_text(facts: Facts) -> Fixed | None:
-    results = [result for result, _, _ in _results_to_assign(facts)]
-    if not results:
+    matches = _results_to_assign(facts)
+    if not matches:
         return None
+    results = [result for result, _, _ in matches]
+    calls = PartSet(call for _, open_calls, _ in matches for call in open_calls)
     changes = tuple(
         (
             result.path,
@@ -117,7 +119,7 @@ def _uncertain_results_as_text(facts: Facts) -> Fixed | None:
         )
         for result in results
     )
-    return Fixed(results_as_text(facts, results, CALL_IS_UNCERTAIN), changes)
+    return Fixed(tell_uncertain_results(facts, calls, results), changes)
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"

@@ -8,7 +8,7 @@ http_request"), or two calls of different turns where ids must be unique in the 
 The fix keeps the id of the first call and gives each later call and its result a new id. Calls of
 different turns have their own results, so that is safe. Within one turn, only the order shows which
 result belongs to which call. If the wire does not guarantee that order, or if there are fewer
-results than calls, the results become marked text of the user, and the calls count as interrupted.
+results than calls, the results become marked text of the user, and the calls get marked results.
 With unsafe fixes, as many results as calls are assigned in order all the same.
 """
 
@@ -40,11 +40,11 @@ from toolwire.lint.id_edits import (
     new_id,
     numbered_id,
     reassign_ids,
-    results_of_calls_as_text,
     used_ids,
     with_id,
 )
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.uncertain_results import tell_results_of_shared_ids
 
 
 def _groups(facts: Facts) -> list[list[Call]]:
@@ -63,10 +63,13 @@ def _reused_names(facts: Facts) -> list[tuple[Call, int]]:
 
 
 def _pairs_are_certain(facts: Facts, group: list[Call], *, unsafe: bool = False) -> bool:
-    result_count = sum(call in facts.result_of for call in group)
-    if result_count == 0:
+    results = [facts.result_of[call] for call in group if call in facts.result_of]
+    if not results:
         return True
-    return result_count == len(group) and (unsafe or facts.conversation.ordered)
+    if len(results) < len(group):
+        return False
+    is_equal = len({(result.text, result.error) for result in results}) == 1
+    return is_equal or unsafe or facts.conversation.ordered
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -87,7 +90,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     groups = _groups(facts)
     uncertain = [group for group in groups if not _pairs_are_certain(facts, group, unsafe=unsafe)]
     if uncertain:
-        return results_of_calls_as_text(facts, uncertain)
+        return tell_results_of_shared_ids(facts, uncertain)
     renamed = [(call, number) for group in groups for number, call in enumerate(group) if number]
     renamed += _reused_names(facts)
     ids_in_use = used_ids(facts)
