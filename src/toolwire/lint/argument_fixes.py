@@ -52,13 +52,13 @@ class ArgumentFault(Struct, frozen=True, eq=False):
     """The objects of concatenated arguments."""
 
     @property
-    def who(self) -> str:
+    def subject(self) -> str:
         """The call, for a message; without its id if that was minted."""
         if self.call.origin == "minted":
             return f"the call of {self.call.name}"
         return f"the call {self.call.id} of {self.call.name}"
 
-    def written(self, value: JSON) -> JSON:
+    def to_wire(self, value: JSON) -> JSON:
         """A value in the form in which the wire sends arguments."""
         return text_of(value) if self.is_text else value
 
@@ -265,7 +265,7 @@ def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
     """A finding for each fault."""
     for fault in argument_faults(facts, kind):
         text = fault.raw if isinstance(fault.raw, str) else text_of(fault.raw)
-        message = f"the arguments of {fault.who} {why}: {text[:60]!r}"
+        message = f"the arguments of {fault.subject} {why}: {text[:60]!r}"
         yield fault.path, message, "safe"
 
 
@@ -278,8 +278,8 @@ def set_arguments(
     body = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for fault, value, message in edits:
-        body = put(body, fault.path, fault.written(value))
-        changes.append((fault.path, f"{fault.who}: {message}"))
+        body = put(body, fault.path, fault.to_wire(value))
+        changes.append((fault.path, f"{fault.subject}: {message}"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
@@ -288,7 +288,7 @@ def _replace_arguments(facts: Facts, edits: list[tuple[ArgumentFault, JSON, str]
         (fault.call, replace(fault.call, args=LazyJson.from_value(value)))
         for fault, value, _ in edits
     )
-    changes = tuple((fault.path, f"{fault.who}: {message}") for fault, _, message in edits)
+    changes = tuple((fault.path, f"{fault.subject}: {message}") for fault, _, message in edits)
     return Fixed(replace_parts(facts.conversation, new), changes) if edits else None
 
 

@@ -43,7 +43,7 @@ def _describe(facts: Facts, composite: CompositeId, what: str) -> str:
         name = composite.call.name if composite.call is not None else ""
         return f"the id {shorten(part.call_id)} of a result of {name} {what} {plain}"
     reason = "its result has another id"
-    if part.id in facts.refused_ids:
+    if part.id in facts.invalid_ids:
         reason = f"{facts.profile.name} does not accept it"
     return f"the id {shorten(part.id)} of the call of {part.name} {what} {plain}; {reason}"
 

@@ -36,7 +36,7 @@ class Facts(PairFacts):
     """A conversation, the profile of its target, and what rules need to know about both."""
 
     @cached_property
-    def refused_ids(self) -> set[str]:
+    def invalid_ids(self) -> set[str]:
         """Ids that the target refuses in a request; none for a target on another wire, where ids
         are fitted.
         """

@@ -28,8 +28,8 @@ from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
-IdProblem: TypeAlias = Literal["", "missing", "empty", "odd"]
-"""What is wrong with an id as JSON; `odd` is a value that is not a string."""
+IdProblem: TypeAlias = Literal["", "missing", "empty", "not-string"]
+"""What is wrong with an id as JSON; `not-string` is a value that is not a string."""
 PairHalf: TypeAlias = "Call | Result"
 
 
@@ -38,18 +38,18 @@ def call_id_of(part: PairHalf) -> str:
     return part.id if isinstance(part, Call) else part.call_id
 
 
-def accepted_ids(facts: Facts) -> IdRule:
+def id_rule_for(facts: Facts) -> IdRule:
     """The ids that the target accepts."""
     return facts.profile.accepted_ids or facts.profile.id_rule
 
 
-def refused_calls(facts: Facts) -> list[Call]:
+def calls_with_invalid_id(facts: Facts) -> list[Call]:
     """The calls with an id that the target refuses. Minted ids are not in the history and do not
     count.
     """
-    if not facts.refused_ids:
+    if not facts.invalid_ids:
         return []
-    return [call for call in facts.calls if call.id in facts.refused_ids and call.origin == "wire"]
+    return [call for call in facts.calls if call.id in facts.invalid_ids and call.origin == "wire"]
 
 
 # --- ids in the JSON ------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def id_problem(part: PairHalf, facts: Facts) -> IdProblem:
         return "missing"
     if isinstance(value, str):
         return "empty" if not value.strip() or value == "null" else ""
-    return "" if _writes_number(part, path, facts) else "odd"
+    return "" if _writes_number(part, path, facts) else "not-string"
 
 
 def _writes_number(part: PairHalf, path: JsonPath, facts: Facts) -> bool:
@@ -110,7 +110,9 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
     objects checks the types of all fields, so it refuses a number as an optional id too.
     """
     profile = facts.profile
-    checks_types = kind == "odd" and profile.arguments_format == "object" and profile.has_id_field
+    checks_types = (
+        kind == "not-string" and profile.arguments_format == "object" and profile.has_id_field
+    )
     if not (profile.requires_ids or checks_types) or not facts.ids_not_text:
         return []
     return [part for part in facts.ids_not_text if id_problem(part, facts) == kind]
@@ -177,11 +179,11 @@ def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> lis
     """The composite ids that cause an error: the target refuses them, or they part a call from its
     result.
     """
-    if not facts.refused_ids and not (facts.open_calls and facts.unpaired_results):
+    if not facts.invalid_ids and not (facts.open_calls and facts.unpaired_results):
         return []
     composites = [
         CompositeId(call, plain)
-        for call in refused_calls(facts)
+        for call in calls_with_invalid_id(facts)
         if (plain := reduce(call.id)) is not None
     ]
     if not (facts.profile.rejects_orphan_results or facts.profile.rejects_missing_results):

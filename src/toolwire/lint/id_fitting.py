@@ -10,7 +10,13 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import describe_move, reassign_ids, refused_calls, used_ids, with_id
+from toolwire.lint.id_edits import (
+    calls_with_invalid_id,
+    describe_move,
+    reassign_ids,
+    used_ids,
+    with_id,
+)
 from toolwire.lint.id_formats import is_composite
 from toolwire.lint.id_is_output import has_output_as_id
 from toolwire.lint.rule import Fixed
@@ -20,7 +26,7 @@ def unexplained_refusals(facts: Facts) -> list[Call]:
     """The calls with an id that the target refuses and that is neither composite nor output."""
     return [
         call
-        for call in refused_calls(facts)
+        for call in calls_with_invalid_id(facts)
         if not is_composite(call.id) and not has_output_as_id(facts, call)
     ]
 

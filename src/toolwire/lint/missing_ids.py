@@ -17,9 +17,9 @@ from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_edits import (
     IdProblem,
     PairHalf,
-    accepted_ids,
     describe_move,
     id_problem,
+    id_rule_for,
     new_id,
     parts_with_id_problem,
     reassign_ids,
@@ -130,7 +130,7 @@ def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
     if result.origin != "wire" or result.name not in (None, "", call.name):
         return False
     return (
-        accepted_ids(facts).fits(call_id)
+        id_rule_for(facts).fits(call_id)
         and _PLAIN_ID.fullmatch(call_id) is not None
         and id_problem(result, facts) == ""
     )

@@ -16,7 +16,14 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
@@ -79,7 +86,9 @@ RULE = Rule(
             {"role": "tool", "content": "1"},
             {"role": "tool", "content": "2"},
         ),
-        contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI),
+        contents_example(
+            HI, model_parts(call_part("f"), call_part("f")), user_parts(response_part("f")), HI
+        ),
     ),
     good=(
         chat_example(
@@ -89,8 +98,10 @@ RULE = Rule(
             tool_message("c1"),
         ),
         chat_example(USER, assistant(tool_call("c1")), {"role": "tool", "content": "1"}),
-        contents(
-            HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 2)),
         ),
     ),
 )

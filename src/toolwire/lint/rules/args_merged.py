@@ -44,7 +44,7 @@ def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for fault in argument_faults(facts, "merged"):
-        message = f"{fault.who} contains the arguments of {len(fault.pieces)} calls"
+        message = f"{fault.subject} contains the arguments of {len(fault.pieces)} calls"
         if _calls_without_arguments(facts, fault):
             yield fault.path, f"{message}; the calls after it have no arguments", "safe"
         else:
@@ -67,7 +67,7 @@ def _split_arguments(facts: Facts) -> FixedBody | None:
         field = fault.path[len(fault.call.path) :]
         for call, arguments in zip((fault.call, *empty_calls), fault.pieces, strict=True):
             path = (*call.path, *field)
-            body = put(body, path, fault.written(arguments))
+            body = put(body, path, fault.to_wire(arguments))
             changes.append((path, f"gave the call {call.id} ({call.name}) its own arguments"))
     return FixedBody(body, tuple(changes)) if changes else None
 

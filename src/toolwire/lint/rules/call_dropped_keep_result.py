@@ -16,7 +16,15 @@ from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    converse_example,
+    keyed_result,
+    keyed_use,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -78,8 +86,14 @@ RULE = Rule(
         chat_example(
             USER, {"role": "assistant", "content": "", "tool_calls": []}, tool_message("c1"), USER
         ),
-        blocks_example(USER, model(use("t1")), user(answer("t0"), answer("t1"))),
-        converse(model(used("t1")), user(given("t0"), given("t1"))),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t0"), tool_result("t1")),
+        ),
+        converse_example(
+            assistant_blocks(keyed_use("t1")), user_blocks(keyed_result("t0"), keyed_result("t1"))
+        ),
     ),
     good=(
         chat_example(

@@ -22,16 +22,16 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Part, Result
 from toolwire.lint.examples.blocks import (
     HI,
-    asking,
-    called,
-    contents,
-    converse,
-    given,
-    model,
-    responded,
-    saying,
-    used,
-    user,
+    assistant_blocks,
+    call_part,
+    contents_example,
+    converse_example,
+    keyed_result,
+    keyed_use,
+    model_parts,
+    response_part,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus_orphans
@@ -121,14 +121,26 @@ RULE = Rule(
     order=32,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        converse(model(used("t1")), user(given("t1"), given(None))),
-        contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 1))),
-        contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 2))),
+        converse_example(
+            assistant_blocks(keyed_use("t1")), user_blocks(keyed_result("t1"), keyed_result(None))
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 1)),
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 2)),
+        ),
     ),
     good=(
-        contents(HI, asking(called("f")), saying(responded("f", 1))),
-        contents(
-            HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
+        contents_example(HI, model_parts(call_part("f")), user_parts(response_part("f", 1))),
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 2)),
         ),
     ),
 )

@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import merge_same_roles, user_note
@@ -65,17 +72,26 @@ RULE = Rule(
     order=46,
     ruled_out_by=(Observation.STARTS_WITH_USER | Observation.PLAIN,),
     bad=(
-        contents(asking(called("f")), saying(responded("f"))),
-        contents(
-            asking(called("f")),
-            saying(responded("f")),
+        contents_example(model_parts(call_part("f")), user_parts(response_part("f"))),
+        contents_example(
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
             target="vertex-gemini",
             systemInstruction={"parts": []},
         ),
     ),
     good=(
-        contents(HI, asking(called("f")), saying(responded("f"))),
-        contents(asking({"text": "hello"}), HI, asking(called("f")), saying(responded("f"))),
-        contents(asking(called("f")), saying(responded("f")), cachedContent="cachedContents/1"),
+        contents_example(HI, model_parts(call_part("f")), user_parts(response_part("f"))),
+        contents_example(
+            model_parts({"text": "hello"}),
+            HI,
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
+        ),
+        contents_example(
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
+            cachedContent="cachedContents/1",
+        ),
     ),
 )

@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    contents,
-    responded,
-    saying,
-    user,
-    words,
+    contents_example,
+    model_parts,
+    response_part,
+    text_block,
+    tool_result,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -75,8 +75,8 @@ RULE = Rule(
             {"role": "assistant", "content": "ok"},
             USER,
         ),
-        blocks_example(user(answer("t1"), words("and?"))),
-        contents(saying(responded("f")), asking({"text": "ok"}), HI),
+        blocks_example(user_blocks(tool_result("t1"), text_block("and?"))),
+        contents_example(user_parts(response_part("f")), model_parts({"text": "ok"}), HI),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),

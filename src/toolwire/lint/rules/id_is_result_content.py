@@ -32,10 +32,10 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
+    calls_with_invalid_id,
     describe_move,
     new_id,
     reassign_ids,
-    refused_calls,
     used_ids,
     with_id,
 )
@@ -60,7 +60,7 @@ def _calls_to_rename(facts: Facts) -> list[Call]:
     """Return the calls that share the output of their result as id, which the target refuses."""
     return [
         call
-        for call in refused_calls(facts)
+        for call in calls_with_invalid_id(facts)
         if not is_composite(call.id) and has_output_as_id(facts, call)
     ]
 

@@ -26,14 +26,14 @@ from toolwire.lint.examples.chat import USER, blocks_example, chat_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import accepted_names, defined_tools, name_path
+from toolwire.lint.tool_names import name_path, name_rule_for, tool_definitions
 
 
 def _duplicates(facts: Facts) -> list[tuple[Tool, bool]]:
     """Tools with the name of an earlier tool; the flag is True for an identical definition."""
     if not facts.profile.rejects_duplicate_tool_names or len(facts.conversation.tools) < 2:
         return []
-    tools = [tool for tool in defined_tools(facts) if tool.name]
+    tools = [tool for tool in tool_definitions(facts) if tool.name]
     if len({tool.name for tool in tools}) == len(tools):
         return []
     tools_by_name: dict[str, list[Tool]] = {}
@@ -102,7 +102,7 @@ def _free_name(facts: Facts, tool: Tool, names: set[str]) -> str:
 
     def candidate(salt: str) -> str:
         suffix = digest(tool.name, f"{definition}{salt}")[:8]
-        return fit(f"{tool.name}_{suffix}", accepted_names(facts))
+        return fit(f"{tool.name}_{suffix}", name_rule_for(facts))
 
     return first_free(candidate, names)
 

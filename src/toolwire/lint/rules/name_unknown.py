@@ -26,7 +26,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import chosen_names
+from toolwire.lint.tool_names import tool_choice_names
 
 
 def _invalid_choices(facts: Facts) -> list[str]:
@@ -36,7 +36,7 @@ def _invalid_choices(facts: Facts) -> list[str]:
     if any(not tool.name for tool in tools):  # a definition without a name may hold many tools
         return []
     names = {tool.name for tool in tools}
-    return [name for name in chosen_names(facts) if name not in names]
+    return [name for name in tool_choice_names(facts) if name not in names]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

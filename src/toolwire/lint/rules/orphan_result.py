@@ -22,18 +22,18 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    contents,
-    converse,
-    given,
-    items,
-    model,
-    output,
-    responded,
-    saying,
-    use,
-    user,
-    words,
+    assistant_blocks,
+    contents_example,
+    converse_example,
+    items_request,
+    keyed_result,
+    output_item,
+    response_part,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -133,15 +133,21 @@ RULE = Rule(
             tool_message("c9"),
             {"role": "assistant", "content": "ok"},
         ),
-        blocks_example(USER, model(words("ok")), user(answer("t9"), words("so?"))),
-        items(output("c9")),
-        contents(HI, saying(responded("f"))),
-        converse({"role": "assistant", "content": [{"text": "ok"}]}, user(given("t9"))),
+        blocks_example(
+            USER,
+            assistant_blocks(text_block("ok")),
+            user_blocks(tool_result("t9"), text_block("so?")),
+        ),
+        items_request(output_item("c9")),
+        contents_example(HI, user_parts(response_part("f"))),
+        converse_example(
+            {"role": "assistant", "content": [{"text": "ok"}]}, user_blocks(keyed_result("t9"))
+        ),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
         chat_example(USER, tool_message("c9"), target="xai"),
-        blocks_example(USER, model(use("t1")), user(answer("t1"))),
-        items(output("c9"), previous_response_id="resp_1"),
+        blocks_example(USER, assistant_blocks(tool_use("t1")), user_blocks(tool_result("t1"))),
+        items_request(output_item("c9"), previous_response_id="resp_1"),
     ),
 )

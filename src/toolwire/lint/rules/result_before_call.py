@@ -13,7 +13,16 @@ from collections.abc import Iterable
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Result
-from toolwire.lint.examples.blocks import answer, item, items, model, output, use, user, words
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    call_item,
+    items_request,
+    output_item,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -69,8 +78,10 @@ RULE = Rule(
             tool_message("c2"),
             USER,
         ),
-        blocks_example(user(words("hi"), answer("t1")), model(use("t1"))),
-        items(output("c1"), item("c1"), USER),
+        blocks_example(
+            user_blocks(text_block("hi"), tool_result("t1")), assistant_blocks(tool_use("t1"))
+        ),
+        items_request(output_item("c1"), call_item("c1"), USER),
     ),
     good=(
         chat_example(

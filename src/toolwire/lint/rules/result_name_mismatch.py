@@ -16,7 +16,14 @@ from msgspec.structs import replace
 
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import replace_parts
@@ -62,8 +69,16 @@ RULE = Rule(
     order=36,
     handled_by="write",
     bad=(
-        contents(HI, asking(called("search")), saying(responded("call_176130"))),
-        contents(HI, asking(called("search", "a")), saying(responded("unknown", call_id="a"))),
+        contents_example(
+            HI, model_parts(call_part("search")), user_parts(response_part("call_176130"))
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("search", "a")),
+            user_parts(response_part("unknown", call_id="a")),
+        ),
     ),
-    good=(contents(HI, asking(called("search")), saying(responded("search"))),),
+    good=(
+        contents_example(HI, model_parts(call_part("search")), user_parts(response_part("search"))),
+    ),
 )

@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, describe
-from toolwire.lint.examples.blocks import answer, model, use
+from toolwire.lint.examples.blocks import assistant_blocks, tool_result, tool_use
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -83,7 +83,7 @@ def _calls_as_text(facts: Facts) -> Fixed | None:
     return Fixed(parts_as_text(facts.conversation, texts), changes)
 
 
-_SEARCH_RESULT = answer("srvtoolu_1", "web_search_tool_result", [])
+_SEARCH_RESULT = tool_result("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW037",
     "server-tool-as-client",
@@ -101,14 +101,16 @@ RULE = Rule(
             tool_message("c2"),
             USER,
         ),
-        blocks_example(USER, model(use("srvtoolu_1"), _SEARCH_RESULT), USER),
-        blocks_example(USER, model(use("srvtoolu_1")), USER),
+        blocks_example(USER, assistant_blocks(tool_use("srvtoolu_1"), _SEARCH_RESULT), USER),
+        blocks_example(USER, assistant_blocks(tool_use("srvtoolu_1")), USER),
     ),
     good=(
         chat_example(
             USER, assistant(tool_call("srvtoolu_1", "web_search")), tool_message("srvtoolu_1")
         ),
-        blocks_example(USER, model(use("srvtoolu_1", "server_tool_use"), _SEARCH_RESULT), USER),
+        blocks_example(
+            USER, assistant_blocks(tool_use("srvtoolu_1", "server_tool_use"), _SEARCH_RESULT), USER
+        ),
         chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER, target="xai"),
     ),
 )

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result, describe
-from toolwire.lint.examples.blocks import answer, model, use, words
+from toolwire.lint.examples.blocks import assistant_blocks, text_block, tool_result, tool_use
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
@@ -80,8 +80,8 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return Fixed(parts_as_text(facts.conversation, texts), changes)
 
 
-_USE = use("srvtoolu_1", "server_tool_use", "web_search")
-_SEARCH_RESULT = answer("srvtoolu_1", "web_search_tool_result", [])
+_USE = tool_use("srvtoolu_1", "server_tool_use", "web_search")
+_SEARCH_RESULT = tool_result("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW036",
     "server-tool-unpaired",
@@ -92,14 +92,18 @@ RULE = Rule(
     order=29,
     scope="body",
     bad=(
-        blocks_example(USER, model(_USE), USER),
-        blocks_example(USER, model(_SEARCH_RESULT, words("so it is")), USER),
+        blocks_example(USER, assistant_blocks(_USE), USER),
+        blocks_example(USER, assistant_blocks(_SEARCH_RESULT, text_block("so it is")), USER),
         blocks_example(
-            USER, model(_USE, words("hm")), USER, model(_SEARCH_RESULT, words("so it is")), USER
+            USER,
+            assistant_blocks(_USE, text_block("hm")),
+            USER,
+            assistant_blocks(_SEARCH_RESULT, text_block("so it is")),
+            USER,
         ),
     ),
     good=(
-        blocks_example(USER, model(_USE, _SEARCH_RESULT, words("so it is")), USER),
-        blocks_example(USER, model(_USE)),
+        blocks_example(USER, assistant_blocks(_USE, _SEARCH_RESULT, text_block("so it is")), USER),
+        blocks_example(USER, assistant_blocks(_USE)),
     ),
 )

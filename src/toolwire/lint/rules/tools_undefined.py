@@ -19,7 +19,7 @@ from toolwire.conversation.model import Tool
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, defined_tools
+from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, tool_definitions
 from toolwire.lint.transforms import MARK
 
 STUB = (
@@ -32,7 +32,7 @@ def _lacks_tools(facts: Facts) -> bool:
     return (
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
-        and not (facts.conversation.tools if facts.own_wire else defined_tools(facts))
+        and not (facts.conversation.tools if facts.own_wire else tool_definitions(facts))
         and bool(facts.calls or facts.results)
     )
 
