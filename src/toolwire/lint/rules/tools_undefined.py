@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Tool
+from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
@@ -33,14 +34,21 @@ def _lacks_tools(facts: Facts) -> bool:
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
         and not (facts.conversation.tools if facts.own_wire else tool_definitions(facts))
-        and bool(facts.calls or facts.results)
+        and bool(facts.calls or _results(facts))
     )
+
+
+def _results(facts: Facts) -> list[Result]:
+    """The results that the target gets as results: what another provider ran becomes text."""
+    if facts.own_wire:
+        return facts.results
+    return [result for result in facts.results if result.executor == "client"]
 
 
 def _tool_names(facts: Facts) -> list[str]:
     """The names in calls and results, without duplicates."""
     names = [call.name for call in facts.calls if call.name.strip() and call.family in FAMILIES]
-    names += [result.name for result in facts.results if result.name and result.name.strip()]
+    names += [result.name for result in _results(facts) if result.name and result.name.strip()]
     return list(dict.fromkeys(names)) or [UNKNOWN_TOOL]
 
 
@@ -50,7 +58,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             "the history contains tool calls, and the request defines no tools;"
             f" {facts.profile.name} requires their definitions"
         )
-        first = (facts.calls or facts.results)[0]
+        first = (facts.calls or _results(facts))[0]
         yield first.path, message, "safe"
 
 
@@ -59,7 +67,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         return None
     schema: Object = {"type": "object", "properties": {}}
     stubs = tuple(Tool(name, STUB, dict(schema)) for name in _tool_names(facts))
-    path = (facts.calls or facts.results)[0].path
+    path = (facts.calls or _results(facts))[0].path
     names = ", ".join(tool.name for tool in stubs)
     message = f"stub definitions were added for {names}"
     tools = (*facts.conversation.tools, *stubs)
