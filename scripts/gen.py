@@ -138,8 +138,8 @@ def rules_page() -> str:
 
 RULES = """\
 What `check` finds in a history and `repair` fixes, by the rules of its provider. The provider refuses an `error`, or it breaks
-something; an `info` is worth knowing. A `safe` fix keeps the content of the conversation and marks what it adds; an `unsafe` fix
-adds, removes or guesses content and is applied only on request."""
+something; an `info` is worth knowing. A fix keeps what the model can read: what cannot stay in its place becomes text that begins
+with `[toolwire]`, and so does what a fix adds. Every change is reported."""
 
 
 LEGEND = """\

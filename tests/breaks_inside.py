@@ -52,6 +52,14 @@ def neither_has_an_id(history: HistoryEditor, n: int) -> bool:
     return _set_ids(history, n, None)
 
 
+@register_break(
+    lambda profile: profile.requires_ids, "id-missing", "ambiguous-same-name", hides_identity=True
+)
+def no_call_and_no_result_has_an_id(history: HistoryEditor, n: int) -> bool:
+    removed = [_set_ids(history, k, None) for k in range(len(history.pairs))]
+    return all(removed)
+
+
 @register_break(lambda profile: profile.requires_ids, "id-empty", hides_identity=True)
 def the_id_is_empty(history: HistoryEditor, n: int) -> bool:
     return _set_ids(history, n, "")

@@ -61,9 +61,7 @@ def pytest_configure(config: Config) -> None:
     collecting."""
     config.addinivalue_line("markers", "rows(names, rows): parameters of a test, see rows.py")
     if config.getoption("--hypothesis-seed") is None:
-        # A merge does not depend on a draw: only runs outside of CI explore with a new seed.
-        fresh = str(random.SystemRandom().randrange(2**32))
-        config.option.hypothesis_seed = "1" if os.environ.get("CI") else fresh
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
     # Each worker starts to collect at another folder: the first one to reach a file rewrites its
     # asserts for the others.
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")

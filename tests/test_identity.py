@@ -290,8 +290,10 @@ def test_5_results_with_ids_are_not_given_to_calls_without() -> None:
         ]
     }
     for target in ("gemini", "ollama", "text"):
-        made = toolwire.translate(body, "openai-chat", target)
+        made = toolwire.translate(body, "openai-chat", target, repair=False)
         assert [how for _, _, how in joined(made.body, target)] == [None, None, None, None]
+        repaired = toolwire.translate(body, "openai-chat", target)
+        assert not {"c1", "c2"} & {text for _, text, how in joined(repaired.body, target) if how}
 
 
 def test_5_an_item_id_where_the_call_id_belongs_still_finds_its_call() -> None:
@@ -470,7 +472,7 @@ def test_7_two_results_of_one_call_each_keep_their_own_error_flag(through: str) 
         "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}],
     }
     body: JSON = {"contents": [call, answer(error="wait"), answer(output="done")]}
-    over = toolwire.translate(body, "gemini", through)
+    over = toolwire.translate(body, "gemini", through, repair=False)
     home = toolwire.translate(over.json(), through, "gemini", ids=over.ids.to_dict())
     assert [(r.text, r.error) for r in toolwire.decode(home.json(), "gemini").results()] == [
         ("wait", True),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 import toolwire
-from toolwire import Conversation, Text, check, decode, translate
+from toolwire import Conversation, Text, check, decode, repair, translate
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import observe
@@ -63,11 +63,12 @@ def test_a_history_is_repaired_only_for_a_target_that_refuses_it(name: str) -> N
     assert translate({"messages": STUCK[name]}, "openai-chat", "xai").changes == []
 
 
-def test_only_safe_fixes_are_made() -> None:
-    """A result without a call can be mended only by leaving something out."""
-    body: JSON = {"messages": [says(), told("c9"), says()]}
+def test_a_result_without_a_call_is_translated_as_text() -> None:
+    body: JSON = {"messages": [says(), told("c9", "BOB: 7"), says()]}
     made = translate(body, "openai-chat", "anthropic")
-    assert [one.name for one in check(made.body, "anthropic") if one.fix == "unsafe"]
+    assert check(made.body, "anthropic") == []
+    assert "whose call is not in this history: BOB: 7" in str(made.body)
+    assert [change.name for change in made.changes] == ["orphan-result"]
 
 
 def test_an_id_that_repair_changed_is_restored_on_the_way_back() -> None:
@@ -215,11 +216,23 @@ def test_a_call_that_is_there_twice_is_sent_once() -> None:
     assert len(decode(made.body, "anthropic").calls()) == 1
 
 
-def test_what_no_safe_fix_exists_for_is_a_finding() -> None:
-    body: JSON = {"messages": [says(), told("c9", "BOB: 7"), says()]}
-    made = translate(body, "openai-chat", "anthropic")
-    assert [finding.pointer for finding in made.findings] == ["/messages/1"]
-    assert made.findings[0].fix == "unsafe"
+def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
+    """A call in a message of the user can have no result: one that was added would change
+    nothing.
+    """
+    use: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
+    tools: JSON = {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}, use]},
+            {"role": "assistant", "content": [{"text": "ok"}]},
+            {"role": "user", "content": [{"text": "and?"}]},
+        ],
+        "toolConfig": tools,
+    }
+    done = repair(body, "bedrock")
+    assert done.body == body
+    assert [(finding.name, finding.fix) for finding in done.findings] == [("missing-result", None)]
 
 
 def test_a_result_never_goes_to_a_call_with_a_similar_id() -> None:

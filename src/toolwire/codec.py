@@ -449,9 +449,11 @@ def _fit(
         names = _fit_tool_names(conversation, observations, profile, source_profile, reverse_map)
     context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
     context.results = observations.results
-    context.minted_ids_needed = partial(
-        minted_ids_needed, conversation.messages, ordered=conversation.ordered
-    )
+    context.assistant_content = profile.assistant_content
+    if profile.has_id_field:
+        context.minted_ids_needed = partial(
+            minted_ids_needed, conversation.messages, ordered=conversation.ordered
+        )
     if observations.calls and source_profile is not None and source_profile.wire != target.name:
         invalid = invalid_ids(observations.call_ids, source_profile.id_rule)
         context.sent_ids = {call_id: call_id for call_id in invalid if not is_minted(call_id)}

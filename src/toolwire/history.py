@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolwire.codec import Encoded, decode, encode, resolve
 from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
-from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import find_all
@@ -49,13 +49,13 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     facts = _facts(body, wire)
     ambiguous = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
     calls = _pending_calls(facts)
-    results: dict[int, Result] = {}
+    results: PartMap[Call, Result] = PartMap()
     for call in calls:
         if call not in ambiguous:
             result = interrupted_result(call)
             if reason is not None:
                 result = call.result(f"{MARK} {reason}", error=True)
-            results[id(call)] = result
+            results[call] = result
     encoded = _add_results(facts, results)
     loss = "a result without an id may belong to this call, so the call is still pending"
     encoded.losses.extend(Loss(call.path, loss) for call in calls if call in ambiguous)
@@ -78,7 +78,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
     calls_by_id: dict[str, list[Call]] = {}
     for call in _pending_calls(facts):
         calls_by_id.setdefault(call.id, []).append(call)
-    new_results: dict[int, Result] = {}
+    new_results: PartMap[Call, Result] = PartMap()
     for call_id, output in results.items():
         calls = calls_by_id.get(call_id, [])
         if not calls:
@@ -89,7 +89,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
         if len(calls) > 1:
             reason = f"{len(calls)} pending calls have the id {call_id!r}: repair the history first"
             raise LocalError(wire, calls[0].path, reason)
-        new_results[id(calls[0])] = _make_result(calls[0], output, wire)
+        new_results[calls[0]] = _make_result(calls[0], output, wire)
     return _add_results(facts, new_results)
 
 
@@ -107,16 +107,14 @@ def _pending_calls(facts: Facts) -> list[Call]:
     if turn is None or not turn.last:
         return []
     server_calls = PartSet(facts.server_calls_as_client)
-    return [
-        call for call in turn.calls if id(call) not in facts.result_of and call not in server_calls
-    ]
+    return [call for call in turn.calls if call not in facts.result_of and call not in server_calls]
 
 
-def _add_results(facts: Facts, results: Mapping[int, Result]) -> Encoded:
-    """The history with results for calls of its last turn, by the identity of the calls."""
+def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:
+    """The history with results for calls of its last turn."""
     if not results:
         return _encode(facts.conversation)
-    batches = [batch for batch in facts.batches if any(id(call) in results for call in batch.calls)]
+    batches = [batch for batch in facts.batches if any(call in results for call in batch.calls)]
     return _encode(place_results(facts, batches, results))
 
 
@@ -212,7 +210,7 @@ def _splits(facts: Facts) -> list[bool]:
         if pair.call and pair.result
     ]
     for turn in facts.turns:
-        results = (facts.result_of.get(id(call)) for call in turn.calls)
+        results = (facts.result_of.get(call) for call in turn.calls)
         indexes = [facts.message_index(result) for result in results if result is not None]
         spans.append((turn.caller_indexes[0], max([turn.caller_indexes[-1], *indexes])))
     spans += _unpaired_spans(facts)

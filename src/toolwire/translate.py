@@ -44,8 +44,8 @@ def translate(
         kind: `request` or `response`.
         ids: The id map of an earlier translation, to restore ids and names on the way back.
         server_tools: What calls that another provider ran become: text, calls, or nothing.
-        repair: Apply safe fixes so that the target accepts the history. By default a request is
-            repaired unless `ids` is given.
+        repair: Apply safe fixes so that the target accepts the history. By default a body is
+            repaired unless `ids` is given; a response for another wire has nothing to repair.
 
     Returns:
         The body, with its losses, the changes made by repair, the findings that no safe fix exists
@@ -72,13 +72,14 @@ def translate_conversation(
     repair: bool = True,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
-    if not repair or kind != "request":
-        return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
     target_wire, profile = resolve(target)
-    if conversation.wire == target_wire.name and conversation.kind == "request":
+    own_wire = conversation.wire == target_wire.name and conversation.kind == kind
+    if not repair or (kind != "request" and not own_wire):
+        return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+    if own_wire:
         encoded = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
         if not conversation.pristine:
-            conversation = decode(encoded.body, target_wire.name)
+            conversation = decode(encoded.body, target_wire.name, kind)
         return _repair_body(encoded, conversation, profile)
     observations = observe(conversation, target_wire.name)
     repaired = repair_for_translation(conversation, profile, observations)
@@ -89,12 +90,12 @@ def translate_conversation(
         kind,
         ids=ids,
         policy=server_tools,
-        observations=None if repaired.changes else observations,
+        observations=repaired.observations,
     )
     encoded.changes = repaired.changes
     encoded.ids = encoded.ids.after(repaired.ids)
     if not observations.holds(Observation.OTHER_WIRE):
-        return _repair_body(encoded, decode(encoded.body, target_wire.name), profile)
+        return _repair_body(encoded, decode(encoded.body, target_wire.name, kind), profile)
     encoded.findings = _errors(repaired)
     encoded.well_formed = _stays_well_formed(repaired, profile)
     return encoded

@@ -21,9 +21,21 @@ ASKS: Object = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 BROKEN: Object = {"model": "m", "messages": [USER, ASKS, USER]}
 BAD = json.dumps(BROKEN)
 CLEAN = '{"messages" : [{"role": "user", "content": "hi"}], "n": 1.50}'
-LEFT = json.dumps(
+ORPHAN = json.dumps(
     {"model": "m", "messages": [USER, {"role": "tool", "tool_call_id": "c9", "content": "1"}, USER]}
 )
+_CALL = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
+LEFT = json.dumps(
+    {
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}, _CALL]},
+            {"role": "assistant", "content": [{"text": "ok"}]},
+            {"role": "user", "content": [{"text": "and?"}]},
+        ],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]},
+    }
+)
+"""A call in a message of the user, which nothing can answer."""
 
 
 def repair(*arguments: str, stdin: str | bytes = "") -> Result:
@@ -51,21 +63,23 @@ def test_a_clean_body_comes_back_to_the_byte_and_nothing_is_said() -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, CLEAN + "\n", "")
 
 
-def test_what_only_an_unsafe_fix_mends_is_left_and_the_exit_code_is_one() -> None:
-    result = repair("--from", "openai-chat", stdin=LEFT)
+def test_a_result_without_its_call_is_repaired_by_default() -> None:
+    result = repair("--from", "openai-chat", stdin=ORPHAN)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("change /messages/1: TW02")
+
+
+def test_what_no_fix_helps_is_left_and_the_exit_code_is_one() -> None:
+    result = repair("--from", "bedrock", stdin=LEFT)
     assert result.exit_code == 1
     assert json.loads(result.stdout) == json.loads(LEFT)
     (line,) = result.stderr.splitlines()
-    assert line.startswith("left /messages/1: TW02")
-    assert line.endswith("[unsafe fix]")
-    unsafe = repair("--from", "openai-chat", "--unsafe", stdin=LEFT)
-    assert unsafe.exit_code == 0
-    assert unsafe.stderr.startswith("change /messages/1")
+    assert line.startswith("left /messages/0/content/1: TW021")
 
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
 def test_quiet_silences_the_report_but_not_the_exit_code(flag: str) -> None:
-    result = repair("--from", "openai-chat", flag, stdin=LEFT)
+    result = repair("--from", "bedrock", flag, stdin=LEFT)
     assert (result.exit_code, result.stderr) == (1, "")
 
 

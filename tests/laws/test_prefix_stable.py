@@ -99,7 +99,12 @@ HISTORIES = [
 ]
 LOADED = "tool definitions that the history loads become definitions of the whole request"
 UNPAIRED = "a result without an id is paired with another call once a later one is there"
+STRAY = "a result without its call stands beside a pending call, and is told before that call"
+THINKING = "thinking is disabled until the turn ends that has no thinking block of the target"
 GAPS = {
+    "anthropic-request-open-and-stray": STRAY,
+    "openai-chat-request-open-and-stray": STRAY,
+    "bedrock-request-reasoning-keeps-its-signature": THINKING,
     "openai-responses-request-tools-in-namespaces": LOADED,
     "openai-responses-request-unknown-items-and-fields": LOADED,
     "openai-responses-request-recorded-44": LOADED,

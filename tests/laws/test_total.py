@@ -68,7 +68,7 @@ BLANK_INSTRUCTIONS = (
     '"options":{"instructions":"","toolMode":{"$type":"none"}}}'
 )
 GAPS: dict[tuple[str, Kind, str], str] = {
-    ("meai", "request", BLANK_INSTRUCTIONS): "empty instructions are left out when rebuilt",
+    ("meai", "request", BLANK_INSTRUCTIONS): "empty instructions are left out when rebuilt"
 }
 """Bodies that are known not to be written back verbatim. This table may only get shorter."""
 

@@ -16,6 +16,8 @@ from toolwire.profiles.table import PROFILES
 CUT = '{"path": "/et'
 TWICE = '"{\\"a\\":1}"'
 BOTH = '{"a":1}{"a":2}'
+RAW_CUT = '{"_raw":"{\\"path\\": \\"/et"}'
+RAW_BOTH = '{"_raw":"{\\"a\\":1}{\\"a\\":2}"}'
 
 
 def chat(*arguments: JSON) -> Object:
@@ -112,16 +114,19 @@ def test_where_arguments_are_an_object_each_fault_has_its_name_and_its_fix(
     assert repair(made(given), wire, unsafe=True).body == made(wanted)
 
 
-def test_what_is_guessed_is_not_done_unless_it_is_allowed() -> None:
-    for body, wire, target in (
-        (chat(CUT), "openai-chat", "xai"),
-        (blocks([1]), "anthropic", "anthropic"),
-    ):
-        done = repair(body, wire, target=target)
-        assert done.body == body
-        assert [finding.fix for finding in done.findings if finding.severity == "error"] == [
-            "unsafe"
-        ]
+@pytest.mark.parametrize(
+    ("body", "wire", "target", "wanted"),
+    [
+        (chat(CUT), "openai-chat", "xai", chat(RAW_CUT)),
+        (blocks([1]), "anthropic", "anthropic", blocks({"_raw": [1]})),
+    ],
+)
+def test_arguments_that_cannot_be_restored_are_kept_under_raw_by_default(
+    body: Object, wire: str, target: str, wanted: Object
+) -> None:
+    done = repair(body, wire, target=target)
+    assert done.body == wanted
+    assert [finding for finding in done.findings if finding.severity == "error"] == []
 
 
 @pytest.mark.parametrize("given", [CUT, "", TWICE, BOTH, "[1]", "null"])
@@ -141,25 +146,22 @@ def test_free_text_of_a_custom_tool_is_no_json_and_need_not_be() -> None:
 
 def test_merged_arguments_go_back_to_the_calls_that_lost_them() -> None:
     body = chat(BOTH, "", "{}")
-    # Three calls, two sets of arguments: nobody can say whose they are.
-    assert [
-        f.fix for f in check(body, "openai-chat", target="minimax") if f.name == "args-merged"
-    ] == [None]
+    # Three calls, two sets of arguments: the history does not show which calls lost theirs.
+    assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
+        RAW_BOTH, "{}", "{}"
+    )
     body = chat(BOTH, "")
-    assert [
-        f.fix for f in check(body, "openai-chat", target="minimax") if f.name == "args-merged"
-    ] == ["unsafe"]
+    assert repair(body, "openai-chat", target="minimax").body == chat(RAW_BOTH, "{}")
     assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
         '{"a":1}', '{"a":2}'
     )
 
 
-def test_merged_arguments_whose_calls_are_gone_are_left_to_a_person() -> None:
-    done = repair(chat(BOTH), "openai-chat", target="minimax", unsafe=True)
-    assert done.body == chat(BOTH)
-    assert [
-        (finding.name, finding.fix) for finding in done.findings if finding.severity == "error"
-    ] == [("args-merged", None)]
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_merged_arguments_whose_calls_are_gone_are_kept_under_raw(unsafe: bool) -> None:
+    done = repair(chat(BOTH), "openai-chat", target="minimax", unsafe=unsafe)
+    assert done.body == chat(RAW_BOTH)
+    assert [finding for finding in done.findings if finding.severity == "error"] == []
 
 
 def test_braces_inside_an_object_are_not_taken_for_several() -> None:

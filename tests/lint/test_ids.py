@@ -4,7 +4,7 @@ an id."""
 from __future__ import annotations
 
 import pytest
-from lint_turns import MINE, history, ids, joined, mended, names
+from lint_turns import history, ids, joined, mended, names
 
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
@@ -61,21 +61,31 @@ def test_results_without_ids_go_by_the_names_of_their_tools() -> None:
 
 @pytest.mark.parametrize("unsafe", [False, True])
 @pytest.mark.parametrize("none", [None, ""])
-def test_two_open_calls_and_two_results_without_ids_are_left_to_a_person(
+def test_two_results_without_ids_for_two_open_calls_become_text_and_go_to_neither(
     none: JSON, unsafe: bool
 ) -> None:
     body = history("openai-chat", ([("a", "f", "a"), ("b", "f", "b")], [(none, "A"), (none, "B")]))
     repaired = mended(body, "openai-chat", unsafe=unsafe)
-    assert repaired.body == body
-    found = [one for one in repaired.findings if one.code in MINE]
-    assert len(found) == 2
-    assert {one.fix for one in found} == {None}
-    assert all("by hand" in one.message for one in found)
+    assert [one for one in repaired.findings if one.severity == "error"] == []
+    assert_told_as_text(repaired.body, "A", "B")
 
 
-def test_calls_without_ids_get_none_as_long_as_their_results_are_not_told_apart() -> None:
+def test_calls_without_ids_get_ids_once_their_uncertain_results_are_text() -> None:
     body = history("openai-chat", ([("", "f", "a"), ("", "f", "b")], [("", "A"), ("", "B")]))
-    assert mended(body, "openai-chat", unsafe=True).body == body
+    repaired = mended(body, "openai-chat")
+    assert [one for one in repaired.findings if one.severity == "error"] == []
+    assert_told_as_text(repaired.body, "A", "B")
+    assert all(call.origin == "wire" for call in decode(repaired.body, "openai-chat").calls())
+
+
+def assert_told_as_text(body: JSON, *texts: str) -> None:
+    """No result has one of these texts, and messages of the user tell all of them."""
+    read = decode(body, "openai-chat")
+    assert not {result.text for result in read.results()} & set(texts)
+    notes = [
+        str(part) for message in read.messages if message.role == "user" for part in message.parts
+    ]
+    assert all(any(f": {text}" in note for note in notes) for text in texts)
 
 
 def test_a_call_without_an_id_takes_that_of_the_only_result_of_its_turn() -> None:
@@ -209,10 +219,10 @@ def test_a_second_result_follows_its_call_to_the_new_id() -> None:
     long = "call_" + "a" * 80
     body = history("openai-chat", ([(long, "f", "a")], [(long, "A"), (long, "B")]))
     repaired = mended(body, "openai-chat")
-    assert names(repaired.body, "openai-chat") == ["dup-result"]
-    assert {one.call_id for one in decode(repaired.body, "openai-chat").results()} == set(
-        ids(repaired.body, "openai-chat")
-    )
+    assert names(repaired.body, "openai-chat") == []
+    (result,) = decode(repaired.body, "openai-chat").results()
+    assert [result.call_id] == ids(repaired.body, "openai-chat")
+    assert_told_as_text(repaired.body, "A")
 
 
 def test_the_cap_is_that_of_the_target() -> None:
@@ -319,5 +329,5 @@ def test_a_signature_in_an_id_goes_to_the_extra_content_of_the_chat_shape() -> N
 def test_two_results_under_one_number_are_told_and_mended(wire: str) -> None:
     body = history(wire, ([(7, "f", "a")], [(7, "A"), (7, "B")]))
     repaired = mended(body, wire)
-    assert ("a", "A") in joined(repaired.body, wire)
+    assert joined(repaired.body, wire) == [("a", "B")]
     assert mended(repaired.body, wire).body == repaired.body

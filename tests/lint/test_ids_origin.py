@@ -89,18 +89,21 @@ def test_several_waiting_calls_and_as_many_outputs_are_never_paired_by_position(
         "openai-chat",
         ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1"), ("Sum: 2", "Sum: 2")]),
     )
-    assert [
-        one.fix for one in check(body, "openai-chat") if one.name == "id-is-result-content"
-    ] == [None, None]
-    assert mended(body, "openai-chat").body == body
-    unpaired = mended(body, "openai-chat", unsafe=True).body
-    assert [pair.result for pair in decode(unpaired, "openai-chat").pairs()] == [None, None]
+    assert "id-is-result-content" in names(body, "openai-chat")
+    repaired = mended(body, "openai-chat")
+    assert [one for one in repaired.findings if one.severity == "error"] == []
+    results = decode(repaired.body, "openai-chat").results()
+    assert all("Sum" not in result.text for result in results)
+    assert "Sum: 1" in str(repaired.body) and "Sum: 2" in str(repaired.body)
 
 
-def test_more_waiting_calls_than_outputs_are_left_to_a_person() -> None:
+def test_an_output_that_several_waiting_calls_could_have_becomes_text() -> None:
     body = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1")]))
-    found = [one for one in check(body, "openai-chat") if one.name == "id-is-result-content"]
-    assert [one.fix for one in found] == [None]
+    repaired = mended(body, "openai-chat")
+    assert [one for one in repaired.findings if one.severity == "error"] == []
+    results = decode(repaired.body, "openai-chat").results()
+    assert all("Sum" not in result.text for result in results)
+    assert "which may belong to any of several calls: Sum: 1" in str(repaired.body)
 
 
 def test_one_of_two_results_under_its_output_goes_to_the_call_that_is_left() -> None:
@@ -267,11 +270,12 @@ def test_ids_are_taken_off_only_after_the_results_stand_in_the_order_of_their_ca
     assert {one.origin for one in decode(repaired.body, "gemini").calls()} == {"minted"}
 
 
-def test_ids_that_alone_tell_who_is_unanswered_are_left() -> None:
+def test_a_result_that_only_its_id_ties_to_its_call_becomes_text_where_ids_are_refused() -> None:
     body = history("gemini", ([("x", "f", "a"), ("y", "f", "b")], [("y", "B")]))
-    repaired = mended(body, "gemini", "vertex-gemini-v1", unsafe=True)
-    assert joined(repaired.body, "gemini") == [("b", "B")]
-    assert {one.fix for one in repaired.findings if one.name == "id-field-unsupported"} == {None}
+    repaired = mended(body, "gemini", "vertex-gemini-v1")
+    assert [one for one in repaired.findings if one.severity == "error"] == []
+    assert ("a", "B") not in joined(repaired.body, "gemini")
+    assert "a result of f for y, which the target cannot assign" in str(repaired.body)
 
 
 def test_the_field_is_fine_where_it_is_known() -> None:

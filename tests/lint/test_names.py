@@ -110,17 +110,18 @@ def test_a_name_that_the_result_bears_is_put_back_without_asking() -> None:
 
 def test_a_name_that_the_id_bears_counts_only_if_the_tool_is_on_offer() -> None:
     body: Object = {"messages": [USER, asks("", "functions.f:0"), told("functions.f:0")]}
-    assert repair(body, "openai-chat").changes == []
+    unknown = repair(body, "openai-chat")
+    assert decode(unknown.body, "openai-chat").calls()[0].name == "toolwire_unknown_tool"
     offered: Object = {**body, "tools": [spec("f")]}
     done = repair(offered, "openai-chat")
     assert decode(done.body, "openai-chat").calls()[0].name == "f"
 
 
-def test_a_nameless_pair_goes_as_a_pair_and_only_if_that_is_allowed() -> None:
+def test_a_nameless_call_gets_a_placeholder_and_the_pair_stays() -> None:
     body: Object = {"messages": [USER, asks(""), told(), USER]}
-    assert repair(body, "openai-chat").body == body
-    done = repair(body, "openai-chat", unsafe=True)
-    assert done.body == {"messages": [USER, USER]}
+    done = repair(body, "openai-chat")
+    assert done.body == {"messages": [USER, asks("toolwire_unknown_tool"), told(), USER]}
+    assert done.findings == []
 
 
 # --- offers and choices ---------------------------------------------------------------------------
@@ -142,8 +143,7 @@ def test_stubs_are_marked_and_say_that_they_are_not_to_be_called() -> None:
             "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}],
         },
     ]
-    assert repair({"messages": said}, "bedrock").changes == []
-    done = repair({"messages": said}, "bedrock", unsafe=True)
+    done = repair({"messages": said}, "bedrock")
     (stub,) = decode(done.body, "bedrock").tools
     assert stub.name == "f"
     assert stub.description is not None and stub.description.startswith("[toolwire]")
@@ -156,11 +156,11 @@ def test_of_two_different_tools_with_one_name_the_first_keeps_it() -> None:
         for text in ("one", "two")
     ]
     body: Object = {"max_tokens": 9, "messages": [USER], "tools": tools}
-    assert repair(body, "anthropic").changes == []
-    done = repair(body, "anthropic", unsafe=True)
+    done = repair(body, "anthropic")
     first, second = decode(done.body, "anthropic").tools
     assert (first.name, first.description, second.description) == ("f", "one", "two")
     assert second.name.startswith("f_")
+    assert done.ids.names == {second.name: "f"}
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -191,18 +191,16 @@ def test_the_old_style_becomes_the_new_one_and_every_result_finds_its_call() -> 
     assert isinstance(done.body, dict) and "functions" not in done.body
 
 
-def test_pictures_beside_a_call_are_not_thrown_away_for_a_plain_text() -> None:
+def test_a_picture_beside_a_call_is_quoted_where_only_text_is_accepted() -> None:
     picture: JSON = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     asking = asks("f")
     assert isinstance(asking, dict)
     body: Object = {"messages": [USER, {**asking, "content": [picture]}, told()]}
-    found = [
-        finding
-        for finding in check(body, "openai-chat", target="groq")
-        if finding.name == "content-shape"
-    ]
-    assert [finding.fix for finding in found] == [None]
-    assert repair(body, "openai-chat", unsafe=True, target="groq").body == body
+    done = repair(body, "openai-chat", target="groq")
+    content = get(done.body, ("messages", 1, "content"))
+    assert (
+        content == '[toolwire] {"type":"image_url","image_url":{"url":"https://example.com/a.png"}}'
+    )
 
 
 def test_an_empty_result_that_is_no_error_is_left_alone() -> None:

@@ -7,25 +7,27 @@ import time
 
 import pytest
 
+from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.parts import Text
 from toolwire.lint import Repaired, check, repair
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    called,
-    contents,
-    converse,
-    item,
-    items,
-    model,
-    output,
-    responded,
-    saying,
-    use,
-    used,
-    user,
-    words,
+    assistant_blocks,
+    call_item,
+    call_part,
+    contents_example,
+    converse_example,
+    items_request,
+    keyed_use,
+    model_parts,
+    output_item,
+    response_part,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -37,6 +39,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.rule import Example
 from toolwire.lint.transforms import INTERRUPTED, MARK
+from toolwire.lint.uncertain_results import UNCERTAIN
 
 SAID: JSON = {"role": "assistant", "content": "one moment"}
 
@@ -105,12 +108,11 @@ def test_an_orphan_beside_a_call_that_still_waits_is_told_before_it_and_the_call
     assert [finding.name for finding in mended(one, unsafe=True).findings] == ["pending-tail"]
 
 
-def test_an_orphan_is_left_alone_unless_unsafe_fixes_are_allowed() -> None:
-    one = chat_example(USER, tool_message("c9"))
-    assert mended(one).body == one.body
-    assert [(finding.name, finding.fix) for finding in mended(one).findings] == [
-        ("orphan-result", "unsafe")
-    ]
+def test_an_orphan_becomes_text_by_default() -> None:
+    one = chat_example(USER, tool_message("c9", "lost"))
+    assert messages(one) == [USER, note("a result for c9, whose call is not in this history: lost")]
+    assert mended(one).findings == []
+    assert [change.name for change in mended(one).changes] == ["orphan-result"]
 
 
 @pytest.mark.parametrize(
@@ -151,12 +153,13 @@ def test_an_orphan_that_two_open_calls_could_have_meant_goes_to_neither() -> Non
         finding.fix
         for finding in check(two.body, "openai-chat")
         if "result" in finding.name and "long_id_1" in finding.message
-    ] == ["unsafe"]
+    ] == ["safe"]
+    assert note("a result for long_id_1, whose call is not in this history: 1") in messages(two)
 
 
 def test_outputs_whose_calls_the_server_keeps_are_no_orphans() -> None:
-    assert found(items(output("c9"), previous_response_id="resp_1")) == []
-    assert found(items({"type": "item_reference", "id": "fc_1"}, output("c9"))) == []
+    assert found(items_request(output_item("c9"), previous_response_id="resp_1")) == []
+    assert found(items_request({"type": "item_reference", "id": "fc_1"}, output_item("c9"))) == []
 
 
 def test_media_of_an_orphan_come_along() -> None:
@@ -165,7 +168,9 @@ def test_media_of_an_orphan_come_along() -> None:
         "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
     }
     one = blocks_example(
-        USER, model(words("ok")), user(answer("t9", content=[words("see"), picture]))
+        USER,
+        assistant_blocks(text_block("ok")),
+        user_blocks(tool_result("t9", content=[text_block("see"), picture])),
     )
     assert picture in list(get(messages(one, unsafe=True), (2, "content")) or [])  # type: ignore[arg-type]
 
@@ -183,10 +188,14 @@ def test_a_batch_that_is_complete_by_its_set_of_ids_only_is_not_complete() -> No
 
 
 def test_what_is_answered_in_a_partial_batch_stays_to_the_letter() -> None:
-    marked = answer("t2", content=[words("2")], cache_control={"type": "ephemeral"})
-    one = blocks_example(USER, model(use("t1"), use("t2")), user(marked, words("so?")))
-    assert messages(one)[2] == user(
-        marked, answer("t1", content=INTERRUPTED, is_error=True), words("so?")
+    marked = tool_result("t2", content=[text_block("2")], cache_control={"type": "ephemeral"})
+    one = blocks_example(
+        USER,
+        assistant_blocks(tool_use("t1"), tool_use("t2")),
+        user_blocks(marked, text_block("so?")),
+    )
+    assert messages(one)[2] == user_blocks(
+        marked, tool_result("t1", content=INTERRUPTED, is_error=True), text_block("so?")
     )
 
 
@@ -199,7 +208,7 @@ def test_calls_at_the_end_are_never_answered_for_anybody(unsafe: bool) -> None:
 def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_of_the_user() -> (
     None
 ):
-    one = converse(model(used("t1")), user({"text": "well?"}))
+    one = converse_example(assistant_blocks(keyed_use("t1")), user_blocks({"text": "well?"}))
     after = messages(one)
     assert [get(message, ("role",)) for message in after] == ["user", "assistant", "user"]
     assert (get(after[2], ("content", 1)), len(after)) == ({"text": "well?"}, 3)
@@ -208,9 +217,12 @@ def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_o
 
 def test_nobody_but_the_provider_answers_for_its_own_tools() -> None:
     one = blocks_example(
-        USER, model(use("srvtoolu_1", "server_tool_use", "web_search"), words("hm")), USER
+        USER,
+        assistant_blocks(tool_use("srvtoolu_1", "server_tool_use", "web_search"), text_block("hm")),
+        USER,
     )
-    assert messages(one, unsafe=True) == [USER, {"role": "assistant", "content": "hm"}, USER]
+    text = text_block("[toolwire] [web_search was called with {}]")
+    assert messages(one) == [USER, assistant_blocks(text, text_block("hm")), USER]
     assert INTERRUPTED not in str(
         mended(
             chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER), unsafe=True
@@ -219,16 +231,22 @@ def test_nobody_but_the_provider_answers_for_its_own_tools() -> None:
 
 
 def test_a_paused_answer_and_one_beside_calls_of_the_client_wait_for_the_provider() -> None:
-    run = use("srvtoolu_1", "server_tool_use", "code_execution")
-    done = answer(
+    run = tool_use("srvtoolu_1", "server_tool_use", "code_execution")
+    done = tool_result(
         "srvtoolu_1", "code_execution_tool_result", {"type": "code_execution_result", "stdout": "1"}
     )
-    assert "server-tool-unpaired" not in found(blocks_example(USER, model(run)))
+    assert "server-tool-unpaired" not in found(blocks_example(USER, assistant_blocks(run)))
     assert "server-tool-unpaired" not in found(
-        blocks_example(USER, model(run, use("t1")), user(answer("t1")))
+        blocks_example(USER, assistant_blocks(run, tool_use("t1")), user_blocks(tool_result("t1")))
     )
     assert "server-tool-unpaired" not in found(
-        blocks_example(USER, model(run, use("t1")), user(answer("t1")), model(done), USER)
+        blocks_example(
+            USER,
+            assistant_blocks(run, tool_use("t1")),
+            user_blocks(tool_result("t1")),
+            assistant_blocks(done),
+            USER,
+        )
     )
 
 
@@ -310,47 +328,54 @@ def test_calls_that_were_answered_one_by_one_stay_apart() -> None:
 
 
 def test_results_come_first_and_in_one_message_and_keep_their_marks() -> None:
-    marked = answer("t1", cache_control={"type": "ephemeral"})
+    marked = tool_result("t1", cache_control={"type": "ephemeral"})
     one = blocks_example(
         USER,
-        model(use("t1"), use("t2")),
-        user(words("see"), answer("t2")),
-        user(marked, words("so?")),
+        assistant_blocks(tool_use("t1"), tool_use("t2")),
+        user_blocks(text_block("see"), tool_result("t2")),
+        user_blocks(marked, text_block("so?")),
     )
     after = messages(one)
-    assert after[2] == user(answer("t2"), marked, words("see"))
+    assert after[2] == user_blocks(tool_result("t2"), marked, text_block("see"))
     assert after[3:] == [{"role": "user", "content": "so?"}]
 
 
 def test_results_stand_alone_where_that_is_wanted_and_in_the_order_of_their_calls() -> None:
-    one = contents(
+    one = contents_example(
         HI,
-        asking(called("f"), called("g")),
-        saying({"text": "so"}, responded("g", 2)),
-        saying(responded("f", 1)),
+        model_parts(call_part("f"), call_part("g")),
+        user_parts({"text": "so"}, response_part("g", 2)),
+        user_parts(response_part("f", 1)),
     )
     assert messages(one)[2:] == [
-        saying(responded("f", 1), responded("g", 2)),
-        saying({"text": "so"}),
+        user_parts(response_part("f", 1), response_part("g", 2)),
+        user_parts({"text": "so"}),
     ]
 
 
 def test_ids_outweigh_order_where_the_target_reads_them_and_only_there() -> None:
-    calls = asking(called("f", "a"), called("f", "b"))
-    swapped = saying(responded("f", 2, "b"), responded("f", 1, "a"))
-    assert found(contents(HI, calls, swapped)) == []
-    assert "results-out-of-order" in found(contents(HI, calls, swapped, target="vertex-gemini-v1"))
+    calls = model_parts(call_part("f", "a"), call_part("f", "b"))
+    swapped = user_parts(response_part("f", 2, "b"), response_part("f", 1, "a"))
+    assert found(contents_example(HI, calls, swapped)) == []
+    assert "results-out-of-order" in found(
+        contents_example(HI, calls, swapped, target="vertex-gemini-v1")
+    )
 
 
 def test_words_between_a_call_and_its_output_matter_to_one_target_and_not_to_the_other() -> None:
-    one = items(item("c1"), SAID, output("c1"), target="deepseek-responses")
-    assert found(items(item("c1"), SAID, output("c1"))) == []
+    one = items_request(call_item("c1"), SAID, output_item("c1"), target="deepseek-responses")
+    assert found(items_request(call_item("c1"), SAID, output_item("c1"))) == []
     assert "result-separated" in found(one)
-    assert messages(one) == [USER, item("c1"), output("c1"), SAID]
+    assert messages(one) == [USER, call_item("c1"), output_item("c1"), SAID]
 
 
 def test_neighbouring_messages_of_the_assistant_are_one_where_the_provider_says_so() -> None:
-    one = blocks_example(USER, model(use("t1")), model(use("t2")), user(answer("t1"), answer("t2")))
+    one = blocks_example(
+        USER,
+        assistant_blocks(tool_use("t1")),
+        assistant_blocks(tool_use("t2")),
+        user_blocks(tool_result("t1"), tool_result("t2")),
+    )
     assert found(one) == []
 
 
@@ -374,26 +399,44 @@ def test_the_assistant_speaks_for_itself_after_all_results_and_not_between_them(
 # --- what nobody can know -------------------------------------------------------------------------
 
 
-def test_what_is_ambiguous_is_left_as_it_is_also_with_unsafe_fixes() -> None:
-    one = contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI)
-    assert mended(one, unsafe=True).body == one.body
-    assert [
-        finding.fix
-        for finding in mended(one, unsafe=True).findings
-        if finding.name == "ambiguous-same-name"
-    ] == [None]
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_an_ambiguous_result_becomes_text_and_goes_to_no_call(unsafe: bool) -> None:
+    one = contents_example(
+        HI, model_parts(call_part("f"), call_part("f")), user_parts(response_part("f")), HI
+    )
+    done = mended(one, unsafe=unsafe)
+    assert [finding for finding in done.findings if finding.severity == "error"] == []
+    results = decode(done.body, "gemini").results()
+    assert [result.text for result in results] == [UNCERTAIN, UNCERTAIN]
+    assert 'a result of f, which may belong to any of several calls: {"result":1}' in texts(done)
+
+
+def texts(done: Repaired) -> str:
+    """All text of a repaired history of contents."""
+    read = decode(done.body, "gemini")
+    return "\n".join(
+        part.text for message in read.messages for part in message.parts if isinstance(part, Text)
+    )
 
 
 def test_results_without_ids_that_differ_are_not_chosen_from() -> None:
-    one = contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 2)))
-    assert mended(one, unsafe=True).body == one.body
-    same = contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 1)))
-    assert messages(same)[2] == saying(responded("f", 1))
+    one = contents_example(
+        HI, model_parts(call_part("f")), user_parts(response_part("f", 1), response_part("f", 2))
+    )
+    for value in (1, 2):
+        note = f'one of several that may belong to the same call: {{"result":{value}}}'
+        assert note in texts(mended(one))
+    same = contents_example(
+        HI, model_parts(call_part("f")), user_parts(response_part("f", 1), response_part("f", 1))
+    )
+    assert messages(same)[2] == user_parts(response_part("f", 1))
 
 
 def test_a_result_of_another_name_on_an_ordered_wire_gets_that_of_its_call() -> None:
-    one = contents(HI, asking(called("search")), saying(responded("call_176130")))
-    assert messages(one)[2] == saying(responded("search"))
+    one = contents_example(
+        HI, model_parts(call_part("search")), user_parts(response_part("call_176130"))
+    )
+    assert messages(one)[2] == user_parts(response_part("search"))
 
 
 # --- cost -----------------------------------------------------------------------------------------

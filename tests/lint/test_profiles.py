@@ -181,4 +181,4 @@ def test_no_id_that_was_accepted_breaks_a_row(path: Path) -> None:
         record, _ = load(line, "")
         assert isinstance(record, dict)
         view = Facts(decode(record["body"], wire), resolve(wire)[1])
-        assert view.refused_ids == set()
+        assert view.invalid_ids == set()

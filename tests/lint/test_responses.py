@@ -64,11 +64,15 @@ def test_a_call_whose_only_id_stands_in_the_field_of_the_item_keeps_it_as_its_ca
     ]
 
 
-def test_an_item_id_whose_call_is_on_the_server_is_told_and_left_to_a_person() -> None:
+def test_a_result_with_the_item_id_of_a_call_on_the_server_becomes_text() -> None:
     body = items(function_call_output("fc_0123456789abcdef0123"), previous_response_id="resp_1")
     found = [finding for finding in check(body, RESPONSES) if finding.name == "item-id-as-call-id"]
-    assert [finding.fix for finding in found] == [None]
-    assert repair(body, RESPONSES, unsafe=True).body == body
+    assert [finding.fix for finding in found] == ["safe"]
+    done = repair(body, RESPONSES)
+    assert done.findings == []
+    assert "a result for fc_0123456789abcdef0123, whose call is not in this history: 1" in str(
+        done.body
+    )
 
 
 @pytest.mark.parametrize("odd", ["call_1", "", "msg_1", "0f9a-uuid", "fc-1", "fc_" + "a" * 80, 7])
@@ -88,7 +92,7 @@ def test_item_ids_are_nobodys_business_where_the_target_does_not_check_them() ->
     assert names(body, target="deepseek-responses") == []
 
 
-def test_a_thought_that_nobody_kept_goes_with_the_ids_it_led_to_and_its_words_only_if_that_is_allowed() -> (
+def test_reasoning_that_was_not_stored_goes_with_the_ids_it_led_to_and_its_summary_becomes_text() -> (
     None
 ):
     bare = items(
@@ -101,12 +105,12 @@ def test_a_thought_that_nobody_kept_goes_with_the_ids_it_led_to_and_its_words_on
         function_call_output(),
         store=False,
     )
-    assert mended(told) == [
-        reasoning_item("rs_1", "because"),
-        function_call("call_1", "fc_1"),
-        function_call_output(),
-    ]
-    assert mended(told, unsafe=True) == [function_call("call_1"), function_call_output()]
+    text: JSON = {
+        "type": "message",
+        "role": "assistant",
+        "content": "[toolwire] earlier reasoning: because",
+    }
+    assert mended(told) == [text, function_call("call_1"), function_call_output()]
 
 
 def test_sealed_thoughts_are_taken_back_without_being_stored() -> None:
@@ -258,11 +262,10 @@ def _turn(*content: JSON, **more: JSON) -> Object:
 ON: JSON = {"type": "enabled", "budget_tokens": 1024}
 
 
-def test_a_turn_under_way_without_a_thought_switches_thinking_off_only_if_that_is_allowed() -> None:
+def test_a_turn_in_progress_without_a_thinking_block_disables_thinking() -> None:
     body = _turn(thinking=ON)
     assert names(body, "anthropic") == ["thinking-missing"]
-    assert repair(body, "anthropic").body == body
-    assert repair(body, "anthropic", unsafe=True).body == _turn(thinking={"type": "disabled"})
+    assert repair(body, "anthropic").body == _turn(thinking={"type": "disabled"})
 
 
 def test_a_later_step_of_a_turn_need_not_think_again() -> None:
@@ -279,11 +282,12 @@ def test_a_later_step_of_a_turn_need_not_think_again() -> None:
     assert names({**body, "messages": held + more}, "anthropic") == []
 
 
-def test_a_thought_sealed_elsewhere_goes_and_thinking_with_it() -> None:
+def test_thinking_signed_elsewhere_becomes_text_and_disables_thinking() -> None:
     body = _turn({"type": "thinking", "thinking": "hm", "signature": "gAAAAABo"}, thinking=ON)
     assert names(body, "anthropic") == ["signature-foreign"]
-    done = repair(body, "anthropic", unsafe=True)
-    assert done.body == _turn(thinking={"type": "disabled"})
+    done = repair(body, "anthropic")
+    text: JSON = {"type": "text", "text": "[toolwire] earlier reasoning: hm"}
+    assert done.body == _turn(text, thinking={"type": "disabled"})
     assert [change.name for change in done.changes] == ["signature-foreign", "thinking-missing"]
 
 

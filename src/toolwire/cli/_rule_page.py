@@ -106,7 +106,7 @@ def _bad(rule: Rule, example: Example) -> list[str]:
     )
     parts = [_heading(example), _fenced(example.body), found]
     if example.kind != "stream":
-        done = repair(example.body, example.wire, example.kind, unsafe=True, target=example.target)
+        done = repair(example.body, example.wire, example.kind, target=example.target)
         if done.changes:
             told = "\n".join(
                 f"- {_code(one.pointer)} {one.name}: {_plain(one.message)}" for one in done.changes

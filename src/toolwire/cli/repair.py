@@ -45,7 +45,11 @@ from toolwire.lint import Repaired, repair
     type=click.Choice(["request", "response"]),
     help="What the input is. Found out when missing.",
 )
-@click.option("--unsafe", is_flag=True, help="Make fixes, too, that add, remove or guess content.")
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    help="Assign results and arguments by their order where nothing else shows the call.",
+)
 @click.option(
     "--diff", "compare", is_flag=True, help="Write what would change instead of the body."
 )

@@ -90,7 +90,8 @@ def repair(
         body: A body, or a recorded stream with `kind="stream"`.
         wire: The wire of the body.
         kind: `request`, `response` or `stream`.
-        unsafe: Also apply fixes that change what the model sees.
+        unsafe: Assign results and arguments to calls by their order where nothing else shows the
+            call. By default, such results become text.
         target: The profile that the history goes to, on the same wire; `translate` repairs for
             other wires.
 

@@ -5,19 +5,25 @@ No fix may add a result for such a call: the real one exists. This module knows 
 
 from __future__ import annotations
 
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct_calls_sharing_an_id, has_repeated_ids
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_is_output import results_with_output_as_id
+from toolwire.lint.memo import once_per_history
 
 
-def ambiguous_calls(facts: Facts) -> set[int]:
-    """The identities of open calls that share an id with a call that has a result, or whose turn
+@once_per_history
+def ambiguous_calls(facts: Facts) -> PartSet[Call]:
+    """The open calls that share an id with a call that has a result, or whose turn
     holds a result with its output as id.
     """
     if not facts.open_calls:
-        return set()
-    identities = {id(call) for _, calls, _ in results_with_output_as_id(facts) for call in calls}
+        return PartSet()
+    ambiguous = PartSet(call for _, calls, _ in results_with_output_as_id(facts) for call in calls)
     for group in distinct_calls_sharing_an_id(facts) if has_repeated_ids(facts) else ():
-        if any(id(call) in facts.result_of for call in group):
-            identities |= {id(call) for call in group if id(call) not in facts.result_of}
-    return identities
+        if any(call in facts.result_of for call in group):
+            for call in group:
+                if call not in facts.result_of:
+                    ambiguous.add(call)
+    return ambiguous

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 from typing import Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -19,8 +18,10 @@ from msgspec.structs import replace
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Source
 from toolwire.lint.facts import Facts
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Fixed, FixedBody, Problem
 from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -51,13 +52,13 @@ class ArgumentFault(Struct, frozen=True, eq=False):
     """The objects of concatenated arguments."""
 
     @property
-    def who(self) -> str:
+    def subject(self) -> str:
         """The call, for a message; without its id if that was minted."""
         if self.call.origin == "minted":
             return f"the call of {self.call.name}"
         return f"the call {self.call.id} of {self.call.name}"
 
-    def written(self, value: JSON) -> JSON:
+    def to_wire(self, value: JSON) -> JSON:
         """A value in the form in which the wire sends arguments."""
         return text_of(value) if self.is_text else value
 
@@ -100,22 +101,21 @@ def _trial_fields(value: JSON, path: JsonPath) -> Iterator[_ArgumentField]:
             yield from _trial_fields(inner, (*path, key))
 
 
-_FAULTS: WeakKeyDictionary[Facts, list[ArgumentFault]] = WeakKeyDictionary()
-
-
 def argument_faults(facts: Facts, kind: Kind) -> list[ArgumentFault]:
     """The calls with one kind of fault in their arguments."""
+    return [fault for fault in _all_faults(facts) if fault.kind == kind]
+
+
+@once_per_history
+def _all_faults(facts: Facts) -> list[ArgumentFault]:
     if (
         not facts.profile.arguments_format
         or not facts.calls
         or facts.conversation.kind != "request"
     ):
         return []
-    faults = _FAULTS.get(facts)
-    if faults is None:
-        find = _faults_in_body if facts.own_wire else _faults_elsewhere
-        faults = _FAULTS[facts] = list(find(facts, facts.profile.arguments_format))
-    return [fault for fault in faults if fault.kind == kind] if faults else faults
+    find = _faults_in_body if facts.own_wire else _faults_elsewhere
+    return list(find(facts, facts.profile.arguments_format))
 
 
 def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
@@ -262,11 +262,11 @@ def _split_objects(text: str) -> tuple[Object, ...]:
 
 
 def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
-    """A finding for each fault; the fix is safe where the arguments that are meant are certain."""
+    """A finding for each fault."""
     for fault in argument_faults(facts, kind):
         text = fault.raw if isinstance(fault.raw, str) else text_of(fault.raw)
-        message = f"the arguments of {fault.who} {why}: {text[:60]!r}"
-        yield fault.path, message, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
+        message = f"the arguments of {fault.subject} {why}: {text[:60]!r}"
+        yield fault.path, message, "safe"
 
 
 def set_arguments(
@@ -278,28 +278,28 @@ def set_arguments(
     body = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for fault, value, message in edits:
-        body = put(body, fault.path, fault.written(value))
-        changes.append((fault.path, f"{fault.who}: {message}"))
+        body = put(body, fault.path, fault.to_wire(value))
+        changes.append((fault.path, f"{fault.subject}: {message}"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
 def _replace_arguments(facts: Facts, edits: list[tuple[ArgumentFault, JSON, str]]) -> Fixed | None:
-    new: dict[int, Part] = {
-        id(fault.call): replace(fault.call, args=LazyJson.from_value(value))
+    new: PartMap[Part, Part] = PartMap(
+        (fault.call, replace(fault.call, args=LazyJson.from_value(value)))
         for fault, value, _ in edits
-    }
-    changes = tuple((fault.path, f"{fault.who}: {message}") for fault, _, message in edits)
-    return Fixed(replace_parts(facts.conversation, new), changes) if new else None
+    )
+    changes = tuple((fault.path, f"{fault.subject}: {message}") for fault, _, message in edits)
+    return Fixed(replace_parts(facts.conversation, new), changes) if edits else None
 
 
-def fix_arguments(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | FixedBody | None:
+def fix_arguments(facts: Facts, kind: Kind, what: str) -> Fixed | FixedBody | None:
     """Set the arguments that are meant; where these are not certain, store the raw arguments in a
-    field of an object if unsafe fixes are allowed.
+    field of an object.
     """
     edits: list[tuple[ArgumentFault, JSON, str]] = []
     for fault in argument_faults(facts, kind):
         if not isinstance(fault.value, UnsetType):
             edits.append((fault, fault.value, what))
-        elif unsafe:
+        else:
             edits.append((fault, {RAW: fault.raw}, f"the raw arguments are stored under `{RAW}`"))
     return set_arguments(facts, edits)

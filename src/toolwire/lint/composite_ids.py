@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from toolwire.conversation.json import JsonPath
-from toolwire.conversation.parts import Call
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
     CompositeId,
@@ -42,7 +43,7 @@ def _describe(facts: Facts, composite: CompositeId, what: str) -> str:
         name = composite.call.name if composite.call is not None else ""
         return f"the id {shorten(part.call_id)} of a result of {name} {what} {plain}"
     reason = "its result has another id"
-    if part.id in facts.refused_ids:
+    if part.id in facts.invalid_ids:
         reason = f"{facts.profile.name} does not accept it"
     return f"the id {shorten(part.id)} of the call of {part.name} {what} {plain}; {reason}"
 
@@ -57,27 +58,31 @@ def reduce_ids(
         reduce: Returns the plain id of a composite one, or None.
         also: Edits a call further; its arguments are the call before and the call with its new id.
     """
-    call_of = split_pairs(facts, reduce)
+    results_of: PartMap[Call, list[Result]] = PartMap()
+    for result, call in split_pairs(facts, reduce).items():
+        results_of.setdefault(call, []).append(result)
     taken = used_ids(facts)
-    new: dict[int, Call] = {}
-    ties: dict[int, Call] = {}
+    new: PartMap[Call, Call] = PartMap()
+    ties: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for composite in harmful_composites(facts, reduce):
         part = composite.part
         if isinstance(part, Call):
             # An unpaired result that already has the plain id belongs to this call.
-            results = [result for result in facts.unpaired_results if call_of.get(result) is part]
-            taken_elsewhere = taken - {call_id_of(result) for result in results}
+            results = results_of.get(part, [])
+            result_ids = {call_id_of(result) for result in results}
+            taken -= result_ids
             call_id = composite.plain
-            if call_id in taken_elsewhere or facts.profile.own_id_pattern:
-                call_id = new_id(facts, part, composite.plain, taken_elsewhere)
-            taken.add(call_id)
+            if call_id in taken or facts.profile.own_id_pattern:
+                call_id = new_id(facts, part, composite.plain, taken)
+            taken |= {call_id, *result_ids}
             call = with_id(part, call_id)
-            new[id(part)] = call if also is None else also(part, call)
-            ties |= {id(result): part for result in results}
+            new[part] = call if also is None else also(part, call)
+            for result in results:
+                ties[result] = part
             changes.append((part.path, describe_move(facts, part, call_id)))
         elif composite.call is not None:
-            ties[id(part)] = composite.call
+            ties[part] = composite.call
             old_id, call_id = shorten(part.call_id), shorten(composite.call.id)
             changes.append((part.path, f"the result for {old_id} has the call id {call_id} now"))
     return Fixed(reassign_ids(facts, new, ties), tuple(changes)) if changes else None

@@ -8,20 +8,30 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
+from toolwire.lint.memo import once_per_history
 
 
+@once_per_history
 def has_repeated_ids(facts: Facts) -> bool:
     """True if several calls share an id."""
     return len({call.id for call in facts.calls}) < len(facts.calls)
 
 
 def ids_must_differ(facts: Facts) -> bool:
-    """True if the target refuses two calls of a turn with one id, or two results with one id."""
-    return facts.profile.ids_unique_in_request or (
-        facts.profile.rejects_duplicate_results and facts.profile.requires_ids
+    """True if the target refuses two calls of a turn with one id, or two results with one id.
+
+    For another wire, different calls get different ids in any case, so it has to be certain which
+    result belongs to which call.
+    """
+    profile = facts.profile
+    return (
+        not facts.own_wire
+        or profile.ids_unique_in_request
+        or (profile.rejects_duplicate_results and profile.requires_ids)
     )
 
 
+@once_per_history
 def calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id, for each turn and id."""
     shared: list[list[Call]] = []
@@ -38,32 +48,21 @@ def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
     result of their own.
     """
     copies: list[Call] = []
-    originals: list[Call] = []
+    outcomes: dict[tuple[str, str, str], set[tuple[str, bool] | None]] = {}
+    """What came of the calls that are no copies, by their content; None if they have no result."""
     for call in group:
-        if any(_is_copy(facts, call, original) for original in originals):
+        result = facts.result_of.get(call)
+        outcome = None if result is None else (result.text, result.error)
+        content = (call.name, call.family, call.args.canonical)
+        known = outcomes.get(content)
+        if known is not None and (outcome is None or outcome in known):
             copies.append(call)
         else:
-            originals.append(call)
+            outcomes.setdefault(content, set()).add(outcome)
     return copies
 
 
-def _is_copy(facts: Facts, call: Call, original: Call) -> bool:
-    if (call.name, call.family, call.args.canonical) != (
-        original.name,
-        original.family,
-        original.args.canonical,
-    ):
-        return False
-    result = facts.result_of.get(id(call))
-    if result is None:
-        return True
-    original_result = facts.result_of.get(id(original))
-    return original_result is not None and (result.text, result.error) == (
-        original_result.text,
-        original_result.error,
-    )
-
-
+@once_per_history
 def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id and are not copies of one another, for each turn and
     id.

@@ -49,7 +49,7 @@ class Explanation(Struct, frozen=True):
 
 _ADVICE: dict[Fix | None, str] = {
     "safe": "`repair` fixes this and reports each change",
-    "unsafe": "`repair` fixes this if unsafe fixes are allowed, which add, remove or guess content",
+    "unsafe": "`repair` fixes this if unsafe fixes are allowed, which may guess",
     None: "no automatic fix is possible; edit the history by hand",
 }
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")

@@ -6,13 +6,14 @@ observations. This module knows no rule and no wire.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cached_property
 
 from msgspec import Struct
 
 from toolwire.conversation.id_rules import invalid_ids
 from toolwire.conversation.observations import SERVER_TOOL_IDS
-from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.pair_facts import CallBatch, PairFacts, Turn
 from toolwire.lint.positions import misplaced_batches
@@ -35,9 +36,11 @@ class Facts(PairFacts):
     """A conversation, the profile of its target, and what rules need to know about both."""
 
     @cached_property
-    def refused_ids(self) -> set[str]:
-        """Ids that the target refuses; none for a target on another wire, where ids are fitted."""
-        if not self.own_wire:
+    def invalid_ids(self) -> set[str]:
+        """Ids that the target refuses in a request; none for a target on another wire, where ids
+        are fitted.
+        """
+        if not self.own_wire or self.conversation.kind != "request":
             return set()
         ids = [call.id for call in self.calls] + [result.call_id for result in self.results]
         return set(invalid_ids(ids, self.profile.accepted_ids or self.profile.id_rule))
@@ -63,8 +66,8 @@ class Facts(PairFacts):
 
     @cached_property
     def continues_elsewhere(self) -> bool:
-        """True if the server stores a part of the history, which may hold calls and results."""
-        if not isinstance(self.body, dict):
+        """True if the target stores a part of the history, which may hold calls and results."""
+        if not self.own_wire or not isinstance(self.body, dict):
             return False
         if any(self.body.get(key) for key in _SERVER_STATE_FIELDS):
             return True
@@ -80,7 +83,7 @@ class Facts(PairFacts):
         return [
             call
             for call in calls
-            if (result := self.result_of.get(id(call))) is None or result.executor == "provider"
+            if (result := self.result_of.get(call)) is None or result.executor == "provider"
         ]
 
     @cached_property
@@ -95,7 +98,7 @@ class Facts(PairFacts):
         return groups
 
     def _ambiguous_groups_in(self, turn: Turn, results: list[Result]) -> list[AmbiguousGroup]:
-        open_calls = [call for call in turn.calls if id(call) not in self.result_of]
+        open_calls = [call for call in turn.calls if call not in self.result_of]
         results = [
             result for result in results if self.message_index(result) in turn.follower_indexes
         ]
@@ -135,26 +138,28 @@ class Facts(PairFacts):
         return [
             call
             for call in batch.calls
-            if id(call) not in self.result_of
+            if call not in self.result_of
             and call not in server_calls
             and call not in self._ambiguous_parts
         ]
 
     @cached_property
-    def calls_after_results(self) -> dict[int, Call]:
-        """Open calls that come after the result with their id, by the identity of the result."""
+    def calls_after_results(self) -> PartMap[Result, Call]:
+        """The open call that comes after the result with its id, for each such result."""
+        call_of: PartMap[Result, Call] = PartMap()
         if not self.unpaired_results or not self.open_calls:
-            return {}
-        call_of: dict[int, Call] = {}
-        candidates = list(self.open_calls)
+            return call_of
+        candidates: dict[str, deque[Call]] = {}
+        for call in self.open_calls:
+            candidates.setdefault(call.id, deque()).append(call)
         for result in self.unpaired_results:
             if result.origin == "minted":
                 continue
-            index = self.message_index(result)
-            for n, call in enumerate(candidates):
-                if call.id == result.call_id and self.message_index(call) > index:
-                    call_of[id(result)] = candidates.pop(n)
-                    break
+            index, calls = self.message_index(result), candidates.get(result.call_id, deque())
+            while calls and self.message_index(calls[0]) <= index:
+                calls.popleft()
+            if calls:
+                call_of[result] = calls.popleft()
         return call_of
 
     @cached_property
@@ -174,7 +179,7 @@ class Facts(PairFacts):
             (batch, call)
             for batch in self.batches
             for call in batch.calls
-            if id(call) not in self.result_of and call not in explained
+            if call not in self.result_of and call not in explained
         ]
 
     @cached_property
@@ -187,7 +192,7 @@ class Facts(PairFacts):
         candidates = PartSet(
             result
             for result in self.unpaired_results
-            if id(result) not in self.calls_after_results and result not in self._ambiguous_parts
+            if result not in self.calls_after_results and result not in self._ambiguous_parts
         )
         call_ids: set[str] = set()
         orphans: list[Result] = []

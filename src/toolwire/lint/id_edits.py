@@ -7,7 +7,7 @@ rule and no wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -21,14 +21,15 @@ from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
-from toolwire.lint.facts import Facts, Turn
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_formats import native_id_text, shorten
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
-IdProblem: TypeAlias = Literal["", "missing", "empty", "odd"]
-"""What is wrong with an id as JSON; `odd` is a value that is not a string."""
+IdProblem: TypeAlias = Literal["", "missing", "empty", "not-string"]
+"""What is wrong with an id as JSON; `not-string` is a value that is not a string."""
 PairHalf: TypeAlias = "Call | Result"
 
 
@@ -37,18 +38,18 @@ def call_id_of(part: PairHalf) -> str:
     return part.id if isinstance(part, Call) else part.call_id
 
 
-def accepted_ids(facts: Facts) -> IdRule:
+def id_rule_for(facts: Facts) -> IdRule:
     """The ids that the target accepts."""
     return facts.profile.accepted_ids or facts.profile.id_rule
 
 
-def refused_calls(facts: Facts) -> list[Call]:
+def calls_with_invalid_id(facts: Facts) -> list[Call]:
     """The calls with an id that the target refuses. Minted ids are not in the history and do not
     count.
     """
-    if not facts.refused_ids:
+    if not facts.invalid_ids:
         return []
-    return [call for call in facts.calls if call.id in facts.refused_ids and call.origin == "wire"]
+    return [call for call in facts.calls if call.id in facts.invalid_ids and call.origin == "wire"]
 
 
 # --- ids in the JSON ------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def id_problem(part: PairHalf, facts: Facts) -> IdProblem:
         return "missing"
     if isinstance(value, str):
         return "empty" if not value.strip() or value == "null" else ""
-    return "" if _writes_number(part, path, facts) else "odd"
+    return "" if _writes_number(part, path, facts) else "not-string"
 
 
 def _writes_number(part: PairHalf, path: JsonPath, facts: Facts) -> bool:
@@ -109,7 +110,9 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
     objects checks the types of all fields, so it refuses a number as an optional id too.
     """
     profile = facts.profile
-    checks_types = kind == "odd" and profile.arguments_format == "object" and profile.has_id_field
+    checks_types = (
+        kind == "not-string" and profile.arguments_format == "object" and profile.has_id_field
+    )
     if not (profile.requires_ids or checks_types) or not facts.ids_not_text:
         return []
     return [part for part in facts.ids_not_text if id_problem(part, facts) == kind]
@@ -118,33 +121,22 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 # --- calls of unpaired results --------------------------------------------------------------------
 
 
-def turns_by_part(facts: Facts) -> dict[int, Turn]:
-    """The turn of each call, and the turn that each result stands in, by their identity."""
-    turn_at = {
-        n: turn for turn in facts.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
-    }
-    parts: list[PairHalf] = [*facts.calls, *facts.results]
-    turns = {id(part): turn_at.get(facts.message_index(part)) for part in parts}
-    return {key: turn for key, turn in turns.items() if turn is not None}
-
-
-def surplus_results(facts: Facts) -> dict[int, Call]:
-    """The call of each result that follows an earlier result of the same call, by the identity of
-    the later result.
-    """
+@once_per_history
+def surplus_results(facts: Facts) -> PartMap[Result, Call]:
+    """The call of each result that follows an earlier result of the same call."""
     if not facts.unpaired_results:
-        return {}
+        return PartMap()
     unpaired = PartSet(facts.unpaired_results)
     latest: dict[str, Call] = {}
-    call_of: dict[int, Call] = {}
+    call_of: PartMap[Result, Call] = PartMap()
     for message in facts.messages:
         for part in message.parts:
             if isinstance(part, Call):
                 latest[part.id] = part
             elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
                 call = latest.get(part.call_id)
-                if call is not None and id(call) in facts.result_of:
-                    call_of[id(part)] = call
+                if call is not None and call in facts.result_of:
+                    call_of[part] = call
     return call_of
 
 
@@ -154,10 +146,9 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
     """
     if not facts.open_calls or not facts.unpaired_results:
         return PartMap()
-    turns = turns_by_part(facts)
 
     def key(part: PairHalf) -> tuple[tuple[int, ...], str]:
-        turn = turns.get(id(part))
+        turn = facts.turn_of(part)
         call_id = call_id_of(part)
         return () if turn is None else turn.caller_indexes, reduce(call_id) or call_id
 
@@ -188,11 +179,11 @@ def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> lis
     """The composite ids that cause an error: the target refuses them, or they part a call from its
     result.
     """
-    if not facts.refused_ids and not (facts.open_calls and facts.unpaired_results):
+    if not facts.invalid_ids and not (facts.open_calls and facts.unpaired_results):
         return []
     composites = [
         CompositeId(call, plain)
-        for call in refused_calls(facts)
+        for call in calls_with_invalid_id(facts)
         if (plain := reduce(call.id)) is not None
     ]
     if not (facts.profile.rejects_orphan_results or facts.profile.rejects_missing_results):
@@ -239,7 +230,7 @@ def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
     pattern = facts.profile.own_id_pattern
     if not pattern or not re.fullmatch(pattern, native_id_text(call.name, 0)):
         return ""
-    n = next(n for n, other in enumerate(facts.calls) if other is call)
+    n = facts.call_numbers[call]
     while native_id_text(call.name, n) in taken:
         n += 1
     return native_id_text(call.name, n)
@@ -255,7 +246,7 @@ def describe_move(facts: Facts, call: Call, new: str) -> str:
     subject = f"the call of {call.name or 'a tool'}"
     if call.origin == "wire" and call.id != new:
         subject = f"the call {shorten(call.id)}" + (f" ({call.name})" if call.name else "")
-    if id(call) in facts.result_of:
+    if call in facts.result_of:
         return f"{subject} and its result have the id {shorten(new)} now"
     return f"{subject} has the id {shorten(new)} now"
 
@@ -269,29 +260,28 @@ def with_id(call: Call, call_id: str) -> Call:
 
 
 def reassign_ids(
-    facts: Facts, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
+    facts: Facts, calls: PartMap[Call, Call], ties: PartMap[Result, Call] | None = None
 ) -> Conversation:
     """The conversation with some calls replaced, and all their results under the new ids.
 
     Args:
         facts: The history.
-        calls: The new calls, by the identity of the old ones. An id is written even if it reads the
-            same as before.
-        ties: The calls of unpaired results, by the identity of the result.
+        calls: The new call for each old one. An id is written even if it reads the same as before.
+        ties: The calls of unpaired results.
     """
-    owners = {**surplus_results(facts), **(ties or {})}
-    new: dict[int, Part] = {}
+    owners = PartMap((*surplus_results(facts).items(), *(ties or PartMap()).items()))
+    new: PartMap[Part, Part] = PartMap()
     for call in facts.calls:
-        if id(call) in calls:
-            new[id(call)] = calls[id(call)]
-            result = facts.result_of.get(id(call))
+        if call in calls:
+            new[call] = calls[call]
+            result = facts.result_of.get(call)
             if result is not None:
-                owners[id(result)] = call
+                owners[result] = call
     for result in facts.results:
-        owner = owners.get(id(result))
-        if owner is not None and (id(owner) in calls or (ties and id(result) in ties)):
-            call_id = calls.get(id(owner), owner).id
-            new[id(result)] = replace(result, call_id=call_id, origin="wire")
+        owner = owners.get(result)
+        if owner is not None and (owner in calls or (ties and result in ties)):
+            call_id = calls.get(owner, owner).id
+            new[result] = replace(result, call_id=call_id, origin="wire")
     return replace_parts(facts.conversation, new, original=_without_id)
 
 

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import describe_move, reassign_ids, refused_calls, used_ids, with_id
+from toolwire.lint.id_edits import (
+    calls_with_invalid_id,
+    describe_move,
+    reassign_ids,
+    used_ids,
+    with_id,
+)
 from toolwire.lint.id_formats import is_composite
 from toolwire.lint.id_is_output import has_output_as_id
 from toolwire.lint.rule import Fixed
@@ -19,7 +26,7 @@ def unexplained_refusals(facts: Facts) -> list[Call]:
     """The calls with an id that the target refuses and that is neither composite nor output."""
     return [
         call
-        for call in refused_calls(facts)
+        for call in calls_with_invalid_id(facts)
         if not is_composite(call.id) and not has_output_as_id(facts, call)
     ]
 
@@ -29,11 +36,11 @@ def fit_refused_ids(facts: Facts, calls: list[Call]) -> Fixed | None:
     hash of all of it.
     """
     taken = used_ids(facts)
-    new: dict[int, Call] = {}
+    new: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:
         call_id = fit(call.id, facts.profile.id_rule, taken)
         taken.add(call_id)
-        new[id(call)] = with_id(call, call_id)
+        new[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
     return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None

@@ -11,8 +11,9 @@ from toolwire.conversation.json import parse
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts, Turn
-from toolwire.lint.id_edits import surplus_results, turns_by_part
+from toolwire.lint.id_edits import surplus_results
 from toolwire.lint.id_formats import is_composite
+from toolwire.lint.memo import once_per_history
 
 _TEXT_CHARACTERS = re.compile(r"[\s{}\[\]\"<>]")
 """Characters of prose and JSON that ids do not have."""
@@ -46,26 +47,27 @@ def is_output(call_id: str, result: Result) -> bool:
 
 def has_output_as_id(facts: Facts, call: Call) -> bool:
     """True if the id of a call and its result is the output of the result."""
-    result = facts.result_of.get(id(call))
+    result = facts.result_of.get(call)
     return result is not None and is_output(call.id, result)
 
 
+@once_per_history
 def results_with_output_as_id(facts: Facts) -> list[tuple[Result, list[Call], int]]:
     """Unpaired results with output as id, each with the open calls of its turn and the number of
     such results in the turn; 0 if the turn has other unpaired results too.
     """
     if not facts.unpaired_results or not facts.open_calls or facts.continues_elsewhere:
         return []
-    turns, surplus = turns_by_part(facts), surplus_results(facts)
+    surplus = surplus_results(facts)
     open_calls: PartMap[Turn, list[Call]] = PartMap()
     for call in facts.open_calls:
-        turn = turns.get(id(call))
+        turn = facts.turn_of(call)
         if turn is not None:  # a call outside of assistant messages is in no turn
             open_calls.setdefault(turn, []).append(call)
     unpaired: PartMap[Turn, list[Result]] = PartMap()
     for result in facts.unpaired_results:
-        turn = turns.get(id(result))
-        if turn is not None and turn in open_calls and id(result) not in surplus:
+        turn = facts.turn_of(result)
+        if turn is not None and turn in open_calls and result not in surplus:
             unpaired.setdefault(turn, []).append(result)
     matches: list[tuple[Result, list[Call], int]] = []
     for turn, results in unpaired.items():

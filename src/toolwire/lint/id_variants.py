@@ -1,28 +1,85 @@
 """Ids that a bridge rewrote on the call or the result only: known rewritings are matched exactly.
 
 Two ids that merely resemble each other never pair. A result belongs to a call only if one of the
-known rewritings turns one id into exactly the other, and no other call or result matches.
+known rewritings turns one id into exactly the other, and no other call or result matches. An id
+that was cut pairs only if nothing else is unpaired: another call may have begun with the same text.
 This module knows no rule and no wire.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_formats import call_half, repeated_unit, without_payload
+from toolwire.lint.memo import once_per_history
+from toolwire.profiles.table import PROFILES
 
 _NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
-_MAX_LENGTHS = (40, 64)
-"""Lengths to which bridges cut ids."""
 _MIN_LENGTH = 4
 """Shorter ids may be equal by chance."""
 
 
-def rewritings(call_id: str) -> set[str]:
-    """What known bridges turn an id into: one half of it, without a payload, cleaned, or cut."""
+@once_per_history
+def calls_of_rewritten_ids(facts: Facts) -> PartMap[Result, Call]:
+    """The open call of each orphan whose id was rewritten."""
+    call_of: PartMap[Result, Call] = PartMap()
+    if not facts.orphans or not facts.open_calls:
+        return call_of
+    results = [result for result in facts.orphans if result.origin != "minted"]
+    lengths = _longest_ids(facts) if len(facts.orphans) == len(facts.open_calls) == 1 else set()
+
+    def rewrite(call_id: str) -> set[str]:
+        return _rewritings(call_id) | _cut(call_id, lengths)
+
+    if not any(map(len, _candidates(facts.open_calls, results, rewrite).values())):
+        return call_of
+    candidates = _candidates(facts.calls, results, rewrite)
+    open_calls = PartSet(facts.open_calls)
+    taken: PartMap[Call, int] = PartMap()
+    for result, found in candidates.items():
+        earlier = PartSet(
+            call for call in found if facts.message_index(call) < facts.message_index(result)
+        )
+        if len(earlier) != 1:
+            continue
+        (call,) = earlier
+        if call in open_calls:
+            call_of[result] = call
+            taken[call] = taken.get(call, 0) + 1
+    return PartMap((result, call) for result, call in call_of.items() if taken[call] == 1)
+
+
+def _candidates(
+    calls: list[Call], results: list[Result], rewrite: Callable[[str], set[str]]
+) -> PartMap[Result, list[Call]]:
+    """For each result the calls whose id is a rewriting of its id, or the other way round."""
+    by_id: dict[str, list[Call]] = {}
+    by_rewriting: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.origin == "minted":
+            continue
+        by_id.setdefault(call.id, []).append(call)
+        for text in rewrite(call.id):
+            by_rewriting.setdefault(text, []).append(call)
+    return PartMap(
+        (
+            result,
+            [
+                *by_rewriting.get(result.call_id, ()),
+                *(call for text in rewrite(result.call_id) for call in by_id.get(text, ())),
+            ],
+        )
+        for result in results
+    )
+
+
+def _rewritings(call_id: str) -> set[str]:
+    """What known bridges turn an id into: one half of it, without a payload, or cleaned."""
     plain = [call_half(call_id), without_payload(call_id), repeated_unit(call_id)]
     cleaned = [
         _NOT_WORD.sub("_", call_id),
@@ -30,40 +87,19 @@ def rewritings(call_id: str) -> set[str]:
         _NOT_ALPHANUMERIC.sub("", call_id),
     ]
     rewritten = {text for text in (*plain, *cleaned) if text}
-    rewritten |= {
-        text[:length]
-        for text in (call_id, *cleaned)
-        for length in _MAX_LENGTHS
-        if len(text) > length
-    }
     return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
 
 
-def is_rewriting(first: str, second: str) -> bool:
-    """True if a known rewriting turns one of two ids into the other."""
-    return second in rewritings(first) or first in rewritings(second)
-
-
-def calls_of_rewritten_ids(facts: Facts) -> dict[int, Call]:
-    """The open call of each orphan whose id was rewritten, by the identity of the orphan."""
-    if not facts.orphans or not facts.open_calls:
-        return {}
-    matches: list[tuple[Result, Call]] = []
-    for result in facts.orphans:
-        if result.origin == "minted":
-            continue
-        index = facts.message_index(result)
-        candidates = [
-            call
-            for call in facts.calls
-            if call.origin != "minted"
-            and facts.message_index(call) < index
-            and is_rewriting(call.id, result.call_id)
-        ]
-        if len(candidates) == 1 and any(candidates[0] is call for call in facts.open_calls):
-            matches.append((result, candidates[0]))
+def _cut(call_id: str, lengths: set[int]) -> set[str]:
+    """An id as bridges cut it to the longest id that a wire accepts."""
+    cleaned = (_NOT_WORD.sub("_", call_id), _NOT_ALPHANUMERIC.sub("", call_id))
     return {
-        id(result): call
-        for result, call in matches
-        if sum(other is call for _, other in matches) == 1
+        text[:length] for text in (call_id, *cleaned) for length in lengths if len(text) > length
     }
+
+
+def _longest_ids(facts: Facts) -> set[int]:
+    """The lengths to which a bridge may have cut an id: the limits of the target and the source."""
+    source = PROFILES.get(facts.conversation.wire, facts.profile)
+    rules = (facts.profile.id_rule, source.id_rule)
+    return {rule.longest for rule in rules if rule.longest >= _MIN_LENGTH}

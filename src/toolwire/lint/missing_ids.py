@@ -13,22 +13,22 @@ from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import Facts
+from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_edits import (
     IdProblem,
     PairHalf,
-    accepted_ids,
     describe_move,
     id_problem,
+    id_rule_for,
     new_id,
     parts_with_id_problem,
     reassign_ids,
     surplus_results,
-    turns_by_part,
     used_ids,
     with_id,
 )
 from toolwire.lint.id_formats import shorten
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Fixed, Problem
 
 _PLAIN_ID = re.compile(r"[\w.:|-]+")
@@ -60,24 +60,24 @@ def give_ids(facts: Facts, kind: IdProblem) -> Fixed | None:
     ambiguous = _ambiguous_parts(facts)
     adopted = _adopted_ids(facts)
     taken, surplus = used_ids(facts), surplus_results(facts)
-    calls: dict[int, Call] = {}
-    ties: dict[int, Call] = {}
+    calls: PartMap[Call, Call] = PartMap()
+    ties: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for part in parts_with_id_problem(facts, kind):
         if part in ambiguous:
             continue
         if isinstance(part, Call):
             new = with_id(part, _choose_id(facts, part, adopted, taken))
-            calls[id(part)] = new
+            calls[part] = new
             changes.append((part.path, describe_move(facts, part, new.id)))
             continue
-        call = facts.call_of.get(id(part)) or surplus.get(id(part))
-        if call is None or id(call) in calls:
+        call = facts.call_of.get(part) or surplus.get(part)
+        if call is None or call in calls:
             continue
         if id_problem(call, facts):  # the call has no id either, so both get the same
-            calls[id(call)] = with_id(call, _choose_id(facts, call, adopted, taken))
-        ties[id(part)] = call
-        call_id = shorten(calls.get(id(call), call).id)
+            calls[call] = with_id(call, _choose_id(facts, call, adopted, taken))
+        ties[part] = call
+        call_id = shorten(calls.get(call, call).id)
         changes.append((part.path, f"the result has the id of its call now: {call_id}"))
     return Fixed(reassign_ids(facts, calls, ties), tuple(changes)) if changes else None
 
@@ -92,6 +92,7 @@ def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set
     return new_id(facts, call, wish, taken)
 
 
+@once_per_history
 def _adopted_ids(facts: Facts) -> PartMap[Call, str]:
     """Ids for open calls without one: if a turn has one open call and one unpaired result, the call
     gets the id of the result.
@@ -99,49 +100,55 @@ def _adopted_ids(facts: Facts) -> PartMap[Call, str]:
     adopted: PartMap[Call, str] = PartMap()
     if not facts.open_calls or not facts.unpaired_results:
         return adopted
-    turns, surplus = turns_by_part(facts), surplus_results(facts)
+    surplus = surplus_results(facts)
+    open_calls: PartMap[Turn, list[Call]] = PartMap()
     for call in facts.open_calls:
-        turn = turns.get(id(call))
-        if turn is None or call.origin != "minted":  # no turn: not in an assistant message
+        turn = facts.turn_of(call)
+        if turn is not None:  # a call outside of assistant messages is in no turn
+            open_calls.setdefault(turn, []).append(call)
+    results: PartMap[Turn, list[Result]] = PartMap()
+    for result in facts.unpaired_results:
+        turn = facts.turn_of(result)
+        if turn is not None and result not in surplus:
+            results.setdefault(turn, []).append(result)
+    call_ids = {call.id for call in facts.calls}
+    for turn, calls in open_calls.items():
+        if len(calls) != 1 or len(results.get(turn, ())) != 1:
             continue
-        open_calls = [other for other in turn.calls if id(other) not in facts.result_of]
-        results = [
-            result
-            for result in facts.unpaired_results
-            if turns.get(id(result)) is turn and id(result) not in surplus
-        ]
-        if len(open_calls) == len(results) == 1 and _can_adopt(facts, call, results[0]):
-            adopted[call] = results[0].call_id
+        (call,), (result,) = calls, results[turn]
+        if (
+            call.origin == "minted"
+            and result.call_id not in call_ids
+            and _can_adopt(facts, call, result)
+        ):
+            adopted[call] = result.call_id
     return adopted
 
 
 def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
     call_id = result.call_id
-    if (
-        result.origin != "wire"
-        or call_id in {other.id for other in facts.calls}
-        or result.name not in (None, "", call.name)
-    ):
+    if result.origin != "wire" or result.name not in (None, "", call.name):
         return False
     return (
-        accepted_ids(facts).fits(call_id)
+        id_rule_for(facts).fits(call_id)
         and _PLAIN_ID.fullmatch(call_id) is not None
         and id_problem(result, facts) == ""
     )
 
 
+@once_per_history
 def _ambiguous_parts(facts: Facts) -> PartSet[PairHalf]:
     """Unpaired results, and the open calls of the same turns that they may belong to."""
     parts: PartSet[PairHalf] = PartSet()
     if not facts.unpaired_results:
         return parts
-    turns, surplus, adopted = turns_by_part(facts), surplus_results(facts), _adopted_ids(facts)
+    surplus, adopted = surplus_results(facts), _adopted_ids(facts)
     ambiguous_turns = PartSet[object]()
     for result in facts.unpaired_results:
-        if id(result) not in surplus:
+        if result not in surplus:
             parts.add(result)
-            ambiguous_turns.add(turns.get(id(result)))
+            ambiguous_turns.add(facts.turn_of(result))
     for call in facts.open_calls:
-        if turns.get(id(call)) in ambiguous_turns and call not in adopted:
+        if facts.turn_of(call) in ambiguous_turns and call not in adopted:
             parts.add(call)
     return parts

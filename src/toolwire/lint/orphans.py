@@ -5,12 +5,14 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_variants import calls_of_rewritten_ids
+from toolwire.lint.memo import once_per_history
 
 
+@once_per_history
 def leading_orphans(facts: Facts) -> list[Result]:
     """The orphans at the start of the history, before any other content."""
     leading: list[Result] = []
@@ -26,21 +28,22 @@ def leading_orphans(facts: Facts) -> list[Result]:
     return leading
 
 
-def orphans_of_removed_calls(facts: Facts) -> dict[int, Message]:
-    """The orphans whose call was removed from an assistant message, by identity, with that message.
+@once_per_history
+def orphans_of_removed_calls(facts: Facts) -> PartMap[Result, Message]:
+    """The orphans whose call was removed from an assistant message, each with that message.
 
     The orphan follows the message, which has other calls, an empty list of calls, or no content.
     """
     leading, rewritten = PartSet(leading_orphans(facts)), calls_of_rewritten_ids(facts)
-    callers: dict[int, Message] = {}
+    callers: PartMap[Result, Message] = PartMap()
     for result in facts.orphans:
-        if result in leading or id(result) in rewritten or result.origin == "minted":
+        if result in leading or result in rewritten or result.origin == "minted":
             continue
         index = facts.message_index(result) - 1
         while index >= 0 and facts.holds_only_results(index):
             index -= 1
         if index >= 0 and _may_lack_calls(facts.messages[index]):
-            callers[id(result)] = facts.messages[index]
+            callers[result] = facts.messages[index]
     return callers
 
 
@@ -53,6 +56,7 @@ def _may_lack_calls(message: Message) -> bool:
     return has_empty_list or has_calls or not message.parts
 
 
+@once_per_history
 def surplus_orphans(facts: Facts) -> list[Result]:
     """The orphans without an id among the results of a turn that has no call left for them."""
     orphans = [result for result in facts.orphans if result.origin == "minted"]

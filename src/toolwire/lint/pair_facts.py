@@ -15,7 +15,17 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Pair,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+)
 from toolwire.profiles.table import Profile
 
 ITEM_WIRES = ("openai-responses", "azure-foundry")
@@ -48,6 +58,10 @@ class CallBatch(Struct, frozen=True, eq=False):
     """The client's results, in the order of the history."""
 
 
+def _is_left_out(part: Part) -> bool:
+    return isinstance(part, Opaque) or (isinstance(part, Reasoning) and not part.text)
+
+
 class PairFacts:
     """A conversation, the profile of its target, and how calls and results pair up."""
 
@@ -72,6 +86,11 @@ class PairFacts:
     def calls(self) -> list[Call]:
         """The calls that the client runs, in order."""
         return [call for call in self.observations.calls if call.executor == "client"]
+
+    @cached_property
+    def call_numbers(self) -> PartMap[Call, int]:
+        """The position of each call among the calls of the client."""
+        return PartMap((call, n) for n, call in enumerate(self.calls))
 
     @cached_property
     def server_calls(self) -> list[Call]:
@@ -108,6 +127,23 @@ class PairFacts:
         """The index of the message that holds a call or result."""
         return self._message_indexes[part]
 
+    @cached_property
+    def visible_indexes(self) -> list[int]:
+        """The indexes of the messages that the target gets.
+
+        On the way to another wire, blocks of an unknown type and hidden reasoning are left out, and
+        a message that holds nothing else with them.
+        """
+        if self.own_wire:
+            return list(range(len(self.messages)))
+        return [
+            n
+            for n, message in enumerate(self.messages)
+            if message.wire == self.profile.wire
+            or not message.parts
+            or any(not _is_left_out(part) for part in message.parts)
+        ]
+
     def message_after(self, index: int) -> Message | None:
         """The message after an index."""
         return self.messages[index + 1] if index + 1 < len(self.messages) else None
@@ -125,7 +161,7 @@ class PairFacts:
         return pairs(self.messages, ordered=self.conversation.ordered)
 
     @cached_property
-    def _pairs_by_id(self) -> tuple[dict[int, Result], dict[int, Call]] | None:
+    def _pairs_by_id(self) -> tuple[PartMap[Call, Result], PartMap[Result, Call]] | None:
         """Results by call and calls by result if ids alone decide.
 
         None if an id is missing, unknown or repeated, or if a result precedes its call.
@@ -134,47 +170,47 @@ class PairFacts:
         call_by_id = {call.id: call for call in calls}
         if len(call_by_id) < len(calls):
             return None
-        result_of: dict[int, Result] = {}
-        call_of: dict[int, Call] = {}
+        result_of: PartMap[Call, Result] = PartMap()
+        call_of: PartMap[Result, Call] = PartMap()
         for result in self.results:
             call = call_by_id.get(result.call_id)
             if (
                 call is None
                 or result.origin == "minted"
-                or id(call) in result_of
+                or call in result_of
                 or self.message_index(result) <= self.message_index(call)
             ):
                 return None
-            result_of[id(call)] = result
-            call_of[id(result)] = call
+            result_of[call] = result
+            call_of[result] = call
         return result_of, call_of
 
     @cached_property
-    def result_of(self) -> dict[int, Result]:
-        """The result of a call, by the identity of the call."""
+    def result_of(self) -> PartMap[Call, Result]:
+        """The result of each call that has one."""
         if self._pairs_by_id is not None:
             return self._pairs_by_id[0]
-        return {
-            id(pair.call): pair.result
+        return PartMap(
+            (pair.call, pair.result)
             for pair in self.pairs
             if pair.call is not None and pair.result is not None
-        }
+        )
 
     @cached_property
-    def call_of(self) -> dict[int, Call]:
-        """The call of a result, by the identity of the result."""
+    def call_of(self) -> PartMap[Result, Call]:
+        """The call of each result that has one."""
         if self._pairs_by_id is not None:
             return self._pairs_by_id[1]
-        return {
-            id(pair.result): pair.call
+        return PartMap(
+            (pair.result, pair.call)
             for pair in self.pairs
             if pair.call is not None and pair.result is not None
-        }
+        )
 
     @cached_property
     def open_calls(self) -> list[Call]:
         """The client's calls without a result, in order."""
-        return [call for call in self.calls if id(call) not in self.result_of]
+        return [call for call in self.calls if call not in self.result_of]
 
     @cached_property
     def unpaired_results(self) -> list[Result]:
@@ -182,7 +218,7 @@ class PairFacts:
         return [
             result
             for result in self.results
-            if id(result) not in self.call_of and result.executor == "client"
+            if result not in self.call_of and result.executor == "client"
         ]
 
     # --- turns and batches ---
@@ -203,6 +239,16 @@ class PairFacts:
                 followers.append(n)
         turns += self._turn(callers, followers, last=True)
         return turns
+
+    @cached_property
+    def _turn_at(self) -> dict[int, Turn]:
+        return {
+            n: turn for turn in self.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
+        }
+
+    def turn_of(self, part: Call | Result) -> Turn | None:
+        """The turn that a call or result stands in; None outside of turns with calls."""
+        return self._turn_at.get(self.message_index(part))
 
     def _turn(self, callers: list[int], followers: list[int], *, last: bool) -> list[Turn]:
         calls = tuple(
@@ -235,7 +281,7 @@ class PairFacts:
         results = [
             result
             for call in calls
-            if (result := self.result_of.get(id(call))) is not None and result.executor == "client"
+            if (result := self.result_of.get(call)) is not None and result.executor == "client"
         ]
         if len(results) > 1:
             results.sort(key=self._result_positions.__getitem__)
@@ -247,7 +293,7 @@ class PairFacts:
 
     def text_after_calls(self, index: int) -> tuple[Part, ...]:
         """Text and media after the first call of a message, on wires where they are separate items
-        and so stand between the call and its result.
+        and so stand between the call and its result. What another provider ran becomes text.
         """
         message = self.messages[index]
         if self.own_wire:
@@ -262,13 +308,18 @@ class PairFacts:
             if part.__class__ is Call and part.executor == "client"
         )
         first = next(positions, len(message.parts))
-        return tuple(part for part in message.parts[first:] if isinstance(part, Text | Media))
+        return tuple(
+            part
+            for part in message.parts[first:]
+            if isinstance(part, Text | Media)
+            or (not self.own_wire and isinstance(part, Call | Result) and part.executor != "client")
+        )
 
     def are_tied_by_id(self, batch: CallBatch) -> bool:
         """True if every result names its call by an id that the target reads, so that their order
         has no meaning.
         """
         return self.profile.has_id_field and all(
-            result.origin != "minted" and self.call_of[id(result)].origin != "minted"
+            result.origin != "minted" and self.call_of[result].origin != "minted"
             for result in batch.results
         )

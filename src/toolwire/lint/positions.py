@@ -6,11 +6,9 @@ knows no wire.
 
 from __future__ import annotations
 
-from msgspec import UnsetType
-
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Part, Result
-from toolwire.lint.pair_facts import CallBatch, PairFacts
+from toolwire.lint.pair_facts import ITEM_WIRES, CallBatch, PairFacts
 
 
 def misplaced_batches(facts: PairFacts) -> dict[str, list[CallBatch]]:
@@ -39,7 +37,7 @@ def _is_in_place(facts: PairFacts, batch: CallBatch) -> bool:
         len(batch.caller_indexes) > 1
         or count == 0
         or (facts.profile.results_follow_call_order and count > 1)
-        or (facts.own_wire and isinstance(messages[end].raw, UnsetType))
+        or facts.text_after_calls(end)
     ):
         return False
     last = index_of(results[-1])
@@ -63,7 +61,9 @@ def _violations(facts: PairFacts, batch: CallBatch) -> list[str]:
     if profile.result_placement in ("next", "alone"):
         if len(batch.caller_indexes) > 1 and not profile.merges_assistant_messages:
             names.append("calls-split")
-        if indexes and _is_separated(facts, batch, indexes):
+        if indexes and (
+            _is_separated(facts, batch, indexes) or _follows_other_items(facts, indexes)
+        ):
             names.append("result-separated")
         elif profile.results_share_one_message and len(indexes) > 1:
             names.append("results-split")
@@ -89,6 +89,13 @@ def _is_separated(facts: PairFacts, batch: CallBatch, indexes: set[int]) -> bool
     return any(facts.text_after_calls(n) for n in batch.caller_indexes)
 
 
+def _follows_other_items(facts: PairFacts, indexes: set[int]) -> bool:
+    """True if a target on whose wire all content is separate items gets a result after others."""
+    if facts.own_wire or facts.profile.wire not in ITEM_WIRES:
+        return False
+    return any(_has_late_result(facts.messages[n].parts) for n in indexes)
+
+
 def _has_late_result(parts: tuple[Part, ...]) -> bool:
     """True if a result comes after a part of another kind."""
     is_result = [part.__class__ is Result for part in parts]
@@ -99,5 +106,5 @@ def _is_out_of_order(facts: PairFacts, batch: CallBatch) -> bool:
     if len(batch.results) < 2 or facts.are_tied_by_id(batch):
         return False
     position = PartMap((call, n) for n, call in enumerate(batch.calls))
-    order = [position[facts.call_of[id(result)]] for result in batch.results]
+    order = [position[facts.call_of[result]] for result in batch.results]
     return order != sorted(order)

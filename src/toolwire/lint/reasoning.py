@@ -45,6 +45,11 @@ def is_reasoning_model(facts: Facts) -> bool:
     )
 
 
+def may_be_reasoning_model(facts: Facts) -> bool:
+    """True if the model of the request must get its reasoning back, or is not named."""
+    return is_reasoning_model(facts) or not facts.conversation.settings.get("model")
+
+
 def current_turn_start(facts: Facts) -> int:
     """The index of the first message of the turn in progress: the one after the last user or system
     message with content other than results.

@@ -22,6 +22,12 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: (rule.code, rule.name)))
 
 
+@cache
+def rules_in_fix_order() -> tuple[Rule, ...]:
+    """All rules, in the order in which repair applies their fixes."""
+    return tuple(sorted(all_rules(), key=lambda rule: (rule.order, rule.code, rule.name)))
+
+
 def rule(name: str) -> Rule:
     """The rule with a name or code."""
     for candidate in all_rules():

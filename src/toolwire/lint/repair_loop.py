@@ -3,12 +3,16 @@
 On its way to another wire, a conversation is repaired in memory and never written in between. On
 its own wire it is written and read again after each fix, because rules about the JSON of that wire
 must see what the fix made of it.
+
+A repair ends, and repairing its result changes nothing: a fix that does not reduce the violations
+of its rule is taken back, and a rule whose violations return again and again is given up.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -19,13 +23,15 @@ from toolwire.conversation.model import Change, Conversation, Finding, Kind, Too
 from toolwire.conversation.observations import Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.registry import all_rules, find, rules_for_translation
-from toolwire.lint.rule import Fixed, FixedBody, FixLog, Rule
+from toolwire.lint.registry import all_rules, rules_for_translation, rules_in_fix_order
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 from toolwire.profiles.table import Profile
 
 T = TypeVar("T")
-MAX_FIXES = 400
-"""Fixes before repair gives up. A history needs about as many as it breaks rules."""
+RuleSelection: TypeAlias = "Callable[[Facts], tuple[Rule, ...]]"
+"""Chooses the rules that a history may break."""
+_MAX_FIXES_OF_A_RULE = 10
+"""Fixes of one rule before repair gives it up: two rules may undo each other's fixes."""
 
 
 class RepairedConversation(Struct, frozen=True):
@@ -35,56 +41,102 @@ class RepairedConversation(Struct, frozen=True):
     changes: list[Change]
     findings: list[Finding]
     ids: IdMap
+    observations: Observations | None = None
+    """What one pass over the repaired conversation saw; None on its own wire."""
 
 
 def repair_for_translation(
     conversation: Conversation, profile: Profile, observations: Observations
 ) -> RepairedConversation:
     """Apply safe fixes for a target on another wire."""
-    rules = rules_for_translation(profile, observations.flags)
-    return _repair(Facts(conversation, profile, observations), rules, unsafe=False)
+    if not rules_for_translation(profile, observations.flags):
+        return RepairedConversation(conversation, [], [], IdMap(), observations)
+    return Repair(Facts(conversation, profile, observations), _rules_not_ruled_out).run()
 
 
 def repair_on_own_wire(
     conversation: Conversation, profile: Profile, *, unsafe: bool
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire."""
-    return _repair(Facts(conversation, profile), all_rules(), unsafe=unsafe)
+    return Repair(Facts(conversation, profile), lambda _: all_rules(), unsafe=unsafe).run()
 
 
-def _repair(facts: Facts, rules: tuple[Rule, ...], *, unsafe: bool) -> RepairedConversation:
-    findings = find(facts, rules)
-    changes: list[Change] = []
-    if not findings:
-        return RepairedConversation(facts.conversation, changes, findings, IdMap())
-    renames = RenameLog(facts.conversation)
-    for _ in range(MAX_FIXES):
-        step = _fix_first(facts, findings, rules, unsafe=unsafe)
-        if step is None:
-            break
-        rule, conversation, fix_log = step
-        changes += [Change(rule.code, rule.name, path, message) for path, message in fix_log]
-        renames.record(conversation)
-        facts = Facts(conversation, facts.profile)
-        findings = find(facts, rules)
-    return RepairedConversation(facts.conversation, changes, findings, renames.id_map())
+def _rules_not_ruled_out(facts: Facts) -> tuple[Rule, ...]:
+    return rules_for_translation(facts.profile, facts.observations.flags)
 
 
-def _fix_first(
-    facts: Facts, findings: list[Finding], rules: tuple[Rule, ...], *, unsafe: bool
-) -> tuple[Rule, Conversation, FixLog] | None:
-    """Apply the fix of the first rule, in the order of fixes, that changes something."""
-    fixable = {
-        finding.name for finding in findings if finding.fix == "safe" or (unsafe and finding.fix)
-    }
-    for rule in sorted(rules, key=lambda rule: (rule.order, rule.code, rule.name)):
-        if rule.name not in fixable or rule.fix is None:
-            continue
-        fixed = rule.fix(facts, unsafe)
-        conversation = None if fixed is None else _apply(fixed, facts)
-        if fixed is not None and conversation is not None:
-            return rule, conversation, fixed.changes
-    return None
+class Repair:
+    """A repair in progress."""
+
+    def __init__(self, facts: Facts, select: RuleSelection, *, unsafe: bool = False) -> None:
+        self._facts = facts
+        self._select = select
+        self._unsafe = unsafe
+        self._changes: list[Change] = []
+        self._renames: RenameLog | None = None
+        self._fix_count: Counter[str] = Counter()
+        """How often the fix of each rule was applied."""
+
+    def run(self) -> RepairedConversation:
+        """Check and fix one rule after the other until a whole round changes nothing.
+
+        What such a round finds is what is left.
+        """
+        while True:
+            facts = self._facts
+            findings = [
+                Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
+                for rule in rules_in_fix_order()
+                if rule in self._select(self._facts)
+                for path, message, fix in self._fix_rule(rule)
+            ]
+            if self._facts is facts:
+                break
+        findings.sort(key=lambda finding: (finding.code, finding.name))
+        return RepairedConversation(
+            facts.conversation,
+            self._changes,
+            findings,
+            ids=IdMap() if self._renames is None else self._renames.id_map(),
+            observations=None if facts.own_wire else facts.observations,
+        )
+
+    def _fix_rule(self, rule: Rule) -> list[Problem]:
+        """Apply the fix of a rule for as long as it helps, and return the violations that stay."""
+        problems = list(rule.check(self._facts))
+        while any(fix == "safe" or (self._unsafe and fix) for _, _, fix in problems):
+            left = self._apply_fix(rule, problems)
+            if left is None:
+                return [(path, message, None) for path, message, _ in problems]
+            problems = left
+        return problems
+
+    def _apply_fix(self, rule: Rule, problems: list[Problem]) -> list[Problem] | None:
+        """Apply the fix of a rule and return the violations that stay; None if it does not help."""
+        if rule.fix is None or self._fix_count[rule.name] == _MAX_FIXES_OF_A_RULE:
+            return None
+        fixed = rule.fix(self._facts, self._unsafe)
+        conversation = None if fixed is None else _apply(fixed, self._facts)
+        if fixed is None or conversation is None:
+            return None
+        facts = Facts(conversation, self._facts.profile)
+        left = list(rule.check(facts)) if rule in self._select(facts) else []
+        if left and _messages(left) >= _messages(problems):
+            return None
+        if self._renames is None:
+            self._renames = RenameLog(self._facts.conversation)
+        self._renames.record(conversation)
+        self._facts = facts
+        self._fix_count[rule.name] += 1
+        self._changes += [
+            Change(rule.code, rule.name, path, message) for path, message in fixed.changes
+        ]
+        return left
+
+
+def _messages(problems: list[Problem]) -> Counter[str]:
+    """The messages of violations; their paths change with what a fix adds or removes."""
+    return Counter(message for _, message, _ in problems)
 
 
 def _apply(fixed: Fixed | FixedBody, facts: Facts) -> Conversation | None:

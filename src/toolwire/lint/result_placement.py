@@ -5,7 +5,7 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from operator import is_
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from toolwire.lint.transforms import merge_same_roles, without_parts
 
 
 def place_results(
-    facts: Facts, batches: Iterable[CallBatch], new_results: Mapping[int, Result] | None = None
+    facts: Facts, batches: Iterable[CallBatch], new_results: PartMap[Call, Result] | None = None
 ) -> Conversation:
     """The conversation with the results of some batches directly after their calls.
 
@@ -29,12 +29,11 @@ def place_results(
     Args:
         facts: The history.
         batches: The batches to place; all others stay as they are.
-        new_results: Results of open calls, by the identity of the call: new ones, or results that
-            were not paired.
+        new_results: Results for open calls: new ones, or results that were not paired.
     """
-    added = new_results or {}
+    added = new_results or PartMap()
     results_of = [
-        (batch, [*batch.results, *(added[id(call)] for call in batch.calls if id(call) in added)])
+        (batch, [*batch.results, *(added[call] for call in batch.calls if call in added)])
         for batch in batches
     ]
     layout = _Layout(facts, PartSet(result for _, results in results_of for result in results))
@@ -49,11 +48,11 @@ def add_results(
     """The conversation with results for open calls, each given with its batch; other results move
     only where the target requires it.
     """
-    new_results: dict[int, Result] = {}
+    new_results: PartMap[Call, Result] = PartMap()
     batches: PartMap[CallBatch, CallBatch] = PartMap()
     results_may_stay = facts.profile.result_placement not in ("next", "alone")
     for batch, call in open_calls:
-        new_results[id(call)] = make(call)
+        new_results[call] = make(call)
         batches.setdefault(batch, replace(batch, results=()) if results_may_stay else batch)
     return place_results(facts, batches.values(), new_results)
 

@@ -50,8 +50,9 @@ class Rule(Struct, frozen=True, eq=False):
     """One way in which histories break.
 
     `check` yields each violation; it must cost next to nothing if there is none. `fix` repairs all
-    violations that it may (unsafe ones only if its second argument is true) and returns None if
-    there is nothing it can do. Fixing what a fix returned changes nothing.
+    violations, or as many as it can at once, and returns None if there is nothing it can do. It may
+    guess by order only if its second argument is true. What it takes out of its place it tells in
+    words. Fixing what a fix returned changes nothing.
     """
 
     code: str

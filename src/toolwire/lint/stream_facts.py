@@ -43,7 +43,7 @@ class CallFragment(Struct, frozen=True):
     name: JSON
 
     @property
-    def known(self) -> str:
+    def call_id(self) -> str:
         """The id of the call; empty if the fragment has none."""
         return read_id(self.id)[0]
 
@@ -89,14 +89,14 @@ class StreamFacts(Facts):
         """True if every fragment of a call has an index on this wire."""
 
     @cached_property
-    def pieces(self) -> list[CallFragment]:
+    def fragments(self) -> list[CallFragment]:
         """The fragments of calls, in order."""
         return [
             fragment for n, event in enumerate(self.events) for fragment in _fragments(event, n)
         ]
 
     @cached_property
-    def told(self) -> list[StreamedCall]:
+    def calls_of_stream(self) -> list[StreamedCall]:
         """The calls that the client runs, in the order in which they start."""
         calls: list[StreamedCall] = []
         open_calls: dict[int, StreamedCall] = {}

@@ -14,18 +14,21 @@ from msgspec.structs import replace
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR, IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath, get, put
-from toolwire.conversation.model import Choice, Fix, Tool
+from toolwire.conversation.model import Choice, Tool
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody
-from toolwire.lint.transforms import own_body, remove_parts, replace_parts
+from toolwire.lint.transforms import own_body, replace_parts
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Families of calls whose name is free; all others are named by their type."""
+UNKNOWN_TOOL = "toolwire_unknown_tool"
+"""The name that a fix gives to a call whose tool is not known."""
 KINDS = frozenset({"function", "custom"})
 
 
-def accepted_names(facts: Facts) -> IdRule:
+def name_rule_for(facts: Facts) -> IdRule:
     """The names that the target accepts."""
     accepted = facts.profile.accepted_names
     return facts.profile.name_rule if accepted is None else accepted
@@ -36,12 +39,12 @@ def function_calls(facts: Facts) -> list[Call]:
     return [call for call in facts.calls if call.family in FAMILIES]
 
 
-def defined_tools(facts: Facts) -> list[Tool]:
+def tool_definitions(facts: Facts) -> list[Tool]:
     """The definitions of tools that the client runs."""
     return [tool for tool in facts.conversation.tools if tool.kind in KINDS]
 
 
-def chosen_names(facts: Facts) -> tuple[str, ...]:
+def tool_choice_names(facts: Facts) -> tuple[str, ...]:
     """The names in the tool choice."""
     choice = facts.conversation.settings.get("choice")
     return choice.names if isinstance(choice, Choice) else ()
@@ -52,7 +55,7 @@ def name_paths(facts: Facts) -> dict[str, JsonPath]:
     call.
     """
     paths: dict[str, JsonPath] = {}
-    for tool in defined_tools(facts):
+    for tool in tool_definitions(facts):
         *outer, inner = name_segments(tool)
         paths.setdefault(inner, tool.path)
         for text in outer:
@@ -93,9 +96,9 @@ def _new_name(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None
     return name
 
 
-def refused_names(facts: Facts) -> dict[str, JsonPath]:
+def names_to_fit(facts: Facts) -> dict[str, JsonPath]:
     """The names that the target refuses, with their paths; missing and blank names do not count."""
-    rule = accepted_names(facts)
+    rule = name_rule_for(facts)
     if not (rule.chars or rule.longest):
         return {}
     paths = name_paths(facts)
@@ -120,10 +123,10 @@ def fit_names_in_body(facts: Facts, names: Iterable[str]) -> FixedBody | None:
     paths = name_paths(facts)
     all_names = {
         *paths,
-        *chosen_names(facts),
+        *tool_choice_names(facts),
         *(text for result in facts.results if result.name for text in name_segments(result)),
     }
-    fitted = fit_names(all_names, accepted_names(facts), {})
+    fitted = fit_names(all_names, name_rule_for(facts), {})
     new = {name: fitted[name] for name in refused}
     changes = tuple(
         (paths[name], f"the tool {name} is renamed to {new[name]} everywhere") for name in new
@@ -138,11 +141,11 @@ def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
         facts: The history.
         new: The new names, by the names as they are written.
     """
-    parts: dict[int, Part] = {
-        id(call): replace(call, name=name)
+    parts: PartMap[Part, Part] = PartMap(
+        (call, replace(call, name=name))
         for call in function_calls(facts)
         if (name := _new_name(call, new))
-    }
+    )
     for result in facts.results:
         if (
             result.name is not None
@@ -150,9 +153,9 @@ def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
             and result.family in FAMILIES
             and (name := _new_name(result, new))
         ):
-            parts[id(result)] = replace(result, name=name)
+            parts[result] = replace(result, name=name)
     body = own_body(replace_parts(facts.conversation, parts))
-    for tool in defined_tools(facts):
+    for tool in tool_definitions(facts):
         *outer, inner = name_segments(tool)
         if inner in new:
             body = put(body, tool.path + name_path(tool), new[inner])
@@ -160,7 +163,7 @@ def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
             if text in new:
                 body = put(body, (*tool.path[:-2], "name"), new[text])
     path = facts.conversation.source.setting_paths.get("choice")
-    if path is not None and chosen_names(facts):
+    if path is not None and tool_choice_names(facts):
         body = put(body, path, _rename_choice(get(body, path), new))  # type: ignore[arg-type]
     return body
 
@@ -192,7 +195,7 @@ def _rename_choice(value: JSON, new: Mapping[str, str]) -> JSON:
 
 def nameless_calls(facts: Facts) -> list[Call]:
     """Calls with a missing or blank name, for a target that restricts names."""
-    rule = accepted_names(facts)
+    rule = name_rule_for(facts)
     if not (rule.chars or rule.longest):
         return []
     return [
@@ -216,49 +219,29 @@ def has_blank_name(call: Call) -> bool:
     return any(isinstance(value.get("name"), str) for value in objects)
 
 
-def known_name(facts: Facts, call: Call) -> str:
+def infer_name(facts: Facts, call: Call) -> str:
     """The name of a nameless call from its result, or from its id if that tool is defined; empty if
     neither has it.
     """
-    result = facts.result_of.get(id(call))
+    result = facts.result_of.get(call)
     if result is not None and result.name and result.name.strip():
         return result.name
-    names = {tool.name for tool in defined_tools(facts)}
+    names = {tool.name for tool in tool_definitions(facts)}
     name, _, number = call.id.removeprefix("functions.").rpartition(":")
     return name if number.isdigit() and name in names else ""
 
 
-def fix_for_nameless(facts: Facts, call: Call) -> Fix:
-    """`safe` if the name is known; `unsafe` if the call and its result have to be removed."""
-    return "safe" if known_name(facts, call) else "unsafe"
-
-
-def name_calls(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
-    """Set the names of nameless calls where they are known; where not, remove the call and its
-    results if unsafe fixes are allowed.
-    """
-    parts: dict[int, Part] = {}
-    removed: set[int] = set()
+def name_calls(facts: Facts, calls: Iterable[Call]) -> Fixed | None:
+    """Set the names of nameless calls: the known name, or one that says that it is not known."""
+    parts: PartMap[Part, Part] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:
-        name = known_name(facts, call)
-        if name:
-            parts[id(call)] = replace(call, name=name)
-            changes.append(
-                (
-                    call.path,
-                    f"the call {call.id} has the name {name} now, from its result or its id",
-                )
-            )
-        elif unsafe:
-            result = facts.result_of.get(id(call))
-            results = [] if result is None else [result]
-            results += [other for other in facts.unpaired_results if other.call_id == call.id]
-            removed.update(id(part) for part in (call, *results))
-            what = "and its result are" if results else "is"
-            changes.append(
-                (call.path, f"the call {call.id} {what} removed: the name of its tool is unknown")
-            )
-    if not changes:
-        return None
-    return Fixed(remove_parts(replace_parts(facts.conversation, parts), removed), tuple(changes))
+        known = infer_name(facts, call)
+        name = known or UNKNOWN_TOOL
+        parts[call] = replace(call, name=name)
+        result = facts.result_of.get(call)
+        if result is not None and result.name is not None:
+            parts[result] = replace(result, name=name)
+        origin = "from its result or its id" if known else "because its tool is unknown"
+        changes.append((call.path, f"the call {call.id} has the name {name} now, {origin}"))
+    return Fixed(replace_parts(facts.conversation, parts), tuple(changes)) if changes else None

@@ -6,7 +6,7 @@ wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -37,7 +37,7 @@ def _original(part: Part) -> Traceable:
 
 def replace_parts(
     conversation: Conversation,
-    new: Mapping[int, Part],
+    new: PartMap[Part, Part],
     *,
     original: Callable[[Part], Traceable] = _original,
 ) -> Conversation:
@@ -45,7 +45,7 @@ def replace_parts(
 
     Args:
         conversation: The conversation; everything else in it stays verbatim.
-        new: The new parts, by the identity of the old ones.
+        new: The new part for each old one.
         original: For an old part, the part that the encoder compares the new one with: it writes
             only the differences.
     """
@@ -53,9 +53,9 @@ def replace_parts(
         return conversation
     messages: list[Message] = []
     for message in conversation.messages:
-        if any(id(part) in new for part in message.parts):
+        if any(part in new for part in message.parts):
             parts = tuple(
-                _with_source(new[id(part)], part, original(part)) if id(part) in new else part
+                _with_source(new[part], part, original(part)) if part in new else part
                 for part in message.parts
             )
             message = replace(message, parts=parts)
@@ -71,14 +71,12 @@ def _with_source(new: Part, old: Part, original: Traceable) -> Part:
     )
 
 
-def remove_parts(conversation: Conversation, parts: Collection[int]) -> Conversation:
-    """The conversation without some parts, given by their identities, and without messages that
-    become empty.
-    """
+def remove_parts(conversation: Conversation, parts: PartSet[Part]) -> Conversation:
+    """The conversation without some parts, and without messages that become empty."""
     messages: list[Message] = []
     for message in conversation.messages:
-        if any(id(part) in parts for part in message.parts):
-            rest = tuple(part for part in message.parts if id(part) not in parts)
+        if any(part in parts for part in message.parts):
+            rest = tuple(part for part in message.parts if part not in parts)
             if not rest:
                 continue
             message = replace(message, parts=rest)  # its JSON stays, for fields that no part holds
@@ -105,8 +103,14 @@ def user_note(text: str) -> Message:
     return Message("user", (Text(f"{MARK} {text}"),))
 
 
-def results_as_text(facts: Facts, results: Iterable[Result]) -> Conversation:
-    """The conversation with results without a call replaced by marked user messages.
+CALL_IS_MISSING = "whose call is not in this history"
+CALL_IS_UNCERTAIN = "which may belong to any of several calls"
+
+
+def results_as_text(
+    facts: Facts, results: Iterable[Result], reason: str = CALL_IS_MISSING
+) -> Conversation:
+    """The conversation with some results replaced by marked user messages, which give the reason.
 
     A message never stands between a call and its result: it comes after the whole batch, or before
     a call that is still pending.
@@ -128,7 +132,7 @@ def results_as_text(facts: Facts, results: Iterable[Result]) -> Conversation:
                 index = end + 1
         if facts.pending_calls:
             index = min(index, facts.message_index(facts.pending_calls[0]))
-        notes.setdefault(index, []).append(_result_note(result))
+        notes.setdefault(index, []).append(_result_note(result, reason))
     messages: list[Message] = []
     for n, message in enumerate(facts.messages):
         messages += notes.get(n, ())
@@ -139,12 +143,12 @@ def results_as_text(facts: Facts, results: Iterable[Result]) -> Conversation:
     return merge_same_roles(facts, messages)
 
 
-def _result_note(result: Result) -> Message:
+def _result_note(result: Result, reason: str) -> Message:
     """A result as a user message, with its media."""
     subject = f"a result of {result.name}" if result.name else "a result"
     if result.origin != "minted":
         subject += f" for {result.call_id}"
-    note = user_note(f"{subject}, whose call is not in this history: {result.text}")
+    note = user_note(f"{subject}, {reason}: {result.text}")
     if not isinstance(result.output, tuple):
         return note
     media = tuple(
@@ -153,6 +157,22 @@ def _result_note(result: Result) -> Message:
         if isinstance(part, Media)
     )
     return replace(note, parts=(*note.parts, *media))
+
+
+def parts_as_text(conversation: Conversation, texts: PartMap[Part, str]) -> Conversation:
+    """The conversation with some parts replaced by marked text in their place."""
+    messages = (
+        replace(
+            message,
+            parts=tuple(
+                Text(f"{MARK} {texts[part]}") if part in texts else part for part in message.parts
+            ),
+        )
+        if any(part in texts for part in message.parts)
+        else message
+        for message in conversation.messages
+    )
+    return with_messages(conversation, messages)
 
 
 # --- messages -------------------------------------------------------------------------------------

@@ -12,27 +12,27 @@ from toolwire.lint.rule import Example
 # --- Anthropic content blocks ---
 
 
-def use(call_id: str, kind: str = "tool_use", name: str = "f") -> JSON:
+def tool_use(call_id: str, kind: str = "tool_use", name: str = "f") -> JSON:
     """A call."""
     return {"type": kind, "id": call_id, "name": name, "input": {}}
 
 
-def answer(call_id: str, kind: str = "tool_result", content: JSON = "1", **more: JSON) -> JSON:
+def tool_result(call_id: str, kind: str = "tool_result", content: JSON = "1", **more: JSON) -> JSON:
     """The result of a call."""
     return {"type": kind, "tool_use_id": call_id, "content": content, **more}
 
 
-def words(text: str) -> JSON:
+def text_block(text: str) -> JSON:
     """A text block."""
     return {"type": "text", "text": text}
 
 
-def model(*content: JSON) -> JSON:
+def assistant_blocks(*content: JSON) -> JSON:
     """An assistant message."""
     return {"role": "assistant", "content": list(content)}
 
 
-def user(*content: JSON) -> JSON:
+def user_blocks(*content: JSON) -> JSON:
     """A user message; it also holds results."""
     return {"role": "user", "content": list(content)}
 
@@ -40,18 +40,18 @@ def user(*content: JSON) -> JSON:
 # --- Bedrock blocks, which are named by their only field ---
 
 
-def used(call_id: str, name: str = "f") -> JSON:
+def keyed_use(call_id: str, name: str = "f") -> JSON:
     """A call."""
     return {"toolUse": {"toolUseId": call_id, "name": name, "input": {}}}
 
 
-def given(call_id: str | None, text: str = "1") -> JSON:
+def keyed_result(call_id: str | None, text: str = "1") -> JSON:
     """The result of a call."""
     id_field: Object = {} if call_id is None else {"toolUseId": call_id}
     return {"toolResult": {**id_field, "content": [{"text": text}]}}
 
 
-def converse(*messages: JSON, target: str = "bedrock") -> Example:
+def converse_example(*messages: JSON, target: str = "bedrock") -> Example:
     """A Bedrock request that defines its tool."""
     tool: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
     return Example(
@@ -67,12 +67,12 @@ def converse(*messages: JSON, target: str = "bedrock") -> Example:
 # --- Gemini parts ---
 
 
-def called(name: str, call_id: str | None = None, **more: JSON) -> JSON:
+def call_part(name: str, call_id: str | None = None, **more: JSON) -> JSON:
     """A call."""
     return {"functionCall": {**_id_field(call_id), "name": name, "args": {}}, **more}
 
 
-def responded(name: str, value: JSON = 1, call_id: str | None = None) -> JSON:
+def response_part(name: str, value: JSON = 1, call_id: str | None = None) -> JSON:
     """The result of a call."""
     return {"functionResponse": {**_id_field(call_id), "name": name, "response": {"result": value}}}
 
@@ -81,12 +81,12 @@ def _id_field(call_id: str | None) -> Object:
     return {} if call_id is None else {"id": call_id}
 
 
-def asking(*parts: JSON) -> JSON:
+def model_parts(*parts: JSON) -> JSON:
     """A model message."""
     return {"role": "model", "parts": list(parts)}
 
 
-def saying(*parts: JSON) -> JSON:
+def user_parts(*parts: JSON) -> JSON:
     """A user message; it also holds results."""
     return {"role": "user", "parts": list(parts)}
 
@@ -94,7 +94,7 @@ def saying(*parts: JSON) -> JSON:
 HI: JSON = {"role": "user", "parts": [{"text": "hi"}]}
 
 
-def contents(*messages: JSON, target: str = "gemini", **more: JSON) -> Example:
+def contents_example(*messages: JSON, target: str = "gemini", **more: JSON) -> Example:
     """A Gemini request."""
     return Example("gemini", target, {"contents": list(messages), **more})
 
@@ -102,16 +102,16 @@ def contents(*messages: JSON, target: str = "gemini", **more: JSON) -> Example:
 # --- Responses items ---
 
 
-def item(call_id: str, name: str = "f") -> JSON:
+def call_item(call_id: str, name: str = "f") -> JSON:
     """A call."""
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
 
 
-def output(call_id: str, text: str = "1") -> JSON:
+def output_item(call_id: str, text: str = "1") -> JSON:
     """The result of a call."""
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
-def items(*after: JSON, target: str = "openai-responses", **more: JSON) -> Example:
+def items_request(*after: JSON, target: str = "openai-responses", **more: JSON) -> Example:
     """A Responses request that starts with a user message."""
     return Example("openai-responses", target, {"input": [USER, *after], **more})

@@ -6,7 +6,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.lint.rule import Example
 
 
-def piece(arguments: str | None = None, **more: JSON) -> JSON:
+def call_fragment(arguments: str | None = None, **more: JSON) -> JSON:
     """A fragment of a call; `name`, `id` and `index` are present if given, even as None."""
     function: Object = {"name": more.pop("name")} if "name" in more else {}
     if arguments is not None:
@@ -27,6 +27,6 @@ def chunk(*pieces: JSON, stop: str | None = None) -> JSON:
 OVER = chunk(stop="tool_calls")
 
 
-def streamed(*events: JSON, target: str = "openai-chat") -> Example:
+def stream_example(*events: JSON, target: str = "openai-chat") -> Example:
     """A recorded stream of a target."""
     return Example("openai-chat", target, list(events), "stream")

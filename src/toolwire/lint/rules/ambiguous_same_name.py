@@ -4,8 +4,10 @@ Two calls to one tool are open, and their results have no ids, so the history do
 result belongs to which call. The rule does not apply where the wire guarantees that results follow
 the order of their calls and there are as many results as calls: then they are paired by order.
 
-There is no fix. Pairing by guesswork can swap results silently, for example the temperatures of two
-cities. Write the call id into each result where the result is created.
+Pairing by guesswork can swap results silently, for example the temperatures of two cities. The fix
+pairs nothing: it rewrites the results as marked text of the user, which says that the call is not
+certain, and gives each call a marked result. Write the call id into each result where the result is
+created.
 """
 
 from __future__ import annotations
@@ -14,24 +16,51 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
-from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Problem, Rule
+from toolwire.lint.facts import AmbiguousGroup, Facts
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.uncertain_results import tell_uncertain_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     profile = facts.profile
-    if not (profile.rejects_missing_results or profile.rejects_orphan_results):
+    if not (
+        profile.rejects_missing_results or profile.rejects_orphan_results or profile.requires_ids
+    ):
         return
     if not facts.unpaired_results:
         return
-    for group in facts.ambiguous_groups:
-        if len(group.calls) > 1:
-            calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
-            message = f"the result has no id and could belong to the call {calls}"
-            for result in group.results:
-                yield result.path, f"{message}; write the id of its call into it", None
+    for group in _groups(facts):
+        calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
+        message = f"the result has no id and could belong to the call {calls}"
+        for result in group.results:
+            yield result.path, f"{message}; write the id of its call into it", "safe"
+
+
+def _groups(facts: Facts) -> list[AmbiguousGroup]:
+    """The groups with several calls."""
+    return [group for group in facts.ambiguous_groups if len(group.calls) > 1]
+
+
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+    groups = _groups(facts)
+    results = [result for group in groups for result in group.results]
+    if not results:
+        return None
+    changes = tuple(
+        (result.path, "rewrote the result as text: it could belong to several calls")
+        for result in results
+    )
+    calls = [call for group in groups for call in group.calls]
+    return Fixed(tell_uncertain_results(facts, calls, results), changes)
 
 
 _CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -39,8 +68,10 @@ RULE = Rule(
     "TW033",
     "ambiguous-same-name",
     title="results without ids could belong to several calls",
-    cost="refuse",
+    cost="lossy",
     check=_check,
+    fix=_fix,
+    order=32,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat_example(
@@ -55,7 +86,9 @@ RULE = Rule(
             {"role": "tool", "content": "1"},
             {"role": "tool", "content": "2"},
         ),
-        contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI),
+        contents_example(
+            HI, model_parts(call_part("f"), call_part("f")), user_parts(response_part("f")), HI
+        ),
     ),
     good=(
         chat_example(
@@ -65,8 +98,10 @@ RULE = Rule(
             tool_message("c1"),
         ),
         chat_example(USER, assistant(tool_call("c1")), {"role": "tool", "content": "1"}),
-        contents(
-            HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 2)),
         ),
     ),
 )

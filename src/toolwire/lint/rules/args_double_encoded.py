@@ -33,7 +33,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return fix_arguments(
-        facts, "double", "replaced the nested JSON text with the object it contains", unsafe=unsafe
+        facts, "double", "replaced the nested JSON text with the object it contains"
     )
 
 

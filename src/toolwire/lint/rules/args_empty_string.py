@@ -30,9 +30,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return fix_arguments(
-        facts, "empty", "replaced the empty string with an empty object", unsafe=unsafe
-    )
+    return fix_arguments(facts, "empty", "replaced the empty string with an empty object")
 
 
 _USE: JSON = {

@@ -5,9 +5,8 @@ the text unchanged. Some servers parse the arguments of the whole history and re
 request: "invalid function arguments json string", "not a valid JSON string". On wires whose
 arguments are an object, the text is not an object.
 
-The fix keeps the call and its result, and stores the original text in an object under `_raw`. It is
-unsafe because the model then sees arguments that it did not write in this form. The fix never
-completes or guesses arguments.
+The fix keeps the call and its result, and stores the original text in an object under `_raw`. It
+never completes or guesses arguments.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return fix_arguments(facts, "invalid", "stored the text in an object", unsafe=unsafe)
+    return fix_arguments(facts, "invalid", "stored the text in an object")
 
 
 _TRUNCATED_JSON = '{"path": "/et'

@@ -4,10 +4,10 @@ Streams send parallel calls in pieces and mark each piece with the index of its 
 is missing or always zero, a client appends the arguments of all calls to the first one:
 `{"a":1}{"a":2}`. That is not valid JSON and is refused where arguments are parsed.
 
-The unsafe fix gives each call its own arguments, in order. It applies only if the calls that lost
+The fix stores the text in an object under `_raw`, so that nothing is lost. If unsafe fixes are
+allowed, it gives each call its own arguments, in order. That applies only if the calls that lost
 their arguments are still in the history: directly after the first call, to the same tool, with
-empty arguments, and exactly as many as there are surplus argument objects. Otherwise the original
-calls are unknown and there is no fix: request the turn again or restore the calls by hand.
+empty arguments, and exactly as many as there are surplus argument objects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
-from toolwire.lint.argument_fixes import ArgumentFault, argument_faults
+from toolwire.lint.argument_fixes import ArgumentFault, argument_faults, fix_arguments
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -44,17 +44,20 @@ def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for fault in argument_faults(facts, "merged"):
-        message = f"{fault.who} contains the arguments of {len(fault.pieces)} calls"
+        message = f"{fault.subject} contains the arguments of {len(fault.pieces)} calls"
         if _calls_without_arguments(facts, fault):
-            yield fault.path, f"{message}; the calls after it have no arguments", "unsafe"
+            yield fault.path, f"{message}; the calls after it have no arguments", "safe"
         else:
-            advice = "request this turn again or restore the calls by hand"
-            yield fault.path, f"{message}, and the other calls are missing: {advice}", None
+            yield fault.path, f"{message}, and the other calls are missing", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    if not unsafe or not facts.own_wire:
-        return None
+    split = _split_arguments(facts) if unsafe and facts.own_wire else None
+    return split or fix_arguments(facts, "merged", "")
+
+
+def _split_arguments(facts: Facts) -> FixedBody | None:
+    """Give each call its own arguments, where the calls that lost theirs are known."""
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for fault in argument_faults(facts, "merged"):
@@ -64,7 +67,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         field = fault.path[len(fault.call.path) :]
         for call, arguments in zip((fault.call, *empty_calls), fault.pieces, strict=True):
             path = (*call.path, *field)
-            body = put(body, path, fault.written(arguments))
+            body = put(body, path, fault.to_wire(arguments))
             changes.append((path, f"gave the call {call.id} ({call.name}) its own arguments"))
     return FixedBody(body, tuple(changes)) if changes else None
 
@@ -83,7 +86,7 @@ RULE = Rule(
     "TW057",
     "args-merged",
     title="one call contains the arguments of several calls",
-    cost="refuse",
+    cost="lossy",
     check=_check,
     fix=_fix,
     order=13,

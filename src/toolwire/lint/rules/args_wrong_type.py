@@ -6,7 +6,7 @@ instead", "Input should be a valid dictionary"), and a chat template that iterat
 arguments fails.
 
 The fix encodes or parses the arguments, so they keep their content and get the type that the wire
-uses. A list or a number is not an object in either form; the unsafe fix stores it under `_raw`.
+uses. A list or a number is not an object in either form; the fix stores it under `_raw`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return fix_arguments(
-        facts, "type", "converted the arguments to the type that the wire uses", unsafe=unsafe
-    )
+    return fix_arguments(facts, "type", "converted the arguments to the type that the wire uses")
 
 
 def _blocks(arguments: JSON) -> Example:

@@ -6,8 +6,8 @@ assistant message that calls other tools, or after an assistant message that has
 calls or no content. Providers refuse it like any result without a call. Correct the filter: a call
 and its result must be removed together.
 
-The call and its arguments cannot be recovered. The unsafe fix rewrites the result as marked text of
-the user, after the whole run of calls and results, so that the other pairs stay together.
+The call and its arguments cannot be recovered. The fix rewrites the result as marked text of the
+user, after the whole run of calls and results, so that the other pairs stay together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    converse_example,
+    keyed_result,
+    keyed_use,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -36,9 +44,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     callers = orphans_of_removed_calls(facts)
     for result in facts.orphans:
-        if id(result) not in callers:
+        if result not in callers:
             continue
-        call_ids = [part.id for part in callers[id(result)].parts if isinstance(part, Call)]
+        call_ids = [part.id for part in callers[result].parts if isinstance(part, Call)]
         if call_ids:
             position = f"is next to the results for {', '.join(call_ids)}"
         else:
@@ -46,15 +54,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield (
             result.path,
             f"the result for {result.call_id} {position}, but its call was removed",
-            "unsafe",
+            "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe:
-        return None
     callers = orphans_of_removed_calls(facts)
-    results = [result for result in facts.orphans if id(result) in callers]
+    results = [result for result in facts.orphans if result in callers]
     if not results:
         return None
     changes = tuple(
@@ -80,8 +86,14 @@ RULE = Rule(
         chat_example(
             USER, {"role": "assistant", "content": "", "tool_calls": []}, tool_message("c1"), USER
         ),
-        blocks_example(USER, model(use("t1")), user(answer("t0"), answer("t1"))),
-        converse(model(used("t1")), user(given("t0"), given("t1"))),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t0"), tool_result("t1")),
+        ),
+        converse_example(
+            assistant_blocks(keyed_use("t1")), user_blocks(keyed_result("t0"), keyed_result("t1"))
+        ),
     ),
     good=(
         chat_example(

@@ -16,15 +16,15 @@ from collections.abc import Iterable
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    called,
-    contents,
-    model,
-    responded,
-    saying,
-    use,
-    user,
+    assistant_blocks,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -90,20 +90,25 @@ RULE = Rule(
         ),
         blocks_example(
             USER,
-            model(use("t1")),
-            model(use("t2")),
-            user(answer("t1"), answer("t2")),
+            assistant_blocks(tool_use("t1")),
+            assistant_blocks(tool_use("t2")),
+            user_blocks(tool_result("t1"), tool_result("t2")),
             target="minimax-anthropic",
         ),
-        contents(
+        contents_example(
             HI,
-            asking(called("f", thoughtSignature="c2ln")),
-            asking(called("g")),
-            saying(responded("f"), responded("g")),
+            model_parts(call_part("f", thoughtSignature="c2ln")),
+            model_parts(call_part("g")),
+            user_parts(response_part("f"), response_part("g")),
         ),
     ),
     good=(
-        blocks_example(USER, model(use("t1")), model(use("t2")), user(answer("t1"), answer("t2"))),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            assistant_blocks(tool_use("t2")),
+            user_blocks(tool_result("t1"), tool_result("t2")),
+        ),
         chat_example(
             USER,
             assistant(tool_call("c1")),

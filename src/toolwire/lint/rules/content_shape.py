@@ -7,9 +7,9 @@ field is blank") and error results without content.
 
 The fix writes the same content in an accepted shape: it joins a list of texts into one text,
 replaces null with an empty string, and removes blank text beside other content. An error result
-without content gets a marked text. A message that contains only blank text cannot be sent; the
-unsafe fix replaces its content with a marked text, which then appears under a role that did not
-write it. A list that contains images stays as it is.
+without content gets a marked text. A message that contains only blank text cannot be sent; the fix
+replaces its content with a marked text. A block that is not text, in a list that has to become
+text, is quoted in a marked text.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, get, put
-from toolwire.conversation.model import Fix
+from toolwire.conversation.json import JSON, JsonPath, get, put, text_of
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Message, Part, Result, Text
 from toolwire.lint.examples.chat import (
     USER,
@@ -40,6 +40,10 @@ _BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"
 
 
+_LONGEST_BLOCK = 300
+"""Characters of a block that is quoted; the data of an image is longer."""
+
+
 class _Fault(Struct, frozen=True):
     """A refused shape and its fix.
 
@@ -50,7 +54,6 @@ class _Fault(Struct, frozen=True):
     path: JsonPath
     message: str
     change: str = ""
-    fix: Fix | None = "safe"
     value: JSON = None
     blank_text: Part | None = None
     error_result: Result | None = None
@@ -59,6 +62,8 @@ class _Fault(Struct, frozen=True):
 
 def _faults(facts: Facts) -> Iterator[_Fault]:
     profile = facts.profile
+    if facts.conversation.kind != "request":
+        return
     if profile.assistant_content and facts.calls and facts.own_wire:
         for index in dict.fromkeys(facts.message_index(call) for call in facts.calls):
             yield from _content_beside_calls(facts, facts.messages[index])
@@ -86,21 +91,12 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
     path, content = (*message.path, "content"), raw["content"]
     target = facts.profile.name
     if isinstance(content, list) and facts.profile.assistant_content == "text":
-        texts = [get(block, ("text",)) for block in content]
-        if all(isinstance(text, str) for text in texts):
-            yield _Fault(
-                path,
-                f"the content beside calls is a list; {target} accepts only plain text",
-                change="joined the list of texts into one text",
-                value="".join(map(str, texts)),
-            )
-        else:
-            yield _Fault(
-                path,
-                f"the content beside calls is a list that contains more than text; {target}"
-                " accepts only plain text",
-                fix=None,
-            )
+        yield _Fault(
+            path,
+            f"the content beside calls is a list; {target} accepts only plain text",
+            change="joined the list of texts into one text",
+            value="".join(map(_text_of_block, content)),
+        )
     elif content is None and facts.profile.assistant_content == "some":
         yield _Fault(
             path,
@@ -108,6 +104,14 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
             change="replaced null with an empty string",
             value="",
         )
+
+
+def _text_of_block(block: JSON) -> str:
+    """The text of a block, or a marked text that quotes what else it is."""
+    text = get(block, ("text",))
+    if isinstance(text, str):
+        return text
+    return f"{MARK} {text_of(block)[:_LONGEST_BLOCK]}"
 
 
 def _blank_text(message: Message) -> Iterator[_Fault]:
@@ -123,7 +127,6 @@ def _blank_text(message: Message) -> Iterator[_Fault]:
             message.path,
             f"the {message.role} message is blank",
             change="replaced the blank content with a marked text",
-            fix="unsafe",
             blank_message=message,
         )
 
@@ -135,11 +138,11 @@ def _has_content(result: Result) -> bool:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    return ((fault.path, fault.message, fault.fix) for fault in _faults(facts))
+    return ((fault.path, fault.message, "safe") for fault in _faults(facts))
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    faults = [fault for fault in _faults(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
+    faults = list(_faults(facts))
     if not faults:
         return None
     # Paths are valid only until the body is written again, so faults that need a rewritten part or
@@ -156,7 +159,7 @@ def _fix_paths(facts: Facts, faults: list[_Fault]) -> Fixed | FixedBody:
     """Remove blank texts and set values at paths."""
     changes = tuple((fault.path, fault.change) for fault in faults)
     if not facts.own_wire:
-        blank_texts = {id(fault.blank_text) for fault in faults}
+        blank_texts = PartSet(fault.blank_text for fault in faults if fault.blank_text is not None)
         return Fixed(remove_parts(facts.conversation, blank_texts), changes)
     body = facts.body
     for fault in faults:
@@ -169,18 +172,18 @@ def _fix_paths(facts: Facts, faults: list[_Fault]) -> Fixed | FixedBody:
 def _fix_parts(facts: Facts, faults: list[_Fault]) -> Fixed:
     """Write marked texts into error results and blank messages."""
     changes = tuple((fault.path, fault.change) for fault in faults)
-    results: dict[int, Part] = {
-        id(fault.error_result): replace(fault.error_result, output=_EMPTY_ERROR_TEXT)
+    results: PartMap[Part, Part] = PartMap(
+        (fault.error_result, replace(fault.error_result, output=_EMPTY_ERROR_TEXT))
         for fault in faults
         if fault.error_result is not None
-    }
+    )
     conversation = replace_parts(facts.conversation, results)
-    blank = {id(fault.blank_message) for fault in faults if fault.blank_message is not None}
+    blank = PartSet(fault.blank_message for fault in faults if fault.blank_message is not None)
     if not blank:
         return Fixed(conversation, changes)
     messages: list[Message] = []
     for original, message in zip(facts.messages, conversation.messages, strict=True):
-        if id(original) in blank:
+        if original in blank:
             source = replace(message.source, raw=UNSET)
             message = replace(message, parts=(Text(_BLANK_MESSAGE_TEXT),), source=source)
         messages.append(message)

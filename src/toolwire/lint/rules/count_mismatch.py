@@ -6,33 +6,40 @@ result was stored twice, or a call was dropped. If the results have ids, other r
 result for a call and a result without a call.
 
 Results with the same text are copies: the fix keeps the first and removes the others. If several
-different results could belong to one call, the right one is unknown and there is no fix. The unsafe
-fix rewrites a result for which no call is left as marked text of the user.
+different results could belong to one call, the right one is unknown: the fix rewrites all of them
+as marked text of the user, and gives the call a marked result. A result for which no call is left
+becomes marked text, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Result
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Part, Result
 from toolwire.lint.examples.blocks import (
     HI,
-    asking,
-    called,
-    contents,
-    converse,
-    given,
-    model,
-    responded,
-    saying,
-    used,
-    user,
+    assistant_blocks,
+    call_part,
+    contents_example,
+    converse_example,
+    keyed_result,
+    keyed_use,
+    model_parts,
+    response_part,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import remove_parts, results_as_text
+from toolwire.lint.transforms import remove_parts, replace_parts, results_as_text
+from toolwire.lint.uncertain_results import tell_uncertain_results
+
+SEVERAL_RESULTS = "one of several that may belong to the same call"
 
 
 def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
@@ -60,24 +67,42 @@ def _check(facts: Facts) -> Iterable[Problem]:
         if _copies(group):
             yield path, f"{message} with the same text; expected one", "safe"
         else:
-            advice = "remove those that do not belong to the call"
-            yield path, f"{message} that differ and have no ids: {advice}", None
+            yield path, f"{message} that differ and have no ids; expected one", "safe"
     for result in surplus_orphans(facts):
         name = f" of {result.name}" if result.name else ""
         yield (
             result.path,
             f"the result{name} has no id, and all calls of its turn already have a result",
-            "unsafe",
+            "safe",
         )
 
 
+def _remove_copies(facts: Facts, groups: list[AmbiguousGroup]) -> Fixed:
+    """Keep the first result of each group, for the only call of the group."""
+    copies: PartSet[Part] = PartSet(result for group in groups for result in _copies(group))
+    changes = tuple((result.path, "removed a copy of another result") for result in copies)
+    first_results: PartMap[Part, Part] = PartMap(
+        (group.results[0], replace(group.results[0], call_id=group.calls[0].id)) for group in groups
+    )
+    conversation = replace_parts(facts.conversation, first_results)
+    return Fixed(remove_parts(conversation, copies), changes)
+
+
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    copies = [result for group in _groups_for_one_call(facts) for result in _copies(group)]
-    if copies:
-        changes = tuple((result.path, "removed a copy of another result") for result in copies)
-        return Fixed(remove_parts(facts.conversation, {id(result) for result in copies}), changes)
+    groups = [group for group in _groups_for_one_call(facts) if _copies(group)]
+    if groups:
+        return _remove_copies(facts, groups)
+    groups = _groups_for_one_call(facts)
+    uncertain = [result for group in groups for result in group.results]
+    if uncertain:
+        changes = tuple(
+            (result.path, "rewrote the result as text: several results could belong to one call")
+            for result in uncertain
+        )
+        calls = [call for group in groups for call in group.calls]
+        return Fixed(tell_uncertain_results(facts, calls, uncertain, SEVERAL_RESULTS), changes)
     surplus = surplus_orphans(facts)
-    if not unsafe or not surplus:
+    if not surplus:
         return None
     changes = tuple(
         (result.path, "rewrote the surplus result as text: no call is left for it")
@@ -96,14 +121,26 @@ RULE = Rule(
     order=32,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
-        converse(model(used("t1")), user(given("t1"), given(None))),
-        contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 1))),
-        contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 2))),
+        converse_example(
+            assistant_blocks(keyed_use("t1")), user_blocks(keyed_result("t1"), keyed_result(None))
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 1)),
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 2)),
+        ),
     ),
     good=(
-        contents(HI, asking(called("f")), saying(responded("f", 1))),
-        contents(
-            HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
+        contents_example(HI, model_parts(call_part("f")), user_parts(response_part("f", 1))),
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("f")),
+            user_parts(response_part("f", 1), response_part("f", 2)),
         ),
     ),
 )

@@ -4,23 +4,24 @@ OpenAI reports "Duplicate value for 'tool_call_id'", Anthropic "each tool_use mu
 result", Bedrock "toolResult blocks contain duplicate Ids". It happens when a call was cancelled and
 its result arrived later, when a tool ran again, or when part of a history was stored twice.
 
-If the results are equal, the fix keeps one and nothing is lost. If they differ, the fix is unsafe,
-because the removed results are lost. It prefers results that neither report an aborted call nor
-carry the toolwire mark, then results in the turn of the call (where ids restart, a result in
-another turn may belong to a lost call), and keeps the last of those.
+If the results are equal, the fix keeps one and nothing is lost. If they differ, it keeps one and
+rewrites the others as marked text of the user, so that the model can still read them. It prefers
+results that neither report an aborted call nor carry the toolwire mark, then results in the turn of
+the call (where ids restart, a result in another turn may belong to a lost call), and keeps the last
+of those. A result that toolwire added for an interrupted call is removed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from toolwire.conversation.json import JsonPath
-from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Result
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -29,11 +30,11 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
-from toolwire.lint.facts import Facts, Turn
-from toolwire.lint.id_edits import surplus_results, turns_by_part
+from toolwire.lint.facts import Facts
+from toolwire.lint.id_edits import surplus_results
 from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import MARK, remove_parts
+from toolwire.lint.transforms import MARK, remove_parts, results_as_text
 
 _ABORT_NOTICE = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
@@ -41,6 +42,7 @@ _ABORT_NOTICE = re.compile(
     r" (result|output|response)\b",
     re.IGNORECASE,
 )
+ANOTHER_RESULT = "whose call has another result, too"
 _LONGEST_ABORT_NOTICE = 200
 """Characters; a longer text contains more than the notice that the call was aborted."""
 
@@ -52,9 +54,15 @@ class _Duplicates(Struct, frozen=True, eq=False):
     result: Result
     """The result to keep."""
     surplus: list[Result]
-    """The results to remove."""
-    fix: Fix
-    """Safe if all results are equal."""
+    """The other results."""
+
+    def is_told_elsewhere(self, result: Result) -> bool:
+        """True if nothing is lost with a surplus result: it is a copy, or toolwire added it."""
+        kept = self.result
+        return result.text.startswith(MARK) or (result.text, result.error) == (
+            kept.text,
+            kept.error,
+        )
 
 
 def _is_abort_notice(result: Result) -> bool:
@@ -70,59 +78,61 @@ def _duplicates(facts: Facts) -> list[_Duplicates]:
     call_of = surplus_results(facts)
     if not call_of:
         return []
-    calls: dict[int, Call] = {}
-    results_of: dict[int, list[Result]] = {}
+    results_of: PartMap[Call, list[Result]] = PartMap()
     for result in facts.results:
-        call = call_of.get(id(result))
+        call = call_of.get(result)
         if call is not None:
-            calls[id(call)] = call
-            results_of.setdefault(id(call), [facts.result_of[id(call)]]).append(result)
-    turns = turns_by_part(facts)
+            results_of.setdefault(call, [facts.result_of[call]]).append(result)
     duplicates: list[_Duplicates] = []
-    for key, results in results_of.items():
+    for call, results in results_of.items():
         equal = len({(result.text, result.error) for result in results}) == 1
-        best = results[0] if equal else _best_result(calls[key], results, turns=turns)
+        best = results[0] if equal else _best_result(facts, call, results)
         surplus = [result for result in results if result is not best]
-        fix: Fix = "safe" if equal else "unsafe"
-        duplicates.append(_Duplicates(calls[key], best, surplus=surplus, fix=fix))
+        duplicates.append(_Duplicates(call, best, surplus=surplus))
     return duplicates
 
 
-def _best_result(call: Call, results: list[Result], *, turns: Mapping[int, Turn]) -> Result:
+def _best_result(facts: Facts, call: Call, results: list[Result]) -> Result:
     """Return the last result that is not an abort notice, preferably from the turn of the call."""
     real = [result for result in results if not _is_abort_notice(result)] or results
-    same_turn = [result for result in real if turns.get(id(result)) is turns.get(id(call))]
+    turn = facts.turn_of(call)
+    same_turn = [result for result in real if facts.turn_of(result) is turn]
     return (same_turn or real)[-1]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for duplicates in _duplicates(facts):
         call = duplicates.call
-        relation = "equal to" if duplicates.fix == "safe" else "different from"
-        message = (
-            f"the call {shorten(call.id)} ({call.name}) has more than one result; this result is"
-            f" {relation} the one in message {facts.message_index(duplicates.result)}"
-        )
         for result in duplicates.surplus:
-            yield result.path, message, duplicates.fix
+            relation = "equal to" if result.text == duplicates.result.text else "different from"
+            message = (
+                f"the call {shorten(call.id)} ({call.name}) has more than one result; this result"
+                f" is {relation} the one in message {facts.message_index(duplicates.result)}"
+            )
+            yield result.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    parts_to_remove: set[int] = set()
+    copies: PartSet[Part] = PartSet()
+    others: list[Result] = []
     changes: list[tuple[JsonPath, str]] = []
     for duplicates in _duplicates(facts):
-        if duplicates.fix != "safe" and not unsafe:
-            continue
+        call_id = shorten(duplicates.call.id)
         for result in duplicates.surplus:
-            parts_to_remove.add(id(result))
-            what = "a copy" if duplicates.fix == "safe" else f"its text was: {shorten(result.text)}"
-            call_id = shorten(duplicates.call.id)
-            changes.append((result.path, f"removed a surplus result for {call_id}; {what}"))
-    return (
-        Fixed(remove_parts(facts.conversation, parts_to_remove), tuple(changes))
-        if parts_to_remove
-        else None
-    )
+            if duplicates.is_told_elsewhere(result):
+                copies.add(result)
+                changes.append((result.path, f"removed a surplus result for {call_id}; a copy"))
+            else:
+                others.append(result)
+    if copies:
+        return Fixed(remove_parts(facts.conversation, copies), tuple(changes))
+    if not others:
+        return None
+    changes = [
+        (result.path, f"rewrote a surplus result for {shorten(result.call_id)} as text")
+        for result in others
+    ]
+    return Fixed(results_as_text(facts, others, ANOTHER_RESULT), tuple(changes))
 
 
 def _blocks(*texts: str) -> Example:

@@ -20,13 +20,11 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
-    input_items,
     items_example,
     reasoning_item,
-    with_items,
-    without_id,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.items import input_items, with_items, without_id
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _Item: TypeAlias = tuple[int, str, Object]
@@ -70,7 +68,7 @@ def _duplicates_in_group(facts: Facts, group: list[_Item]) -> list[_Duplicate]:
     indexes_with_result = {
         call.path[1]
         for call in facts.calls
-        if call.path[:1] == ("input",) and id(call) in facts.result_of
+        if call.path[:1] == ("input",) and call in facts.result_of
     }
     full_items = [entry for entry in group if entry[1] != "item_reference"]
     original_index, _, original = next(

@@ -4,7 +4,7 @@ Some providers accept a call only after a user message or a result: "Please ensu
 call turn comes immediately after a user turn or after a function response turn". It happens when
 the oldest messages are removed. Cut the history at a user message, as `toolwire.cut` does.
 
-The unsafe fix inserts a short marked user message before the call. The message states that the
+The fix inserts a short marked user message before the call. The message states that the
 beginning of the conversation is missing. The call and its result stay.
 """
 
@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import merge_same_roles, user_note
@@ -29,7 +36,11 @@ def _leading_batch(facts: Facts) -> CallBatch | None:
     ):
         return None
     batch = facts.batches[0]
-    preceding = facts.messages[facts.first_index : batch.caller_indexes[0]]
+    preceding = (
+        facts.messages[n]
+        for n in facts.visible_indexes
+        if facts.first_index <= n < batch.caller_indexes[0]
+    )
     return batch if all(message.role == "assistant" for message in preceding) else None
 
 
@@ -38,11 +49,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if batch is not None:
         call = batch.calls[0]
         message = f"no user message precedes the call {call.id} ({call.name})"
-        yield call.path, f"{message}; {facts.profile.name} requires one", "unsafe"
+        yield call.path, f"{message}; {facts.profile.name} requires one", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe or _leading_batch(facts) is None:
+    if _leading_batch(facts) is None:
         return None
     start = facts.first_index
     note = user_note("the beginning of this conversation is not here")
@@ -59,19 +70,28 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=46,
-    ruled_out_by=(Observation.STARTS_WITH_USER,),
+    ruled_out_by=(Observation.STARTS_WITH_USER | Observation.PLAIN,),
     bad=(
-        contents(asking(called("f")), saying(responded("f"))),
-        contents(
-            asking(called("f")),
-            saying(responded("f")),
+        contents_example(model_parts(call_part("f")), user_parts(response_part("f"))),
+        contents_example(
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
             target="vertex-gemini",
             systemInstruction={"parts": []},
         ),
     ),
     good=(
-        contents(HI, asking(called("f")), saying(responded("f"))),
-        contents(asking({"text": "hello"}), HI, asking(called("f")), saying(responded("f"))),
-        contents(asking(called("f")), saying(responded("f")), cachedContent="cachedContents/1"),
+        contents_example(HI, model_parts(call_part("f")), user_parts(response_part("f"))),
+        contents_example(
+            model_parts({"text": "hello"}),
+            HI,
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
+        ),
+        contents_example(
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
+            cachedContent="cachedContents/1",
+        ),
     ),
 )

@@ -5,8 +5,8 @@ pairs refuse it ("messages with role 'tool' must be a response to a preceding me
 'tool_calls'"), and as the window moves, the error recurs every few turns. Cut the history where no
 pair is split, as `toolwire.cut` does.
 
-The call cannot be recovered. The unsafe fix rewrites the result as marked text of the user, in the
-same place.
+The call cannot be recovered. The fix rewrites the result as marked text of the user, in the same
+place.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    contents,
-    responded,
-    saying,
-    user,
-    words,
+    contents_example,
+    model_parts,
+    response_part,
+    text_block,
+    tool_result,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -43,12 +43,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     for result in leading_orphans(facts):
         name = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
-        yield result.path, f"the history starts with {name}: its call was cut off", "unsafe"
+        yield result.path, f"the history starts with {name}: its call was cut off", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     results = leading_orphans(facts)
-    if not unsafe or not results:
+    if not results:
         return None
     changes = tuple(
         (result.path, f"rewrote the result for {result.call_id} as text: its call was cut off")
@@ -75,8 +75,8 @@ RULE = Rule(
             {"role": "assistant", "content": "ok"},
             USER,
         ),
-        blocks_example(user(answer("t1"), words("and?"))),
-        contents(saying(responded("f")), asking({"text": "ok"}), HI),
+        blocks_example(user_blocks(tool_result("t1"), text_block("and?"))),
+        contents_example(user_parts(response_part("f")), model_parts({"text": "ok"}), HI),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),

@@ -25,7 +25,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_edits import id_rule_for
 from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
 from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
@@ -36,8 +36,8 @@ def _calls(facts: Facts) -> list[Call]:
 
     The rules about lengths fix an id of a refused length as a whole.
     """
-    rule = accepted_ids(facts)
-    if not facts.refused_ids or not (rule.chars or rule.first):
+    rule = id_rule_for(facts)
+    if not facts.invalid_ids or not (rule.chars or rule.first):
         return []
     calls = unexplained_refusals(facts)
     if rule.exact:
@@ -46,7 +46,7 @@ def _calls(facts: Facts) -> list[Call]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    chars = accepted_ids(facts).chars
+    chars = id_rule_for(facts).chars
     for call in _calls(facts):
         if chars:
             refused_chars = "".join(dict.fromkeys(re.findall(f"[^{chars}]", call.id)))

@@ -2,7 +2,7 @@
 
 Some gateways have no field for the signature that Gemini requires with a call, and append it to the
 id: `call_ab__thought__CiQB…`, `call_ab_ts_CiQB…`. Another provider refuses such an id because of
-its length or its characters, and Gemini does not find the signature where it expects one.
+its length or its characters, and Gemini 3 does not find the signature where it expects one.
 
 The fix keeps only the actual id, in the call and its result alike. For a server that requires
 signatures, it moves the payload to the signature field; for any other server the payload has no
@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JsonPath, put
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import find_composites, reduce_ids
 from toolwire.lint.examples.chat import (
@@ -31,6 +32,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
 from toolwire.lint.id_formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
+from toolwire.lint.reasoning import may_be_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body
 
@@ -49,6 +51,7 @@ def _signatures_in_ids(facts: Facts) -> list[_SignatureInId]:
         facts.profile.reasoning_to_return != "signature"
         or facts.conversation.wire not in SIGNATURE_PATHS
         or not facts.own_wire
+        or not may_be_reasoning_model(facts)
     ):
         return []
     return [
@@ -79,10 +82,10 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     if not signatures:
         return reduce_ids(facts, without_payload)
     ids_in_use = used_ids(facts)
-    calls = {
-        id(entry.call): with_id(entry.call, new_id(facts, entry.call, entry.plain_id, ids_in_use))
+    calls = PartMap(
+        (entry.call, with_id(entry.call, new_id(facts, entry.call, entry.plain_id, ids_in_use)))
         for entry in signatures
-    }
+    )
     body = own_body(reassign_ids(facts, calls))
     changes: list[tuple[JsonPath, str]] = []
     for entry in signatures:

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Opaque
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import Call, Opaque, Part
 from toolwire.lint.duplicate_ids import calls_sharing_an_id, copies_of_calls, ids_must_differ
 from toolwire.lint.examples.chat import (
     USER,
@@ -68,16 +69,16 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    parts_to_remove: set[int] = set()
+    parts_to_remove: PartSet[Part] = PartSet()
     changes: list[tuple[JsonPath, str]] = []
     for call in _copies(facts):
-        parts_to_remove.add(id(call))
-        result = facts.result_of.get(id(call))
+        parts_to_remove.add(call)
+        result = facts.result_of.get(call)
         if result is not None:
-            parts_to_remove.add(id(result))
+            parts_to_remove.add(result)
         changes.append((call.path, _describe_removal(call)))
     for block, call in _opaque_copies(facts):
-        parts_to_remove.add(id(block))
+        parts_to_remove.add(block)
         changes.append((block.path, _describe_removal(call)))
     return (
         Fixed(remove_parts(facts.conversation, parts_to_remove), tuple(changes))

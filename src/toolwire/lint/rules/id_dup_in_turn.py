@@ -7,9 +7,9 @@ results that follow: "Duplicate value for 'tool_call_id'".
 
 The fix keeps the id of the first call and gives the later calls new ids. The results with that id
 are assigned to the calls in order; a result that names its tool is assigned to the call to that
-tool. The fix is safe if every call or no call has a result. Otherwise it is unsafe, because the
-call without a result is a guess. Only ids change. `id-dup-call` handles two copies of the same
-call.
+tool. If only some of the calls have a result, that would be a guess: the results become marked text
+of the user, and the calls get marked results. With unsafe fixes they are assigned in order all the
+same. `id-dup-call` handles two copies of the same call.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
-from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import (
     distinct_calls_sharing_an_id,
@@ -44,51 +44,55 @@ from toolwire.lint.id_edits import (
 )
 from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.uncertain_results import tell_results_of_shared_ids
 
 
-def _groups(facts: Facts) -> list[tuple[list[Call], Fix]]:
-    """Return the calls that share an id, for each turn and id, and the kind of their fix."""
+def _groups(facts: Facts) -> list[list[Call]]:
+    """The calls that share an id, for each turn and id."""
     if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
     return [
-        (group, _fix_kind(facts, group))
+        group
         for group in distinct_calls_sharing_an_id(facts)
         if any(call.id != call.name for call in group)
     ]
 
 
-def _fix_kind(facts: Facts, group: list[Call]) -> Fix:
-    results = [facts.result_of[id(call)] for call in group if id(call) in facts.result_of]
+def _pairs_are_certain(facts: Facts, group: list[Call]) -> bool:
+    results = [facts.result_of[call] for call in group if call in facts.result_of]
     if len(results) in (0, len(group)):
-        return "safe"
+        return True  # the pairing assigned them in order
     names_differ = len({call.name for call in group}) == len(group)
-    return "safe" if names_differ and all(result.name for result in results) else "unsafe"
+    return names_differ and all(result.name for result in results)
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for group, fix in _groups(facts):
+    for group in _groups(facts):
+        certain = _pairs_are_certain(facts, group)
         for call in group[1:]:
             message = (
                 f"the call to {call.name} has the id {shorten(call.id)}{describe_maker(call.id)},"
                 f" which the call to {group[0].name} before it already has"
             )
-            if fix == "unsafe":
-                message += "; there are fewer results than calls, and the fix assigns them in order"
-            yield call.path, message, fix
+            if not certain:
+                message += "; there are fewer results than calls"
+            yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+    groups = _groups(facts)
+    uncertain = [group for group in groups if not _pairs_are_certain(facts, group)]
+    if uncertain and not unsafe:
+        return tell_results_of_shared_ids(facts, uncertain)
     ids_in_use = used_ids(facts)
-    calls: dict[int, Call] = {}
+    calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
-    for group, fix in _groups(facts):
-        if fix != "safe" and not unsafe:
-            continue
+    for group in groups:
         for position, call in enumerate(group[1:], 2):
             call_id = new_id(facts, call, numbered_id(call.id, position), ids_in_use)
-            calls[id(call)] = with_id(call, call_id)
+            calls[call] = with_id(call, call_id)
             changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 _PAIR = (tool_call("x:0", "f"), tool_call("x:0", "g"))

@@ -3,34 +3,39 @@
 Version v1 of Vertex AI pairs calls and results by name and order only, and refuses the field that
 v1beta1 accepts: "Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field".
 Older servers of other providers do the same. If the version that receives the request is unknown
-(`vertex-gemini`), the finding is information only and the fix is unsafe; use the target
-`vertex-gemini-v1` where the field is refused.
+(`vertex-gemini`), the finding is information only, without a fix; use the target `vertex-gemini-v1`
+where the field is refused.
 
 The fix runs after all other fixes, when every result is paired and in the order of its call,
-because order is all that is left without ids. It removes the ids, unless results would then be
-paired with other calls than before. The removed ids cannot be recovered from the history; keep an
-id map if they are needed again.
+because order is all that is left without ids. It removes the ids. A result that would then belong
+to another call becomes marked text of the user first, and its call gets a marked result. The
+removed ids cannot be recovered from the history; keep an id map if they are needed again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec import decode
-from toolwire.conversation.fitting import minted_ids_needed
-from toolwire.conversation.ids import mint
+from toolwire.conversation.ids import is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation, Fix
-from toolwire.conversation.parts import Part
+from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
 from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.result_placement import place_results
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import own_body, replace_parts
+from toolwire.lint.uncertain_results import tell_results_of_batches
+
+NO_ID_FIELD = "which the target cannot assign to its call without an id"
 
 
 def _parts_with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath]]:
@@ -44,8 +49,8 @@ def _parts_with_ids(conversation: Conversation) -> list[tuple[PairHalf, JsonPath
     ]
 
 
-def _body_without_ids(facts: Facts) -> JSON | UnsetType:
-    """Return the body without ids; UNSET if results would be paired with other calls."""
+def _body_without_ids(facts: Facts) -> JSON:
+    """The body with results in the order of their calls, and without ids."""
     if facts.profile.has_id_field:
         strict = Facts(facts.conversation, replace(facts.profile, has_id_field=False))
     else:
@@ -58,87 +63,98 @@ def _body_without_ids(facts: Facts) -> JSON | UnsetType:
         if isinstance(block, dict):
             rest = {key: value for key, value in block.items() if key != field}
             body = put(body, parent, rest)
-    stripped_history = decode(body, facts.conversation.wire, facts.conversation.kind)
-    return body if _pair_paths(ordered_history) == _pair_paths(stripped_history) else UNSET
+    return body
 
 
-def _pair_paths(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
+@once_per_history
+def _with_minted_ids(facts: Facts) -> Conversation:
+    """The conversation with minted ids, which are not written for a target without an id field."""
+    batches = facts.misplaced.get("results-out-of-order", ())
+    if batches:  # a target without ids gets the results in the order of their calls
+        facts = Facts(place_results(facts, batches), facts.profile)
+    calls = PartMap(
+        (call, replace(call, id=mint("", index, call.name), origin="minted"))
+        for index, call in enumerate(facts.calls)
+    )
+    return reassign_ids(facts, calls)
+
+
+def _as_read_by_target(facts: Facts) -> Conversation:
+    """The conversation without ids."""
+    if facts.own_wire:
+        body = _body_without_ids(facts)
+        return decode(body, facts.conversation.wire, facts.conversation.kind)
+    conversation = _with_minted_ids(facts)
+    results: PartMap[Part, Part] = PartMap(
+        (result, replace(result, origin="minted"))
+        for result in conversation.results()
+        if result.executor == "client"
+    )
+    return replace_parts(conversation, results)
+
+
+@once_per_history
+def _uncertain_results(facts: Facts) -> list[Result]:
+    """The results that belong to another call, or to none, once the ids are removed."""
+    stripped = _as_read_by_target(facts)
+    call_numbers = PartMap((call, n) for n, call in enumerate(stripped.calls()))
+    pairs_without_ids = {
+        call_numbers[pair.call]: pair.result.text
+        for pair in pairs(stripped.messages, ordered=True)
+        if pair.call is not None and pair.result is not None
+    }
     return [
-        (pair.call.path if pair.call else (), pair.result.path if pair.result else ())
-        for pair in conversation.pairs()
+        pair.result
+        for n, pair in enumerate(pair for pair in facts.pairs if pair.call is not None)
+        if pair.result is not None
+        and pair.result.executor == "client"
+        and pairs_without_ids.get(n) != pair.result.text
     ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     profile = facts.profile
-    if profile.has_id_field and not profile.id_sometimes_refused:
+    if facts.conversation.kind != "request" or not facts.calls:
         return
-    if not facts.own_wire:
-        yield from _check_for_translation(facts)
+    if profile.has_id_field and not (profile.id_sometimes_refused and facts.own_wire):
         return
-    parts = _parts_with_ids(facts.conversation)
-    removable = bool(parts) and not isinstance(_body_without_ids(facts), UnsetType)
+    parts: list[PairHalf] = [call for call in facts.calls if not is_minted(call.id)]
+    if facts.own_wire:
+        parts = [part for part, _ in _parts_with_ids(facts.conversation)]
+    if not parts:
+        return
+    reason = f"{profile.name} has no id field"
+    fix: Fix | None = "safe"
     if profile.has_id_field:
-        reason = f"some {profile.name} servers have no id field"
-    else:
-        reason = f"{profile.name} has no id field"
-    kind: Fix = "unsafe" if profile.has_id_field else "safe"
-    for part, _ in parts:
-        side = "call" if part in facts.calls else "result"
+        reason, fix = f"some {profile.name} servers have no id field", None
+    elif _uncertain_results(facts):
+        reason += "; without ids, results would match other calls"
+    for part in parts:
+        side = "call" if isinstance(part, Call) else "result"
         call_id = call_id_of(part)
         message = (
             f"the {side} of {part.name or 'a tool'} has the id"
             f" {shorten(call_id)}{describe_maker(call_id)}, but {reason}"
         )
-        if removable:
-            yield part.path, message, kind
-        else:
-            yield part.path, f"{message}; without ids, results would match other calls", None
-
-
-def _check_for_translation(facts: Facts) -> Iterable[Problem]:
-    if facts.profile.has_id_field:
-        return
-    fix: Fix | None = "safe" if _mint_ids(facts) is not None else None
-    for call in facts.calls:
-        if call.origin != "minted":
-            message = f"the call to {call.name} has the id {shorten(call.id)}"
-            yield call.path, f"{message}, but {facts.profile.name} has no id field", fix
-
-
-def _mint_ids(facts: Facts) -> Fixed | None:
-    """Replace all ids with minted ids, which are not written; None if pairing needs the ids."""
-    calls = [call for call in facts.calls if call.origin != "minted"]
-    minted_calls = {
-        id(call): replace(call, id=mint("", index, call.name), origin="minted")
-        for index, call in enumerate(facts.calls)
-    }
-    conversation = reassign_ids(facts, minted_calls)
-    minted_results: dict[int, Part] = {
-        id(result): replace(result, origin="minted")
-        for result in conversation.results()
-        if result.executor == "client"
-    }
-    conversation = replace_parts(conversation, minted_results)
-    if not calls or minted_ids_needed(conversation.messages, ordered=True):
-        return None
-    changes = tuple((call.path, f"removed the id {shorten(call.id)}") for call in calls)
-    return Fixed(conversation, changes)
+        yield part.path, message, fix
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    if not facts.own_wire:
-        return _mint_ids(facts)
-    if facts.profile.has_id_field and not unsafe:
-        return None
-    body = _body_without_ids(facts)
-    if isinstance(body, UnsetType):
-        return None
-    changes = tuple(
-        (part.path, f"removed the id {shorten(call_id_of(part))}")
-        for part, _ in _parts_with_ids(facts.conversation)
-    )
-    return FixedBody(body, changes)
+    uncertain = _uncertain_results(facts)
+    if uncertain:
+        changes = tuple(
+            (result.path, f"rewrote the result for {shorten(result.call_id)} as text")
+            for result in uncertain
+        )
+        return Fixed(tell_results_of_batches(facts, uncertain, NO_ID_FIELD), changes)
+    if facts.own_wire:
+        parts = [part for part, _ in _parts_with_ids(facts.conversation)]
+    else:
+        parts = [call for call in facts.calls if not is_minted(call.id)]
+    changes = tuple((part.path, f"removed the id {shorten(call_id_of(part))}") for part in parts)
+    if facts.own_wire:
+        return FixedBody(_body_without_ids(facts), changes)
+    return Fixed(_with_minted_ids(facts), changes)
 
 
 def _contents(

@@ -21,13 +21,13 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import refused_calls
+from toolwire.lint.id_edits import calls_with_invalid_id
 from toolwire.lint.id_formats import describe_maker, provider, shorten
 from toolwire.lint.rule import Example, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for call in refused_calls(facts):
+    for call in calls_with_invalid_id(facts):
         if provider(call.id):
             yield (
                 call.path,

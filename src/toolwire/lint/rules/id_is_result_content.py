@@ -7,9 +7,10 @@ length 40, but got a string with length 1721"). Genkit's Go plugin did this to e
 
 The rule recognizes an id that equals the content or a beginning of it, or that contains characters
 of prose or JSON. If exactly one call of the turn is open, the fix gives the result the id of that
-call; nothing but the id changes. With several open calls, the right call is unknown and there is no
-fix: assignment by position could swap results. If the call itself has the output as its id and the
-target refuses that id, the call and its result get a new id.
+call; nothing but the id changes. With several open calls, the right call is unknown, and assignment
+by position could swap results: the fix rewrites the result as marked text of the user. If the call
+itself has the output as its id and the target refuses that id, the call and its result get a new
+id.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterable
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import (
     USER,
@@ -30,16 +32,17 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
+    calls_with_invalid_id,
     describe_move,
     new_id,
     reassign_ids,
-    refused_calls,
     used_ids,
     with_id,
 )
 from toolwire.lint.id_formats import is_composite, shorten
 from toolwire.lint.id_is_output import has_output_as_id, results_with_output_as_id
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.uncertain_results import tell_uncertain_results
 
 
 def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
@@ -57,7 +60,7 @@ def _calls_to_rename(facts: Facts) -> list[Call]:
     """Return the calls that share the output of their result as id, which the target refuses."""
     return [
         call
-        for call in refused_calls(facts)
+        for call in calls_with_invalid_id(facts)
         if not is_composite(call.id) and has_output_as_id(facts, call)
     ]
 
@@ -74,7 +77,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield result.path, f"{message}; {advice}", "safe"
         else:
             problem = f"{len(calls)} calls are open, and the right one is unknown"
-            yield result.path, f"{message}; {problem}: set the id by hand", None
+            yield result.path, f"{message}; {problem}", "safe"
     for call in _calls_to_rename(facts):
         message = f"the id of the call to {call.name} is the output of its tool"
         yield call.path, f"{message}, and {facts.profile.name} refuses it", "safe"
@@ -82,23 +85,41 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     ids_in_use = used_ids(facts)
-    calls: dict[int, Call] = {}
-    call_of_result: dict[int, Call] = {}
+    calls: PartMap[Call, Call] = PartMap()
+    call_of_result: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for result, open_calls, count in _results_to_assign(facts):
         if len(open_calls) != 1 or count != 1:
             continue
-        call = call_of_result[id(result)] = open_calls[0]
+        call = call_of_result[result] = open_calls[0]
         if call.origin == "minted":
-            calls[id(call)] = with_id(call, new_id(facts, call, call.id, ids_in_use))
-        call_id = calls.get(id(call), call).id
+            calls[call] = with_id(call, new_id(facts, call, call.id, ids_in_use))
+        call_id = calls.get(call, call).id
         change = f"assigned the result to the call {shorten(call_id)} ({call.name})"
         changes.append((result.path, change))
     for index, call in enumerate(_calls_to_rename(facts)):
         call_id = new_id(facts, call, mint("", index, call.id), ids_in_use)
-        calls[id(call)] = with_id(call, call_id)
+        calls[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls, call_of_result), tuple(changes)) if changes else None
+    if changes:
+        return Fixed(reassign_ids(facts, calls, call_of_result), tuple(changes))
+    return _uncertain_results_as_text(facts)
+
+
+def _uncertain_results_as_text(facts: Facts) -> Fixed | None:
+    matches = _results_to_assign(facts)
+    if not matches:
+        return None
+    results = [result for result, _, _ in matches]
+    calls = PartSet(call for _, open_calls, _ in matches for call in open_calls)
+    changes = tuple(
+        (
+            result.path,
+            "rewrote the result as text: its id is its output, and several calls are open",
+        )
+        for result in results
+    )
+    return Fixed(tell_uncertain_results(facts, calls, results), changes)
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"

@@ -7,9 +7,9 @@ http_request"), or two calls of different turns where ids must be unique in the 
 
 The fix keeps the id of the first call and gives each later call and its result a new id. Calls of
 different turns have their own results, so that is safe. Within one turn, only the order shows which
-result belongs to which call: the fix is safe if the wire guarantees that order or if there are no
-results, and unsafe otherwise. With fewer results than calls, the pairs are unknown and there is no
-fix. Only ids change.
+result belongs to which call. If the wire does not guarantee that order, or if there are fewer
+results than calls, the results become marked text of the user, and the calls get marked results.
+With unsafe fixes, as many results as calls are assigned in order all the same.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
-from toolwire.conversation.model import Fix
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import (
     distinct_calls_sharing_an_id,
@@ -44,59 +44,63 @@ from toolwire.lint.id_edits import (
     with_id,
 )
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.uncertain_results import tell_results_of_shared_ids
 
 
-def _calls_to_rename(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
-    """Return the calls that need a new id, their number among those with the id, and their fix."""
+def _groups(facts: Facts) -> list[list[Call]]:
+    """The calls of a turn that share the name of their tool as id, for each turn and id."""
     if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
-    calls: list[tuple[Call, int, Fix | None]] = []
-    for group in distinct_calls_sharing_an_id(facts):
-        if group[0].id == group[0].name:
-            fix = _fix_kind(facts, group)
-            calls += [(call, number, fix) for number, call in enumerate(group) if number]
-    if facts.profile.ids_unique_in_request:
-        calls += [
-            (call, number, "safe") for call, number in reused_ids(facts) if call.id == call.name
-        ]
-    return calls
+    groups = distinct_calls_sharing_an_id(facts)
+    return [group for group in groups if group[0].id == group[0].name]
 
 
-def _fix_kind(facts: Facts, group: list[Call]) -> Fix | None:
-    result_count = sum(id(call) in facts.result_of for call in group)
-    if result_count == 0:
-        return "safe"
-    if result_count < len(group):
-        return None
-    return "safe" if facts.conversation.ordered else "unsafe"
+def _reused_names(facts: Facts) -> list[tuple[Call, int]]:
+    """The calls with an id of an earlier turn, and their number among the calls with that id."""
+    if not facts.profile.ids_unique_in_request or not has_repeated_ids(facts):
+        return []
+    return [(call, number) for call, number in reused_ids(facts) if call.id == call.name]
+
+
+def _pairs_are_certain(facts: Facts, group: list[Call], *, unsafe: bool = False) -> bool:
+    results = [facts.result_of[call] for call in group if call in facts.result_of]
+    if not results:
+        return True
+    if len(results) < len(group):
+        return False
+    is_equal = len({(result.text, result.error) for result in results}) == 1
+    return is_equal or unsafe or facts.conversation.ordered
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for call, _, fix in _calls_to_rename(facts):
-        message = (
-            f"the id of this call to {call.name} is the name of the tool, and another call to it"
-            " has the same id"
-        )
-        if fix is None:
-            message += (
-                "; there are fewer results than calls, and the call without a result is unknown:"
-                " set the ids by hand"
-            )
-        elif fix == "unsafe":
-            message += "; only their order shows which result belongs to which call"
-        yield call.path, message, fix
+    message = (
+        "the id of this call to {} is the name of the tool, and another call to it has the same id"
+    )
+    for group in _groups(facts):
+        doubt = ""
+        if not _pairs_are_certain(facts, group):
+            doubt = "; the ids do not show which result belongs to which call"
+        for call in group[1:]:
+            yield call.path, message.format(call.name) + doubt, "safe"
+    for call, _ in _reused_names(facts):
+        yield call.path, message.format(call.name), "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+    groups = _groups(facts)
+    uncertain = [group for group in groups if not _pairs_are_certain(facts, group, unsafe=unsafe)]
+    if uncertain:
+        return tell_results_of_shared_ids(facts, uncertain)
+    renamed = [(call, number) for group in groups for number, call in enumerate(group) if number]
+    renamed += _reused_names(facts)
     ids_in_use = used_ids(facts)
-    calls: dict[int, Call] = {}
+    calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
-    for call, number, fix in _calls_to_rename(facts):
-        if fix == "safe" or (unsafe and fix is not None):
-            call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
-            calls[id(call)] = with_id(call, call_id)
-            changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
+    for call, number in renamed:
+        call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
+        calls[call] = with_id(call, call_id)
+        changes.append((call.path, describe_move(facts, call, call_id)))
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 _CALL_1, _CALL_2 = (

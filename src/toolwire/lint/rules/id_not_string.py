@@ -25,8 +25,8 @@ RULE = Rule(
     "id-not-string",
     title="an id is not a string",
     cost="neutral",
-    check=lambda facts: find_missing_ids(facts, "odd", "has an id that is not a string"),
-    fix=lambda facts, unsafe: give_ids(facts, "odd"),
+    check=lambda facts: find_missing_ids(facts, "not-string", "has an id that is not a string"),
+    fix=lambda facts, unsafe: give_ids(facts, "not-string"),
     order=20,
     scope="body",
     bad=(

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import reused_ids
 from toolwire.lint.examples.chat import (
@@ -56,13 +57,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     ids_in_use = used_ids(facts)
-    calls: dict[int, Call] = {}
+    calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call, number in _calls_with_reused_id(facts):
         call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
-        calls[id(call)] = with_id(call, call_id)
+        calls[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 _TURNS = (

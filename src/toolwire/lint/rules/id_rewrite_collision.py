@@ -26,7 +26,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_edits import id_rule_for
 from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
 from toolwire.lint.id_formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
@@ -41,9 +41,9 @@ def _rewrite_naively(call_id: str, rule: IdRule) -> str:
 
 def _collisions(facts: Facts) -> list[tuple[Call, str]]:
     """Return the calls with refused ids, each with another id that would become equal."""
-    if not facts.refused_ids or len(facts.calls) < 2:
+    if not facts.invalid_ids or len(facts.calls) < 2:
         return []
-    rule = accepted_ids(facts)
+    rule = id_rule_for(facts)
     ids_by_rewrite: dict[str, list[str]] = {}
     for call_id in dict.fromkeys(call.id for call in facts.calls if call.origin == "wire"):
         ids_by_rewrite.setdefault(_rewrite_naively(call_id, rule), []).append(call_id)

@@ -18,15 +18,15 @@ from collections.abc import Iterable
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import accepted_ids
+from toolwire.lint.id_edits import id_rule_for
 from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
 from toolwire.lint.id_formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _calls(facts: Facts) -> list[Call]:
-    rule = accepted_ids(facts)
-    if not rule.longest or rule.exact or not facts.refused_ids:
+    rule = id_rule_for(facts)
+    if not rule.longest or rule.exact or not facts.invalid_ids:
         return []
     return [call for call in unexplained_refusals(facts) if len(call.id) > rule.longest]
 
@@ -36,7 +36,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         message = (
             f"the id {shorten(call.id)}{describe_maker(call.id)} of the call to {call.name} has"
             f" {len(call.id)} characters; {facts.profile.name} accepts at most"
-            f" {accepted_ids(facts).longest}"
+            f" {id_rule_for(facts).longest}"
         )
         yield call.path, message, "safe"
 

@@ -7,8 +7,8 @@ call_id fc_…"), and so is a call whose only id is in the field `id` ("Expected
 with 'fc'").
 
 The fix finds the call by either id and writes its `call_id` on both sides. Nothing is lost. If the
-call of such a result is not in the request, there is no fix: only the program that stored the call
-knows its `call_id`.
+call of such a result is not in the request, only the program that stored the call knows its
+`call_id`: the fix rewrites the result as marked text of the user.
 """
 
 from __future__ import annotations
@@ -18,15 +18,11 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.items import (
-    function_call,
-    function_call_output,
-    input_items,
-    items_example,
-    without_id,
-)
+from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import FixedBody, Problem, Rule
+from toolwire.lint.items import input_items, without_id
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import results_as_text
 
 _GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
 """What follows the prefix in item ids that servers generate."""
@@ -45,7 +41,7 @@ def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
         written_id = raw.get("call_id") or raw.get("tool_call_id")
         if not isinstance(written_id, str) or written_id in call_ids:
             continue
-        call = facts.call_of.get(id(result))
+        call = facts.call_of.get(result)
         if call is not None and call.item == written_id:
             matches.append((result, call, written_id))
     return matches
@@ -72,7 +68,7 @@ def _orphans_with_item_id(facts: Facts) -> Iterable[Result]:
         if (
             result.call_id.startswith(prefix)
             and _GENERATED_SUFFIX.match(result.call_id, len(prefix))
-            and id(result) not in facts.call_of
+            and result not in facts.call_of
             and result.origin == "wire"
         ):
             yield result
@@ -95,7 +91,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"{result.call_id} is the id of an item, and its call is not in this request; expected"
             " the call_id of that call"
         )
-        yield _id_path(result), message, None
+        yield _id_path(result), message, "safe"
 
 
 def _id_path(result: Result) -> JsonPath:
@@ -104,7 +100,7 @@ def _id_path(result: Result) -> JsonPath:
     return (*result.path, "tool_call_id" if is_chat_field else "call_id")
 
 
-def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for result, call, item_id in _results_with_item_id(facts):
@@ -117,7 +113,14 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
         body = put(body, ("input", index), {**rest, "call_id": item_id})
         message = f"{item_id} was written as the call_id of the call of {item.get('name')}"
         changes.append((("input", index), message))
-    return FixedBody(body, tuple(changes)) if changes else None
+    if changes:
+        return FixedBody(body, tuple(changes))
+    orphans = list(_orphans_with_item_id(facts))
+    changes = [
+        (result.path, f"rewrote the result for {result.call_id} as text: its call is not here")
+        for result in orphans
+    ]
+    return Fixed(results_as_text(facts, orphans), tuple(changes)) if changes else None
 
 
 _ITEM_ID = "fc_68ab0123456789abcdef0123456789abcdef"

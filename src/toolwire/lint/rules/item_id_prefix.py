@@ -7,8 +7,8 @@ type, and when a history comes from another provider. An empty id is refused too
 more than 64 characters.
 
 The fix removes the id. It is optional: `call_id` connects calls and results. A reasoning item that
-has neither a valid id nor encrypted content is unknown to the server, so it is removed; that is
-unsafe if the item has readable text.
+has neither a valid id nor encrypted content is unknown to the server, so it is removed; its
+readable text, if there is any, becomes a marked message of the assistant.
 """
 
 from __future__ import annotations
@@ -17,18 +17,14 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Fix
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
-    has_readable_text,
-    input_items,
     items_example,
     reasoning_item,
-    with_items,
-    without_id,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.items import input_items, reasoning_as_text, with_items, without_id
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _VALID_SUFFIX = re.compile(r"(?!-)[A-Za-z0-9_-]*")
@@ -65,10 +61,6 @@ def _can_lose_id(kind: str, item: Object) -> bool:
     return kind in ("message", "reasoning") or bool(item.get("call_id"))
 
 
-def _fix_kind(kind: str, item: Object) -> Fix:
-    return "unsafe" if _is_empty_without_id(kind, item) and has_readable_text(item) else "safe"
-
-
 def _check(facts: Facts) -> Iterable[Problem]:
     for index, kind, item in _items_with_invalid_id(facts):
         if _can_lose_id(kind, item):
@@ -77,7 +69,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
                 f"the {kind} item has the id {str(item['id'])[:80]!r}; expected an id that"
                 f" begins with {prefix}_, or none"
             )
-            yield ("input", index, "id"), message, _fix_kind(kind, item)
+            yield ("input", index, "id"), message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
@@ -85,10 +77,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     changes: list[tuple[JsonPath, str]] = []
     for index, kind, item in _items_with_invalid_id(facts):
         if _is_empty_without_id(kind, item):
-            if unsafe or _fix_kind(kind, item) == "safe":
-                replacements[index] = []
-                message = "a reasoning item that the server does not know was removed"
-                changes.append((("input", index), message))
+            replacements[index] = reasoning_as_text(item)
+            message = "a reasoning item that the server does not know was removed"
+            changes.append((("input", index), message))
         elif _can_lose_id(kind, item):
             replacements[index] = [without_id(item)]
             changes.append((("input", index, "id"), f"the id of the {kind} item was removed"))

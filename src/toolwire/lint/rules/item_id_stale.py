@@ -6,9 +6,9 @@ an id, or a reference to an item: "Item with id 'rs_…' not found. Items are no
 or never requests the encrypted content (`include: ["reasoning.encrypted_content"]`).
 
 The fix removes such a reasoning item, and the ids of the items that follow from it, which the
-server would look up together. That is unsafe if the reasoning item has a summary, because its text
-is lost. There is no fix for a reference: the item that it names is not in the request and has to be
-added by hand.
+server would look up together. The summary of the reasoning, if there is one, becomes a marked
+message of the assistant. A reference becomes a marked message, too: the item that it names is not
+in the request.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Fix
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
-    has_readable_text,
-    input_items,
-    is_model_item,
     items_example,
     reasoning_item,
+)
+from toolwire.lint.facts import Facts
+from toolwire.lint.items import (
+    input_items,
+    is_model_item,
+    reasoning_as_text,
     with_items,
     without_id,
 )
-from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
+from toolwire.lint.transforms import MARK
 
 
 def _is_stateless(facts: Facts) -> bool:
@@ -65,33 +67,32 @@ def _has_only_id(item: Object, prefix: str) -> bool:
     )
 
 
-def _fix_kind(item: Object) -> Fix | None:
-    if item.get("type") != "reasoning":
-        return None
-    return "unsafe" if has_readable_text(item) else "safe"
+def _reference_as_text(item: Object) -> JSON:
+    text = f"{MARK} an earlier item is not in this history: {item.get('id')}"
+    return {"type": "message", "role": "user", "content": text}
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for index, item in _stale_items(facts):
-        fix = _fix_kind(item)
-        advice = "" if fix else "; send the item itself"
         message = (
             f"{item.get('id')} has to be looked up, but with `store: false` the server stores no"
-            f" items{advice}"
+            " items; send the item itself"
         )
-        yield ("input", index), message, fix
+        yield ("input", index), message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    fixable = ("safe", "unsafe") if unsafe else ("safe",)
-    stale = {index for index, item in _stale_items(facts) if _fix_kind(item) in fixable}
+    stale = {index for index, _ in _stale_items(facts)}
     replacements: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
     follows_removed = False
     for index, kind, item in input_items(facts):
         if index in stale:
-            replacements[index] = []
+            replacements[index] = reasoning_as_text(item)
             message = f"the reasoning item {item.get('id')}, which is not stored, was removed"
+            if kind == "item_reference":
+                replacements[index] = [_reference_as_text(item)]
+                message = f"the reference to {item.get('id')}, which is not stored, became text"
             changes.append((("input", index), message))
             follows_removed = True
         elif not is_model_item(kind, item):

@@ -6,7 +6,8 @@ of `system`, `user`, `assistant`, `tool`"), or ignore the call.
 
 The fix writes both in the current format, with an id that is derived from the position of the call
 and so is the same in every process. `functions` and `function_call` of the request become `tools`
-and `tool_choice`. A result whose call cannot be determined stays and is reported.
+and `tool_choice`. A result whose call cannot be determined becomes marked text of the
+user.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import remove_paths
-from toolwire.lint.rule import FixedBody, Problem, Rule
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import results_as_text
 
 _LEGACY = "function-legacy"
 
 
 def _legacy_calls(facts: Facts) -> list[Call]:
-    if facts.profile.accepts_function_call:
+    if facts.profile.accepts_function_call or facts.conversation.kind != "request":
         return []
     return [call for call in facts.calls if call.family == _LEGACY]
 
 
 def _legacy_results(facts: Facts) -> list[Result]:
-    if facts.profile.accepts_function_call:
+    if facts.profile.accepts_function_call or facts.conversation.kind != "request":
         return []
     return [result for result in facts.results if result.family == _LEGACY]
 
@@ -43,18 +45,18 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
         yield call.path, message, "safe"
     for result in _legacy_results(facts):
-        if id(result) not in facts.call_of:
+        if result not in facts.call_of:
             message = (
                 f"the result of {result.name} has the deprecated role `function`, and there is no"
                 " call that it belongs to"
             )
-            yield result.path, message, None
+            yield result.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     calls = _legacy_calls(facts)
     if not calls:
-        return None
+        return _results_without_call_as_text(facts)
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:
@@ -69,7 +71,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
         body = put(body, list_path, [*earlier, converted])
         changes.append((call.path, f"the call of {call.name} was given the id {call.id}"))
     for result in _legacy_results(facts):
-        owner = facts.call_of.get(id(result))
+        owner = facts.call_of.get(result)
         message = get(body, result.path)
         if owner is not None and isinstance(message, dict):
             rest = {key: value for key, value in message.items() if key not in ("role", "name")}
@@ -77,6 +79,15 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
             changes.append((result.path, f"the result of {owner.name} was given the id {owner.id}"))
     body, setting_changes = _convert_settings(remove_paths(body, [call.path for call in calls]))
     return FixedBody(body, (*changes, *setting_changes))
+
+
+def _results_without_call_as_text(facts: Facts) -> Fixed | None:
+    results = [result for result in _legacy_results(facts) if result not in facts.call_of]
+    changes = tuple(
+        (result.path, f"rewrote the result of {result.name} as text: its call is not known")
+        for result in results
+    )
+    return Fixed(results_as_text(facts, results), changes) if results else None
 
 
 def _convert_settings(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:

@@ -19,16 +19,16 @@ from toolwire.conversation.parts import Call
 from toolwire.lint.ambiguous_calls import ambiguous_calls
 from toolwire.lint.examples.blocks import (
     HI,
-    asking,
-    called,
-    contents,
-    converse,
-    item,
-    items,
-    model,
-    use,
-    used,
-    user,
+    assistant_blocks,
+    call_item,
+    call_part,
+    contents_example,
+    converse_example,
+    items_request,
+    keyed_use,
+    model_parts,
+    tool_use,
+    user_blocks,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -52,7 +52,7 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
     return [
         (batch, call)
         for batch, call in facts.unanswered
-        if not batch.results and id(call) not in ambiguous
+        if not batch.results and call not in ambiguous
     ]
 
 
@@ -88,10 +88,10 @@ RULE = Rule(
         chat_example(
             USER, assistant(tool_call("c1")), {"role": "assistant", "content": "never mind"}, USER
         ),
-        blocks_example(USER, model(use("t1")), USER),
-        items(item("c1"), USER),
-        contents(HI, asking(called("f")), HI),
-        converse(model(used("t1")), user({"text": "well?"})),
+        blocks_example(USER, assistant_blocks(tool_use("t1")), USER),
+        items_request(call_item("c1"), USER),
+        contents_example(HI, model_parts(call_part("f")), HI),
+        converse_example(assistant_blocks(keyed_use("t1")), user_blocks({"text": "well?"})),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1"))),

@@ -26,14 +26,14 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import accepted_names, fit_names_in_body, refused_names, too_long
+from toolwire.lint.tool_names import fit_names_in_body, name_rule_for, names_to_fit, too_long
 
 
 def _invalid_names(facts: Facts) -> dict[str, JsonPath]:
     return {
         name: path
-        for name, path in refused_names(facts).items()
-        if not too_long(name, accepted_names(facts))
+        for name, path in names_to_fit(facts).items()
+        if not too_long(name, name_rule_for(facts))
     }
 
 

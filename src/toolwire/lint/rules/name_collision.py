@@ -6,8 +6,8 @@ tools of the same name, or when names were sanitized by turning every invalid ch
 `a.b` and `a_b` become equal.
 
 Identical definitions are merged: nothing changes for the model. If definitions differ, the later
-ones are renamed to the old name plus a hash of the definition. The program that runs the tools has
-to know the new name, so this fix is unsafe. Calls in the history keep the name of the first.
+ones are renamed to the old name plus a hash of the definition; the id map leads back from the new
+name to the old one. Calls in the history keep the name of the first.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from toolwire.conversation.ids import digest, first_free
 from toolwire.conversation.json import JSON, JsonPath, put, text_of
 from toolwire.conversation.model import Tool
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap
 from toolwire.lint.examples.chat import USER, blocks_example, chat_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import accepted_names, defined_tools, name_path
+from toolwire.lint.tool_names import name_path, name_rule_for, tool_definitions
 
 
 def _duplicates(facts: Facts) -> list[tuple[Tool, bool]]:
     """Tools with the name of an earlier tool; the flag is True for an identical definition."""
     if not facts.profile.rejects_duplicate_tool_names or len(facts.conversation.tools) < 2:
         return []
-    tools = [tool for tool in defined_tools(facts) if tool.name]
+    tools = [tool for tool in tool_definitions(facts) if tool.name]
     if len({tool.name for tool in tools}) == len(tools):
         return []
     tools_by_name: dict[str, list[Tool]] = {}
@@ -51,13 +52,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield (
             tool.path,
             f"{tool.name} {what}; {facts.profile.name} requires unique tool names",
-            "safe" if identical else "unsafe",
+            "safe",
         )
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     if not facts.own_wire:
-        return _remove_copies(facts)
+        return _merge_or_rename(facts)
     names = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
@@ -66,7 +67,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         if identical:
             copies.append(tool.path)
             changes.append((tool.path, f"the second definition of {tool.name} was removed"))
-        elif unsafe:
+        else:
             name = _free_name(facts, tool, names)
             names.add(name)
             body = put(body, tool.path + name_path(tool), name)
@@ -74,15 +75,25 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return FixedBody(remove_paths(body, copies), tuple(changes)) if changes else None
 
 
-def _remove_copies(facts: Facts) -> Fixed | None:
-    copies = [tool for tool, identical in _duplicates(facts) if identical]
-    tools = tuple(
-        tool for tool in facts.conversation.tools if not any(tool is copy for copy in copies)
-    )
-    changes = tuple(
-        (tool.path, f"the second definition of {tool.name} was removed") for tool in copies
-    )
-    return Fixed(replace(facts.conversation, tools=tools), changes) if copies else None
+def _merge_or_rename(facts: Facts) -> Fixed | None:
+    """The conversation without copies of definitions, and with other names for the rest."""
+    duplicates = PartMap(_duplicates(facts))
+    names = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
+    tools: list[Tool] = []
+    changes: list[tuple[JsonPath, str]] = []
+    for tool in facts.conversation.tools:
+        if tool not in duplicates:
+            tools.append(tool)
+        elif duplicates[tool]:
+            changes.append((tool.path, f"the second definition of {tool.name} was removed"))
+        else:
+            name = _free_name(facts, tool, names)
+            names.add(name)
+            tools.append(replace(tool, name=name))
+            changes.append((tool.path, f"the second tool {tool.name} was renamed to {name}"))
+    if not changes:
+        return None
+    return Fixed(replace(facts.conversation, tools=tuple(tools)), tuple(changes))
 
 
 def _free_name(facts: Facts, tool: Tool, names: set[str]) -> str:
@@ -91,7 +102,7 @@ def _free_name(facts: Facts, tool: Tool, names: set[str]) -> str:
 
     def candidate(salt: str) -> str:
         suffix = digest(tool.name, f"{definition}{salt}")[:8]
-        return fit(f"{tool.name}_{suffix}", accepted_names(facts))
+        return fit(f"{tool.name}_{suffix}", name_rule_for(facts))
 
     return first_free(candidate, names)
 

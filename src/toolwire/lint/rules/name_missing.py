@@ -6,7 +6,7 @@ from histories that were rebuilt from a database.
 
 The fix writes the name if it is known: from the result, or from the id (`functions.NAME:0`, if that
 tool is defined). That changes nothing that the model said. If the tool cannot be determined, the
-call and its result are removed together; that fix is lossy and unsafe.
+call gets the name `toolwire_unknown_tool`: the call, its arguments and its result stay readable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.tool_names import fix_for_nameless, has_blank_name, name_calls, nameless_calls
+from toolwire.lint.tool_names import has_blank_name, name_calls, nameless_calls
 
 
 def _calls_without_name(facts: Facts) -> list[Call]:
@@ -36,11 +36,11 @@ def _calls_without_name(facts: Facts) -> list[Call]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for call in _calls_without_name(facts):
         message = f"the call {call.id} has no name; expected the name of a tool"
-        yield call.path, message, fix_for_nameless(facts, call)
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    return name_calls(facts, _calls_without_name(facts), unsafe)
+    return name_calls(facts, _calls_without_name(facts))
 
 
 _BARE: JSON = {"id": "c1", "type": "function", "function": {"arguments": "{}"}}

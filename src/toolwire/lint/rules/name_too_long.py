@@ -24,14 +24,14 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import FixedBody, Problem, Rule
-from toolwire.lint.tool_names import accepted_names, fit_names_in_body, refused_names, too_long
+from toolwire.lint.tool_names import fit_names_in_body, name_rule_for, names_to_fit, too_long
 
 
 def _long_names(facts: Facts) -> dict[str, JsonPath]:
     return {
         name: path
-        for name, path in refused_names(facts).items()
-        if too_long(name, accepted_names(facts))
+        for name, path in names_to_fit(facts).items()
+        if too_long(name, name_rule_for(facts))
     }
 
 
@@ -39,7 +39,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for name, path in _long_names(facts).items():
         message = (
             f"the name {name} has {len(name)} characters; {facts.profile.name} accepts at most"
-            f" {accepted_names(facts).longest}"
+            f" {name_rule_for(facts).longest}"
         )
         yield path, message, "safe"
 

@@ -5,12 +5,14 @@ in 'tools' parameter". It happens when a turn has fewer tools and keeps the choi
 turn, or when a tool definition was renamed and the choice was not. A call in the history of a tool
 that is no longer defined is no violation: no provider is known to refuse it.
 
-Which tool was meant cannot be determined. The unsafe fix removes the choice, and the model decides.
+Which tool was meant cannot be determined. The fix removes the choice, and the model decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint.examples.chat import (
@@ -23,8 +25,8 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import remove_paths
-from toolwire.lint.rule import Example, FixedBody, Problem, Rule
-from toolwire.lint.tool_names import chosen_names
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.tool_names import tool_choice_names
 
 
 def _invalid_choices(facts: Facts) -> list[str]:
@@ -34,7 +36,7 @@ def _invalid_choices(facts: Facts) -> list[str]:
     if any(not tool.name for tool in tools):  # a definition without a name may hold many tools
         return []
     names = {tool.name for tool in tools}
-    return [name for name in chosen_names(facts) if name not in names]
+    return [name for name in tool_choice_names(facts) if name not in names]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -43,17 +45,20 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield (
             facts.conversation.source.setting_paths.get("choice", ()),
             f"the tool choice names {name}, which is not defined; the defined tools are {names}",
-            "unsafe",
+            "safe",
         )
 
 
-def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     path = facts.conversation.source.setting_paths.get("choice")
     names = _invalid_choices(facts)
-    if not unsafe or path is None or not names:
+    if path is None or not names:
         return None
     message = f"the tool choice, which names {', '.join(names)}, was removed"
-    return FixedBody(remove_paths(facts.body, [path]), ((path, message),))
+    if facts.own_wire:
+        return FixedBody(remove_paths(facts.body, [path]), ((path, message),))
+    settings = {key: value for key, value in facts.conversation.settings.items() if key != "choice"}
+    return Fixed(replace(facts.conversation, settings=settings), ((path, message),))
 
 
 _F: JSON = {"type": "function", "function": {"name": "f"}}

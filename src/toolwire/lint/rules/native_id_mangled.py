@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
@@ -44,15 +45,15 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     ids = used_ids(facts)
-    calls: dict[int, Call] = {}
+    calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in _calls_with_altered_id(facts):
         call_id = native_id(facts, call, ids)
         if call_id:
             ids.add(call_id)
-            calls[id(call)] = with_id(call, call_id)
+            calls[call] = with_id(call, call_id)
             changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if calls else None
+    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 RULE = Rule(

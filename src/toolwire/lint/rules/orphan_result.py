@@ -7,7 +7,7 @@ It happens when a history is cut or summarized, or when the id of one half was r
 
 If the id is another form of the id of exactly one open call (one half of a composite id, truncated,
 or with special characters removed), the fix gives the result the id of that call. Nothing is lost.
-Otherwise the call is unknown, and the unsafe fix turns the result into marked text of the user.
+Otherwise the call is unknown, and the fix turns the result into marked text of the user.
 That text is never placed between a call and its result, which would break an intact pair.
 """
 
@@ -18,21 +18,22 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Result
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    contents,
-    converse,
-    given,
-    items,
-    model,
-    output,
-    responded,
-    saying,
-    use,
-    user,
-    words,
+    assistant_blocks,
+    contents_example,
+    converse_example,
+    items_request,
+    keyed_result,
+    output_item,
+    response_part,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -53,10 +54,10 @@ def _plain_orphans(facts: Facts) -> list[Result]:
     """Orphans that no more specific rule reports."""
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return []
-    specific = {
-        id(result) for result in (*leading_orphans(facts), *surplus_orphans(facts))
-    } | orphans_of_removed_calls(facts).keys()
-    return [result for result in facts.orphans if id(result) not in specific]
+    specific = PartSet(
+        (*leading_orphans(facts), *surplus_orphans(facts), *orphans_of_removed_calls(facts))
+    )
+    return [result for result in facts.orphans if result not in specific]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -64,16 +65,16 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     rewritten = calls_of_rewritten_ids(facts)
     for result in facts.orphans:
-        if id(result) in rewritten:
-            call = rewritten[id(result)]
+        if result in rewritten:
+            call = rewritten[result]
             message = (
                 f"the result for {result.call_id} belongs to the call {call.id} ({call.name}): one"
                 " of the two ids was rewritten"
             )
             yield result.path, message, "safe"
     for result in _plain_orphans(facts):
-        if id(result) not in rewritten:
-            yield result.path, f"{_describe(result)} has no call in this history", "unsafe"
+        if result not in rewritten:
+            yield result.path, f"{_describe(result)} has no call in this history", "safe"
 
 
 def _describe(result: Result) -> str:
@@ -88,7 +89,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     if rewritten:
         return _restore_ids(facts, rewritten)
     orphans = _plain_orphans(facts)
-    if not unsafe or not orphans:
+    if not orphans:
         return None
     changes = tuple(
         (result.path, f"{_describe(result)} was turned into text: its call is not in this history")
@@ -97,17 +98,13 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return Fixed(results_as_text(facts, orphans), changes)
 
 
-def _restore_ids(facts: Facts, rewritten: dict[int, Call]) -> Fixed:
-    results = [result for result in facts.orphans if id(result) in rewritten]
-    parts = {
-        id(result): replace(result, call_id=rewritten[id(result)].id, origin="wire")
-        for result in results
-    }
+def _restore_ids(facts: Facts, rewritten: PartMap[Result, Call]) -> Fixed:
+    results = [result for result in facts.orphans if result in rewritten]
+    parts: PartMap[Part, Part] = PartMap(
+        (result, replace(result, call_id=rewritten[result].id, origin="wire")) for result in results
+    )
     changes = tuple(
-        (
-            result.path,
-            f"the result for {result.call_id} was given the id {rewritten[id(result)].id}",
-        )
+        (result.path, f"the result for {result.call_id} was given the id {rewritten[result].id}")
         for result in results
     )
     return Fixed(replace_parts(facts.conversation, parts), changes)
@@ -136,15 +133,21 @@ RULE = Rule(
             tool_message("c9"),
             {"role": "assistant", "content": "ok"},
         ),
-        blocks_example(USER, model(words("ok")), user(answer("t9"), words("so?"))),
-        items(output("c9")),
-        contents(HI, saying(responded("f"))),
-        converse({"role": "assistant", "content": [{"text": "ok"}]}, user(given("t9"))),
+        blocks_example(
+            USER,
+            assistant_blocks(text_block("ok")),
+            user_blocks(tool_result("t9"), text_block("so?")),
+        ),
+        items_request(output_item("c9")),
+        contents_example(HI, user_parts(response_part("f"))),
+        converse_example(
+            {"role": "assistant", "content": [{"text": "ok"}]}, user_blocks(keyed_result("t9"))
+        ),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
         chat_example(USER, tool_message("c9"), target="xai"),
-        blocks_example(USER, model(use("t1")), user(answer("t1"))),
-        items(output("c9"), previous_response_id="resp_1"),
+        blocks_example(USER, assistant_blocks(tool_use("t1")), user_blocks(tool_result("t1"))),
+        items_request(output_item("c9"), previous_response_id="resp_1"),
     ),
 )

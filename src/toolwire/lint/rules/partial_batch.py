@@ -18,16 +18,16 @@ from toolwire.conversation.parts import Call
 from toolwire.lint.ambiguous_calls import ambiguous_calls
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    called,
-    contents,
-    model,
-    responded,
-    saying,
-    use,
-    user,
-    words,
+    assistant_blocks,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -49,9 +49,7 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
         return []
     ambiguous = ambiguous_calls(facts)
     return [
-        (batch, call)
-        for batch, call in facts.unanswered
-        if batch.results and id(call) not in ambiguous
+        (batch, call) for batch, call in facts.unanswered if batch.results and call not in ambiguous
     ]
 
 
@@ -95,8 +93,14 @@ RULE = Rule(
             tool_message("c2"),
             USER,
         ),
-        blocks_example(USER, model(use("t1"), use("t2")), user(answer("t2"), words("so?"))),
-        contents(HI, asking(called("f"), called("g")), saying(responded("g")), HI),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1"), tool_use("t2")),
+            user_blocks(tool_result("t2"), text_block("so?")),
+        ),
+        contents_example(
+            HI, model_parts(call_part("f"), call_part("g")), user_parts(response_part("g")), HI
+        ),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1"), tool_call("c2", "g")), tool_message("c1")),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.lint.examples.blocks import model, use
+from toolwire.lint.examples.blocks import assistant_blocks, tool_use
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -45,7 +45,7 @@ RULE = Rule(
     bad=(
         chat_example(USER, assistant(tool_call("c1"))),
         chat_example(USER, assistant(tool_call("c1"), tool_call("c2")), tool_message("c2")),
-        blocks_example(USER, model(use("t1"))),
+        blocks_example(USER, assistant_blocks(tool_use("t1"))),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),

@@ -4,8 +4,8 @@ A stored reasoning item is accepted only together with the item that it led to: 
 'reasoning' was provided without its required following item." It happens when a response was cut
 off after the reasoning, or when the call or the text after it was removed.
 
-The fix removes the reasoning item: no other form of it is accepted. If the item has readable text,
-the fix is unsafe, because the text is lost.
+The fix removes the reasoning item: no other form of it is accepted. Its readable text, if there is
+any, becomes a marked message of the assistant.
 """
 
 from __future__ import annotations
@@ -13,19 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import Object
-from toolwire.conversation.model import Fix
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
-    has_readable_text,
-    input_items,
-    is_model_item,
     items_example,
     reasoning_item,
-    with_items,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.items import input_items, is_model_item, reasoning_as_text, with_items
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
@@ -45,29 +41,22 @@ def _dangling_items(facts: Facts) -> list[tuple[int, Object]]:
     return [(index, item) for index, item in dangling + pending if isinstance(item.get("id"), str)]
 
 
-def _fix_kind(item: Object) -> Fix:
-    return "unsafe" if has_readable_text(item) else "safe"
-
-
 def _check(facts: Facts) -> Iterable[Problem]:
     for index, item in _dangling_items(facts):
         message = f"the reasoning item {item['id']} is not followed by text or a call of the model"
-        yield ("input", index), message, _fix_kind(item)
+        yield ("input", index), message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    removals = [
-        (index, item)
-        for index, item in _dangling_items(facts)
-        if unsafe or _fix_kind(item) == "safe"
-    ]
+    removals = _dangling_items(facts)
     if not removals:
         return None
     changes = tuple(
         (("input", index), f"the reasoning item {item['id']} was removed")
         for index, item in removals
     )
-    return FixedBody(with_items(facts, {index: [] for index, _ in removals}), changes)
+    texts = {index: reasoning_as_text(item) for index, item in removals}
+    return FixedBody(with_items(facts, texts), changes)
 
 
 RULE = Rule(

@@ -18,13 +18,11 @@ from toolwire.conversation.json import Object, get
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
-    input_items,
     items_example,
     reasoning_item,
-    with_items,
-    without_id,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.items import input_items, with_items, without_id
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _LOW_EFFORTS = ("none", "minimal")

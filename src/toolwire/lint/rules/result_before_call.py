@@ -11,8 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Result
-from toolwire.lint.examples.blocks import answer, item, items, model, output, use, user, words
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    call_item,
+    items_request,
+    output_item,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -29,27 +39,25 @@ from toolwire.lint.rule import Fixed, Problem, Rule
 def _early_results(facts: Facts) -> list[Result]:
     if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
         return []
-    return [result for result in facts.unpaired_results if id(result) in facts.calls_after_results]
+    return [result for result in facts.unpaired_results if result in facts.calls_after_results]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for result in _early_results(facts):
-        call = facts.calls_after_results[id(result)]
+        call = facts.calls_after_results[result]
         message = f"the result for {call.id} ({call.name}) comes before its call"
         yield result.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     results = _early_results(facts)
-    result_of = {id(facts.calls_after_results[id(result)]): result for result in results}
-    calls = [
-        (batch, call) for batch in facts.batches for call in batch.calls if id(call) in result_of
-    ]
+    result_of = PartMap((facts.calls_after_results[result], result) for result in results)
+    calls = [(batch, call) for batch in facts.batches for call in batch.calls if call in result_of]
     changes = tuple(
         (result.path, f"the result for {result.call_id} was moved after its call")
         for result in results
     )
-    return Fixed(add_results(facts, calls, lambda call: result_of[id(call)]), changes)
+    return Fixed(add_results(facts, calls, lambda call: result_of[call]), changes)
 
 
 RULE = Rule(
@@ -70,8 +78,10 @@ RULE = Rule(
             tool_message("c2"),
             USER,
         ),
-        blocks_example(user(words("hi"), answer("t1")), model(use("t1"))),
-        items(output("c1"), item("c1"), USER),
+        blocks_example(
+            user_blocks(text_block("hi"), tool_result("t1")), assistant_blocks(tool_use("t1"))
+        ),
+        items_request(output_item("c1"), call_item("c1"), USER),
     ),
     good=(
         chat_example(

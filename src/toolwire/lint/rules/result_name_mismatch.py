@@ -14,8 +14,16 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Part, Result
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.transforms import replace_parts
@@ -24,7 +32,7 @@ from toolwire.lint.transforms import replace_parts
 def _mismatches(facts: Facts) -> list[tuple[Call, Result]]:
     if not facts.profile.results_need_tool_name or not facts.calls:
         return []
-    pairs = ((call, facts.result_of.get(id(call))) for call in facts.calls)
+    pairs = ((call, facts.result_of.get(call)) for call in facts.calls)
     return [
         (call, result)
         for call, result in pairs
@@ -41,7 +49,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     mismatches = _mismatches(facts)
-    results = {id(result): replace(result, name=call.name) for call, result in mismatches}
+    results: PartMap[Part, Part] = PartMap(
+        (result, replace(result, name=call.name)) for call, result in mismatches
+    )
     changes = tuple(
         (result.path, f"the result for {call.id} was given the name of its call, {call.name}")
         for call, result in mismatches
@@ -59,8 +69,16 @@ RULE = Rule(
     order=36,
     handled_by="write",
     bad=(
-        contents(HI, asking(called("search")), saying(responded("call_176130"))),
-        contents(HI, asking(called("search", "a")), saying(responded("unknown", call_id="a"))),
+        contents_example(
+            HI, model_parts(call_part("search")), user_parts(response_part("call_176130"))
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("search", "a")),
+            user_parts(response_part("unknown", call_id="a")),
+        ),
     ),
-    good=(contents(HI, asking(called("search")), saying(responded("search"))),),
+    good=(
+        contents_example(HI, model_parts(call_part("search")), user_parts(response_part("search"))),
+    ),
 )

@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user, words
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    converse_example,
+    keyed_result,
+    keyed_use,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.result_placement import place_results
@@ -53,13 +62,23 @@ RULE = Rule(
     bad=(
         blocks_example(
             USER,
-            model(use("t1")),
-            user(words("see"), answer("t1", cache_control={"type": "ephemeral"})),
+            assistant_blocks(tool_use("t1")),
+            user_blocks(text_block("see"), tool_result("t1", cache_control={"type": "ephemeral"})),
         ),
-        blocks_example(USER, model(use("t1")), user(words("see"), answer("t1"), words("so"))),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(text_block("see"), tool_result("t1"), text_block("so")),
+        ),
     ),
     good=(
-        blocks_example(USER, model(use("t1")), user(answer("t1"), words("see"))),
-        converse(model(used("t1")), user({"text": "see"}, given("t1"))),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t1"), text_block("see")),
+        ),
+        converse_example(
+            assistant_blocks(keyed_use("t1")), user_blocks({"text": "see"}, keyed_result("t1"))
+        ),
     ),
 )

@@ -17,16 +17,16 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
-    answer,
-    converse,
-    given,
-    item,
-    items,
-    model,
-    output,
-    use,
-    used,
-    user,
+    assistant_blocks,
+    call_item,
+    converse_example,
+    items_request,
+    keyed_result,
+    keyed_use,
+    output_item,
+    tool_result,
+    tool_use,
+    user_blocks,
 )
 from toolwire.lint.examples.chat import (
     USER,
@@ -110,11 +110,17 @@ RULE = Rule(
             USER,
         ),
         blocks_example(
-            USER, model(use("t1")), USER, user(answer("t1", cache_control={"type": "ephemeral"}))
+            USER,
+            assistant_blocks(tool_use("t1")),
+            USER,
+            user_blocks(tool_result("t1", cache_control={"type": "ephemeral"})),
         ),
-        items(item("c1"), _REPLY, output("c1"), target="deepseek-responses"),
-        converse(
-            model(used("t1")), user({"text": "wait"}), model({"text": "I do"}), user(given("t1"))
+        items_request(call_item("c1"), _REPLY, output_item("c1"), target="deepseek-responses"),
+        converse_example(
+            assistant_blocks(keyed_use("t1")),
+            user_blocks({"text": "wait"}),
+            assistant_blocks({"text": "I do"}),
+            user_blocks(keyed_result("t1")),
         ),
     ),
     good=(
@@ -126,6 +132,6 @@ RULE = Rule(
             _PICTURE,
         ),
         chat_example(USER, assistant(tool_call("c1")), USER, tool_message("c1"), target="xai"),
-        items(item("c1"), _REPLY, output("c1")),
+        items_request(call_item("c1"), _REPLY, output_item("c1")),
     ),
 )

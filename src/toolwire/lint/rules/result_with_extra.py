@@ -15,16 +15,16 @@ from collections.abc import Iterable
 from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    called,
-    contents,
-    model,
-    responded,
-    saying,
-    use,
-    user,
-    words,
+    assistant_blocks,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
@@ -67,17 +67,26 @@ RULE = Rule(
     ruled_out_by=(Observation.RESULTS_ALONE,),
     bad=(
         blocks_example(
-            USER, model(use("t1")), user(answer("t1"), words("next?")), target="minimax-anthropic"
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t1"), text_block("next?")),
+            target="minimax-anthropic",
         ),
-        contents(HI, asking(called("f")), saying(responded("f"), {"text": "next?"})),
+        contents_example(
+            HI, model_parts(call_part("f")), user_parts(response_part("f"), {"text": "next?"})
+        ),
     ),
     good=(
-        blocks_example(USER, model(use("t1")), user(answer("t1"), words("next?"))),
         blocks_example(
             USER,
-            model(use("t1")),
-            user(answer("t1")),
-            user(words("next?")),
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t1"), text_block("next?")),
+        ),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t1")),
+            user_blocks(text_block("next?")),
             target="minimax-anthropic",
         ),
     ),

@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
-from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.facts import Facts
 from toolwire.lint.result_placement import place_results
@@ -52,7 +59,11 @@ RULE = Rule(
     order=44,
     handled_by="write",
     bad=(
-        contents(HI, asking(called("f"), called("g")), saying(responded("g"), responded("f"))),
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("g")),
+            user_parts(response_part("g"), response_part("f")),
+        ),
         Example(
             "ollama",
             "ollama",
@@ -67,11 +78,15 @@ RULE = Rule(
         ),
     ),
     good=(
-        contents(HI, asking(called("f"), called("g")), saying(responded("f"), responded("g"))),
-        contents(
+        contents_example(
             HI,
-            asking(called("f", "a"), called("f", "b")),
-            saying(responded("f", 2, "b"), responded("f", 1, "a")),
+            model_parts(call_part("f"), call_part("g")),
+            user_parts(response_part("f"), response_part("g")),
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f", "a"), call_part("f", "b")),
+            user_parts(response_part("f", 2, "b"), response_part("f", 1, "a")),
         ),
     ),
 )

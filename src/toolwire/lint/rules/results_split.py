@@ -14,16 +14,16 @@ from collections.abc import Iterable
 
 from toolwire.lint.examples.blocks import (
     HI,
-    answer,
-    asking,
-    called,
-    contents,
-    model,
-    responded,
-    saying,
-    use,
-    user,
-    words,
+    assistant_blocks,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+    user_parts,
 )
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
@@ -64,18 +64,37 @@ RULE = Rule(
     order=42,
     handled_by="write",
     bad=(
-        blocks_example(USER, model(use("t1"), use("t2")), user(answer("t1")), user(answer("t2"))),
         blocks_example(
-            USER, model(use("t1"), use("t2")), user(answer("t2")), user(answer("t1"), words("so?"))
+            USER,
+            assistant_blocks(tool_use("t1"), tool_use("t2")),
+            user_blocks(tool_result("t1")),
+            user_blocks(tool_result("t2")),
         ),
-        contents(
-            HI, asking(called("f"), called("g")), saying(responded("f")), saying(responded("g"))
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1"), tool_use("t2")),
+            user_blocks(tool_result("t2")),
+            user_blocks(tool_result("t1"), text_block("so?")),
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("g")),
+            user_parts(response_part("f")),
+            user_parts(response_part("g")),
         ),
     ),
     good=(
-        blocks_example(USER, model(use("t1"), use("t2")), user(answer("t1"), answer("t2"))),
         blocks_example(
-            USER, model(use("t1")), user(answer("t1")), model(use("t2")), user(answer("t2"))
+            USER,
+            assistant_blocks(tool_use("t1"), tool_use("t2")),
+            user_blocks(tool_result("t1"), tool_result("t2")),
+        ),
+        blocks_example(
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(tool_result("t1")),
+            assistant_blocks(tool_use("t2")),
+            user_blocks(tool_result("t2")),
         ),
     ),
 )

@@ -5,7 +5,7 @@ shows it. The API now requires a result from the client, which never ran the cal
 one.
 
 If the provider's result is still next to the call, the fix restores the type of the call. Nothing
-is lost. Otherwise the unsafe fix turns the call into marked text of the assistant. It adds no
+is lost. Otherwise the fix turns the call into marked text of the assistant. It adds no
 result, because only the provider can produce it.
 """
 
@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Text, describe
-from toolwire.lint.examples.blocks import answer, model, use
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Part, describe
+from toolwire.lint.examples.blocks import assistant_blocks, tool_result, tool_use
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -29,7 +28,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import MARK, with_messages
+from toolwire.lint.transforms import parts_as_text
 
 _SERVER_TYPES = {"tool_use": "server_tool_use"}
 """The type of a block as a call for the client, and its type as a call that the provider runs."""
@@ -37,7 +36,7 @@ _SERVER_TYPES = {"tool_use": "server_tool_use"}
 
 def _original_type(facts: Facts, call: Call) -> str | None:
     """The type that the call must have had; None if its result of the provider is not there."""
-    if not facts.own_wire or not isinstance(call.raw, dict) or id(call) not in facts.result_of:
+    if not facts.own_wire or not isinstance(call.raw, dict) or call not in facts.result_of:
         return None
     kind = call.raw.get("type")
     return _SERVER_TYPES.get(kind) if isinstance(kind, str) else None
@@ -55,11 +54,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"the call {call.id} ({call.name}) was run by the provider, but has the type of a call"
             " that needs a result from the client"
         )
-        yield call.path, message, "safe" if _original_type(facts, call) else "unsafe"
+        yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    return _restore_types(facts) or (_calls_as_text(facts) if unsafe else None)
+    return _restore_types(facts) or _calls_as_text(facts)
 
 
 def _restore_types(facts: Facts) -> FixedBody | None:
@@ -73,22 +72,18 @@ def _restore_types(facts: Facts) -> FixedBody | None:
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _calls_as_text(facts: Facts) -> Fixed:
+def _calls_as_text(facts: Facts) -> Fixed | None:
     calls = facts.server_calls_as_client
-    texts = {id(call): Text(f"{MARK} {describe(call)}") for call in calls}
-    messages = tuple(
-        replace(message, parts=tuple(texts.get(id(part), part) for part in message.parts))
-        if any(id(part) in texts for part in message.parts)
-        else message
-        for message in facts.messages
-    )
+    if not calls:
+        return None
+    texts: PartMap[Part, str] = PartMap((call, describe(call)) for call in calls)
     changes = tuple(
         (call.path, f"the call {call.id} ({call.name}) was turned into text") for call in calls
     )
-    return Fixed(with_messages(facts.conversation, messages), changes)
+    return Fixed(parts_as_text(facts.conversation, texts), changes)
 
 
-_SEARCH_RESULT = answer("srvtoolu_1", "web_search_tool_result", [])
+_SEARCH_RESULT = tool_result("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW037",
     "server-tool-as-client",
@@ -106,14 +101,16 @@ RULE = Rule(
             tool_message("c2"),
             USER,
         ),
-        blocks_example(USER, model(use("srvtoolu_1"), _SEARCH_RESULT), USER),
-        blocks_example(USER, model(use("srvtoolu_1")), USER),
+        blocks_example(USER, assistant_blocks(tool_use("srvtoolu_1"), _SEARCH_RESULT), USER),
+        blocks_example(USER, assistant_blocks(tool_use("srvtoolu_1")), USER),
     ),
     good=(
         chat_example(
             USER, assistant(tool_call("srvtoolu_1", "web_search")), tool_message("srvtoolu_1")
         ),
-        blocks_example(USER, model(use("srvtoolu_1", "server_tool_use"), _SEARCH_RESULT), USER),
+        blocks_example(
+            USER, assistant_blocks(tool_use("srvtoolu_1", "server_tool_use"), _SEARCH_RESULT), USER
+        ),
         chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER, target="xai"),
     ),
 )

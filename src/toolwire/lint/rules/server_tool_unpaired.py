@@ -5,21 +5,22 @@ half is missing or in another message, the provider refuses the history: "unexpe
 found in `web_search_tool_result` blocks ... must have a corresponding `server_tool_use` block
 before it". It happens when a bridge knows only one of the two types.
 
-The unsafe fix removes both halves: only the provider can produce its results. Two cases are not
-reported: a call at the end of a paused response waits for the provider, and a call next to calls
-for the client may get its result after theirs.
+The fix turns what is there into marked text: only the provider can produce its results. Two cases
+are not reported: a call at the end of a paused response waits for the provider, and a call next to
+calls for the client may get its result after theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.parts import Call, Result
-from toolwire.lint.examples.blocks import answer, model, use, words
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Part, Result, describe
+from toolwire.lint.examples.blocks import assistant_blocks, text_block, tool_result, tool_use
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import merge_same_roles, remove_parts
+from toolwire.lint.transforms import parts_as_text
 
 
 def _incomplete_pairs(facts: Facts) -> list[tuple[Call | None, Result | None]]:
@@ -29,7 +30,7 @@ def _incomplete_pairs(facts: Facts) -> list[tuple[Call | None, Result | None]]:
     incomplete: list[tuple[Call | None, Result | None]] = []
     client_indexes = {facts.message_index(call) for call in facts.calls}
     for call in facts.server_calls:
-        index, result = facts.message_index(call), facts.result_of.get(id(call))
+        index, result = facts.message_index(call), facts.result_of.get(call)
         beside_client_calls = index in client_indexes
         if result is None:
             if _is_abandoned(facts, index, beside_client_calls=beside_client_calls):
@@ -39,7 +40,7 @@ def _incomplete_pairs(facts: Facts) -> list[tuple[Call | None, Result | None]]:
     incomplete += (
         (None, result)
         for result in facts.results
-        if result.executor == "provider" and id(result) not in facts.call_of
+        if result.executor == "provider" and result not in facts.call_of
     )
     return incomplete
 
@@ -58,9 +59,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for call, result in _incomplete_pairs(facts):
         if call is not None:
             problem = "has no result" if result is None else "and its result are in two messages"
-            yield call.path, f"{_describe(call)} {problem}", "unsafe"
+            yield call.path, f"{_describe(call)} {problem}", "safe"
         elif result is not None:
-            yield result.path, f"{_describe(result)} has no call before it", "unsafe"
+            yield result.path, f"{_describe(result)} has no call before it", "safe"
 
 
 def _describe(part: Call | Result) -> str:
@@ -71,16 +72,16 @@ def _describe(part: Call | Result) -> str:
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     incomplete = _incomplete_pairs(facts)
-    if not unsafe or not incomplete:
+    if not incomplete:
         return None
     parts = [part for pair in incomplete for part in pair if part is not None]
-    changes = tuple((part.path, f"{_describe(part)} was removed") for part in parts)
-    remaining = remove_parts(facts.conversation, {id(part) for part in parts})
-    return Fixed(merge_same_roles(facts, remaining.messages), changes)
+    texts: PartMap[Part, str] = PartMap((part, describe(part)) for part in parts)
+    changes = tuple((part.path, f"{_describe(part)} became text") for part in parts)
+    return Fixed(parts_as_text(facts.conversation, texts), changes)
 
 
-_USE = use("srvtoolu_1", "server_tool_use", "web_search")
-_SEARCH_RESULT = answer("srvtoolu_1", "web_search_tool_result", [])
+_USE = tool_use("srvtoolu_1", "server_tool_use", "web_search")
+_SEARCH_RESULT = tool_result("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW036",
     "server-tool-unpaired",
@@ -91,14 +92,18 @@ RULE = Rule(
     order=29,
     scope="body",
     bad=(
-        blocks_example(USER, model(_USE), USER),
-        blocks_example(USER, model(_SEARCH_RESULT, words("so it is")), USER),
+        blocks_example(USER, assistant_blocks(_USE), USER),
+        blocks_example(USER, assistant_blocks(_SEARCH_RESULT, text_block("so it is")), USER),
         blocks_example(
-            USER, model(_USE, words("hm")), USER, model(_SEARCH_RESULT, words("so it is")), USER
+            USER,
+            assistant_blocks(_USE, text_block("hm")),
+            USER,
+            assistant_blocks(_SEARCH_RESULT, text_block("so it is")),
+            USER,
         ),
     ),
     good=(
-        blocks_example(USER, model(_USE, _SEARCH_RESULT, words("so it is")), USER),
-        blocks_example(USER, model(_USE)),
+        blocks_example(USER, assistant_blocks(_USE, _SEARCH_RESULT, text_block("so it is")), USER),
+        blocks_example(USER, assistant_blocks(_USE)),
     ),
 )

@@ -8,7 +8,7 @@ encrypted content, the placeholder of another wire, characters that no signature
 thinking block without a signature while thinking is enabled.
 
 The fix removes the signature from a call or a text. A thinking block is invalid without one and is
-removed; that is unsafe if it has text. What a model requires instead is checked by the rules
+replaced by its text, with a mark. What a model requires instead is checked by the rules
 `signature-missing` and `thinking-missing`.
 """
 
@@ -18,13 +18,13 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, put
-from toolwire.conversation.model import Fix
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import thinking_switch
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import remove_parts
+from toolwire.lint.transforms import parts_as_text, remove_parts
 
 _FERNET_PREFIX = "gAAAA"
 """The beginning of a Fernet token, the format in which some providers encrypt reasoning."""
@@ -66,11 +66,6 @@ def _signs_thinking_blocks(facts: Facts) -> bool:
     return facts.profile.reasoning_to_return == "thinking"
 
 
-def _fix_kind(facts: Facts, part: Part) -> Fix:
-    loses_text = _signs_thinking_blocks(facts) and isinstance(part, Reasoning) and part.text
-    return "unsafe" if loses_text else "safe"
-
-
 def _check(facts: Facts) -> Iterable[Problem]:
     for part in _foreign_parts(facts):
         subject = f"the call of {part.name}" if isinstance(part, Call) else "this part"
@@ -83,18 +78,15 @@ def _check(facts: Facts) -> Iterable[Problem]:
                 f"{subject} has a signature that {facts.profile.name} did not issue"
                 f" ({part.signature[:12]}…)"
             )
-        yield part.path, message, _fix_kind(facts, part)
+        yield part.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
-    parts = [part for part in _foreign_parts(facts) if unsafe or _fix_kind(facts, part) == "safe"]
+    parts = _foreign_parts(facts)
     if not parts:
         return None
     if _signs_thinking_blocks(facts):
-        changes = tuple(
-            (part.path, "a thinking block without a valid signature was removed") for part in parts
-        )
-        return Fixed(remove_parts(facts.conversation, {id(part) for part in parts}), changes)
+        return _thinking_as_text(facts, parts)
     body: JSON = facts.body
     for part in parts:
         raw = part.raw if isinstance(part.raw, dict) else {}
@@ -107,6 +99,22 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return FixedBody(
         body, tuple((part.path, "a signature of another provider was removed") for part in parts)
     )
+
+
+def _thinking_as_text(facts: Facts, parts: list[Part]) -> Fixed:
+    """Replace thinking blocks by their text, and remove those without text."""
+    texts: PartMap[Part, str] = PartMap(
+        (part, f"earlier reasoning: {part.text}")
+        for part in parts
+        if isinstance(part, Reasoning) and part.text.strip()
+    )
+    changes = tuple(
+        (part.path, f"a thinking block without a valid signature {what}")
+        for part in parts
+        for what in ["became text" if part in texts else "was removed"]
+    )
+    empty: PartSet[Part] = PartSet(part for part in parts if part not in texts)
+    return Fixed(remove_parts(parts_as_text(facts.conversation, texts), empty), changes)
 
 
 def _thinking_example(signature: str, text: str = "hm", *, enabled: bool = False) -> Example:

@@ -5,7 +5,8 @@ current turn: "Function call is missing a thought_signature". Clients that do no
 drop it, and calls of other models never had one.
 
 The fix writes the placeholder that Google documents for such calls, on the first call of the step
-only. The request is accepted, but the model continues without its earlier reasoning. It is reported
+only. The request is accepted, but the model continues without its earlier reasoning. A signature
+that a gateway for another wire appended to the id of a call is removed first. It is reported
 only if the request names a model that is known to require signatures.
 """
 
@@ -16,9 +17,12 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, put
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import current_turn_start, is_reasoning_model
+from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.id_formats import split_payload
+from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, may_be_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.specs import Block
@@ -44,17 +48,42 @@ def _calls_without_signature(facts: Facts) -> list[Call]:
     return unsigned
 
 
+def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
+    """The plain ids of calls from another wire that carry a signature in their id."""
+    if (
+        facts.own_wire
+        or facts.profile.reasoning_to_return != "signature"
+        or not may_be_reasoning_model(facts)
+    ):
+        return PartMap()
+    return PartMap(
+        (call, halves[0])
+        for call in facts.calls
+        if call.signature is None
+        and "_t" in call.id
+        and (halves := split_payload(call.id)) is not None
+    )
+
+
 def _is_function_call(call: Call) -> bool:
     return isinstance(call.spec, Block) and call.spec.name == "functionCall"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
+    hidden = _calls_with_signature_in_id(facts)
+    for call in hidden:
+        yield call.path, f"the id of the call of {call.name} contains its signature", "safe"
     for call in _calls_without_signature(facts):
+        if call in hidden:
+            continue
         message = f"the call of {call.name} is the first of its step and has no signature"
         yield call.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    hidden = _calls_with_signature_in_id(facts)
+    if hidden:
+        return _remove_signatures_from_ids(facts, hidden)
     calls = _calls_without_signature(facts)
     if not calls:
         return None
@@ -63,14 +92,27 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         for call in calls
     )
     if not facts.own_wire:
-        parts: dict[int, Part] = {
-            id(call): replace(call, signature=PLACEHOLDER_SIGNATURE) for call in calls
-        }
+        parts: PartMap[Part, Part] = PartMap(
+            (call, replace(call, signature=PLACEHOLDER_SIGNATURE)) for call in calls
+        )
         return Fixed(replace_parts(facts.conversation, parts), changes)
     body: JSON = facts.body
     for call in calls:
         body = put(body, (*call.path, "thoughtSignature"), PLACEHOLDER_SIGNATURE)
     return FixedBody(body, changes)
+
+
+def _remove_signatures_from_ids(facts: Facts, plain_ids: PartMap[Call, str]) -> Fixed:
+    ids_in_use = used_ids(facts)
+    calls = PartMap(
+        (call, with_id(call, new_id(facts, call, plain_id, ids_in_use)))
+        for call, plain_id in plain_ids.items()
+    )
+    changes = tuple(
+        (call.path, f"removed the signature from the id of the call of {call.name}")
+        for call in calls
+    )
+    return Fixed(reassign_ids(facts, calls), changes)
 
 
 def _calls_example(

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.examples.streams import OVER, call_fragment, chunk, stream_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
@@ -25,7 +25,7 @@ from toolwire.lint.stream_facts import StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
-    for streamed_call in facts.told:
+    for streamed_call in facts.calls_of_stream:
         call = streamed_call.call
         if streamed_call.cut:
             cause = "the stream ended"
@@ -67,8 +67,10 @@ RULE = Rule(
     check=_check,
     scope="body",
     bad=(
-        streamed(chunk(piece('{"a": ', index=0, id="c1", name="f"))),
-        streamed(chunk(piece('{"a": ', index=0, id="c1", name="f")), chunk(stop="length")),
+        stream_example(chunk(call_fragment('{"a": ', index=0, id="c1", name="f"))),
+        stream_example(
+            chunk(call_fragment('{"a": ', index=0, id="c1", name="f")), chunk(stop="length")
+        ),
         Example(
             "anthropic",
             "anthropic",
@@ -77,7 +79,9 @@ RULE = Rule(
         ),
     ),
     good=(
-        streamed(chunk(piece('{"a": 1}', index=0, id="c1", name="f")), OVER),
-        streamed(chunk(piece('{"a": 1}', index=0, id="c1", name="f")), chunk(stop="length")),
+        stream_example(chunk(call_fragment('{"a": 1}', index=0, id="c1", name="f")), OVER),
+        stream_example(
+            chunk(call_fragment('{"a": 1}', index=0, id="c1", name="f")), chunk(stop="length")
+        ),
     ),
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.examples.streams import OVER, call_fragment, chunk, stream_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import CallFragment, StreamFacts
@@ -24,22 +24,22 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     first_fragments: dict[tuple[str, int], CallFragment] = {}
     keys_with_id: set[tuple[str, int]] = set()
-    for fragment in facts.pieces:
+    for fragment in facts.fragments:
         key = fragment.key
         if key is None:
             continue
         first = first_fragments.setdefault(key, fragment)
-        if fragment.known and key not in keys_with_id:
+        if fragment.call_id and key not in keys_with_id:
             keys_with_id.add(key)
             if first is not fragment:
                 message = (
-                    f"the id {fragment.known} comes after the first fragment of the call, which is"
-                    f" in event {first.path[0]}"
+                    f"the id {fragment.call_id} comes after the first fragment of the call, which"
+                    f" is in event {first.path[0]}"
                 )
                 yield fragment.path, message, None
-    if facts.pieces:
+    if facts.fragments:
         return
-    for streamed_call in facts.told:
+    for streamed_call in facts.calls_of_stream:
         if streamed_call.alias is not None:
             message = (
                 f"the call of {streamed_call.call.name} gets its id, {streamed_call.alias}, after"
@@ -57,15 +57,21 @@ RULE = Rule(
     severity="info",
     scope="body",
     bad=(
-        streamed(
-            chunk(piece("", index=0, id=None, name="f")), chunk(piece("{}", index=0, id="c1")), OVER
+        stream_example(
+            chunk(call_fragment("", index=0, id=None, name="f")),
+            chunk(call_fragment("{}", index=0, id="c1")),
+            OVER,
         ),
     ),
     good=(
-        streamed(chunk(piece("", index=0, id="c1", name="f")), chunk(piece("{}", index=0)), OVER),
-        streamed(
-            chunk(piece("", index=0, id="c1", name="f")),
-            chunk(piece("{}", index=0, id=None, name=None)),
+        stream_example(
+            chunk(call_fragment("", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=0)),
+            OVER,
+        ),
+        stream_example(
+            chunk(call_fragment("", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=0, id=None, name=None)),
             OVER,
         ),
     ),

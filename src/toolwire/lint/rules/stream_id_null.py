@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.examples.streams import OVER, call_fragment, chunk, stream_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
@@ -25,11 +25,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     started: set[tuple[str, int]] = set()
     reported: set[tuple[str, int]] = set()
-    for fragment in facts.pieces:
+    for fragment in facts.fragments:
         key = fragment.key
         if key is None:
             continue
-        has_blank_id = isinstance(fragment.id, str) and not fragment.known
+        has_blank_id = isinstance(fragment.id, str) and not fragment.call_id
         if has_blank_id and key in started and key not in reported:
             reported.add(key)
             message = (
@@ -40,7 +40,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         started.add(key)
     if not facts.profile.requires_ids:
         return
-    for streamed_call in facts.told:
+    for streamed_call in facts.calls_of_stream:
         call = streamed_call.call
         if (
             call.origin == "minted"
@@ -59,23 +59,30 @@ RULE = Rule(
     severity="info",
     scope="body",
     bad=(
-        streamed(chunk(piece("", index=0, id=None, name="f")), chunk(piece("{}", index=0)), OVER),
-        streamed(
+        stream_example(
+            chunk(call_fragment("", index=0, id=None, name="f")),
+            chunk(call_fragment("{}", index=0)),
+            OVER,
+        ),
+        stream_example(
             chunk(
-                piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="null", name="f")
+                call_fragment("{}", index=0, id="c1", name="f"),
+                call_fragment("{}", index=1, id="null", name="f"),
             ),
             OVER,
         ),
-        streamed(
-            chunk(piece("", index=0, id="c1", name="f")),
-            chunk(piece("{}", index=0, id="", name="")),
+        stream_example(
+            chunk(call_fragment("", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=0, id="", name="")),
             OVER,
         ),
     ),
     good=(
-        streamed(
-            chunk(piece("", index=0, id="c1", name="f")), chunk(piece("{}", index=0, id=None)), OVER
+        stream_example(
+            chunk(call_fragment("", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=0, id=None)),
+            OVER,
         ),
-        streamed(chunk(piece("{}", index=0, id=None, name="f")), OVER, target="vllm"),
+        stream_example(chunk(call_fragment("{}", index=0, id=None, name="f")), OVER, target="vllm"),
     ),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.examples.streams import OVER, call_fragment, chunk, stream_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
@@ -22,8 +22,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
     ids: dict[tuple[str, int], str] = {}
-    for fragment in facts.pieces:
-        key, call_id = fragment.key, fragment.known
+    for fragment in facts.fragments:
+        key, call_id = fragment.key, fragment.call_id
         if key is None or not call_id:
             continue
         previous = ids.setdefault(key, call_id)
@@ -42,24 +42,30 @@ RULE = Rule(
     severity="info",
     scope="body",
     bad=(
-        streamed(
-            chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=0, id="c2", name="f")),
+        stream_example(
+            chunk(
+                call_fragment("{}", index=0, id="c1", name="f"),
+                call_fragment("{}", index=0, id="c2", name="f"),
+            ),
             OVER,
         ),
-        streamed(
-            chunk(piece("{}", index=0, id="c1", name="f")),
-            chunk(piece("{}", index=0, id="c2", name="g")),
+        stream_example(
+            chunk(call_fragment("{}", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=0, id="c2", name="g")),
             OVER,
         ),
     ),
     good=(
-        streamed(
-            chunk(piece("", index=0, id="c1", name="f")),
-            chunk(piece("{}", index=0, id="c1", name="f")),
+        stream_example(
+            chunk(call_fragment("", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=0, id="c1", name="f")),
             OVER,
         ),
-        streamed(
-            chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")),
+        stream_example(
+            chunk(
+                call_fragment("{}", index=0, id="c1", name="f"),
+                call_fragment("{}", index=1, id="c2", name="f"),
+            ),
             OVER,
         ),
     ),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
-from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.examples.streams import OVER, call_fragment, chunk, stream_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
@@ -23,11 +23,11 @@ from toolwire.lint.stream_facts import StreamFacts
 def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
-    fragments = [fragment for fragment in facts.pieces if fragment.key is None]
+    fragments = [fragment for fragment in facts.fragments if fragment.key is None]
     for n, fragment in enumerate(fragments):
-        if n == 0 or fragment.known or fragment.name:
+        if n == 0 or fragment.call_id or fragment.name:
             message = (
-                f"a fragment of {fragment.known or fragment.name or 'a call'} has no index: its"
+                f"a fragment of {fragment.call_id or fragment.name or 'a call'} has no index: its"
                 " call cannot be determined"
             )
             yield fragment.path, message, None
@@ -43,15 +43,17 @@ RULE = Rule(
     severity="info",
     scope="body",
     bad=(
-        streamed(
-            chunk(piece("{}", id="c1", name="f")), chunk(piece("{}", id="c2", name="f")), OVER
+        stream_example(
+            chunk(call_fragment("{}", id="c1", name="f")),
+            chunk(call_fragment("{}", id="c2", name="f")),
+            OVER,
         ),
-        streamed(chunk(piece("{}", id="c1", name="f", index=None)), OVER),
+        stream_example(chunk(call_fragment("{}", id="c1", name="f", index=None)), OVER),
     ),
     good=(
-        streamed(
-            chunk(piece("{}", id="c1", name="f", index=0)),
-            chunk(piece("{}", id="c2", name="f", index=1)),
+        stream_example(
+            chunk(call_fragment("{}", id="c1", name="f", index=0)),
+            chunk(call_fragment("{}", id="c2", name="f", index=1)),
             OVER,
         ),
         Example("mistral", "mistral", [chunk(_WHOLE), OVER], "stream"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
-from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.examples.streams import OVER, call_fragment, chunk, stream_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import CallFragment, StreamFacts
@@ -23,10 +23,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
     fragments_by_list: dict[JsonPath, list[CallFragment]] = {}
-    for fragment in facts.pieces:
+    for fragment in facts.fragments:
         fragments_by_list.setdefault(fragment.path[:-1], []).append(fragment)
     for path, fragments in fragments_by_list.items():
-        calls = {(fragment.key, fragment.known) for fragment in fragments}
+        calls = {(fragment.key, fragment.call_id) for fragment in fragments}
         if len(calls) > 1:
             message = (
                 f"one event contains fragments of {len(calls)} calls: a reader that uses only the"
@@ -44,15 +44,18 @@ RULE = Rule(
     severity="info",
     scope="body",
     bad=(
-        streamed(
-            chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")),
+        stream_example(
+            chunk(
+                call_fragment("{}", index=0, id="c1", name="f"),
+                call_fragment("{}", index=1, id="c2", name="f"),
+            ),
             OVER,
         ),
     ),
     good=(
-        streamed(
-            chunk(piece("{}", index=0, id="c1", name="f")),
-            chunk(piece("{}", index=1, id="c2", name="f")),
+        stream_example(
+            chunk(call_fragment("{}", index=0, id="c1", name="f")),
+            chunk(call_fragment("{}", index=1, id="c2", name="f")),
             OVER,
         ),
     ),

@@ -4,7 +4,7 @@ While a model waits for the results of its tools, its turn must begin with the t
 it returned: "Expected `thinking` or `redacted_thinking`, but found `tool_use`." Clients drop these
 blocks, or enable thinking in the middle of a turn, or continue a turn of another model.
 
-A thinking block cannot be generated, because it is signed. The unsafe fix disables thinking for
+A thinking block cannot be generated, because it is signed. The fix disables thinking for
 this request; after the next user message it can be enabled again.
 """
 
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import current_turn_start, thinking_path, thinking_switch
-from toolwire.lint.rule import FixedBody, Problem, Rule
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _turn_without_thinking(facts: Facts) -> Message | None:
@@ -38,7 +40,12 @@ def _turn_without_thinking(facts: Facts) -> Message | None:
         isinstance(part, Call) and part.executor == "client" for part in turn[-1].parts
     ):
         return None
-    if any(isinstance(part, Reasoning) for message in turn for part in message.parts):
+    if any(
+        isinstance(part, Reasoning)
+        for message in turn
+        if facts.own_wire or message.wire == facts.profile.wire  # other reasoning is left out
+        for part in message.parts
+    ):
         return None
     return turn[0]
 
@@ -47,15 +54,19 @@ def _check(facts: Facts) -> Iterable[Problem]:
     message = _turn_without_thinking(facts)
     if message is not None:
         text = "thinking is enabled, and this turn does not begin with a thinking block"
-        yield message.path, text, "unsafe"
+        yield message.path, text, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    if not unsafe or not facts.own_wire or _turn_without_thinking(facts) is None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    if _turn_without_thinking(facts) is None:
         return None
-    path = thinking_path(facts)
-    body = put(facts.body, path, {"type": "disabled"})
-    return FixedBody(body, ((path, "thinking was disabled for this request"),))
+    message = "thinking was disabled for this request"
+    if facts.own_wire:
+        path = thinking_path(facts)
+        return FixedBody(put(facts.body, path, {"type": "disabled"}), ((path, message),))
+    settings = {**facts.conversation.settings, "budget": 0}
+    changes = ((facts.conversation.source.setting_paths.get("budget", ()), message),)
+    return Fixed(replace(facts.conversation, settings=settings), changes)
 
 
 _ENABLED: JSON = {"type": "enabled", "budget_tokens": 1024}

@@ -4,9 +4,8 @@ Bedrock refuses such a request: "The toolConfig field must be defined when using
 toolResult content blocks". It happens when the last turn of an agent, for example a summary, is
 requested without tools, or when an agent hands over to another agent that has none.
 
-The unsafe fix defines a stub for each tool that the history calls, marked as added by toolwire and
-as not to be called. It is unsafe because the model sees the stubs: if it calls one anyway, no
-program can run the call.
+The fix defines a stub for each tool that the history calls, marked as added by toolwire and as not
+to be called. If the model calls one anyway, no program can run the call.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Tool
-from toolwire.conversation.observations import Observation
+from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.tool_names import FAMILIES
+from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, tool_definitions
 from toolwire.lint.transforms import MARK
 
 STUB = (
@@ -34,16 +33,23 @@ def _lacks_tools(facts: Facts) -> bool:
     return (
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
-        and not facts.conversation.tools
-        and bool(facts.calls or facts.results)
+        and not (facts.conversation.tools if facts.own_wire else tool_definitions(facts))
+        and bool(facts.calls or _results(facts))
     )
+
+
+def _results(facts: Facts) -> list[Result]:
+    """The results that the target gets as results: what another provider ran becomes text."""
+    if facts.own_wire:
+        return facts.results
+    return [result for result in facts.results if result.executor == "client"]
 
 
 def _tool_names(facts: Facts) -> list[str]:
     """The names in calls and results, without duplicates."""
     names = [call.name for call in facts.calls if call.name.strip() and call.family in FAMILIES]
-    names += [result.name for result in facts.results if result.name and result.name.strip()]
-    return list(dict.fromkeys(names))
+    names += [result.name for result in _results(facts) if result.name and result.name.strip()]
+    return list(dict.fromkeys(names)) or [UNKNOWN_TOOL]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -52,21 +58,20 @@ def _check(facts: Facts) -> Iterable[Problem]:
             "the history contains tool calls, and the request defines no tools;"
             f" {facts.profile.name} requires their definitions"
         )
-        first = (facts.calls or facts.results)[0]
-        yield first.path, message, "unsafe" if _tool_names(facts) else None
+        first = (facts.calls or _results(facts))[0]
+        yield first.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe or not _lacks_tools(facts):
+    if not _lacks_tools(facts):
         return None
     schema: Object = {"type": "object", "properties": {}}
     stubs = tuple(Tool(name, STUB, dict(schema)) for name in _tool_names(facts))
-    if not stubs:
-        return None
-    path = (facts.calls or facts.results)[0].path
+    path = (facts.calls or _results(facts))[0].path
     names = ", ".join(tool.name for tool in stubs)
     message = f"stub definitions were added for {names}"
-    return Fixed(replace(facts.conversation, tools=stubs), ((path, message),))
+    tools = (*facts.conversation.tools, *stubs)
+    return Fixed(replace(facts.conversation, tools=tools), ((path, message),))
 
 
 _MESSAGES: list[JSON] = [
@@ -83,7 +88,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
-    ruled_out_by=(Observation.CALLS_DEFINED,),
+    applies=lambda profile: profile.calls_need_tool_definitions,
     bad=(Example("bedrock", "bedrock", {"messages": _MESSAGES}),),
     good=(
         Example("bedrock", "bedrock", {"messages": _MESSAGES, "toolConfig": {"tools": [_F]}}),

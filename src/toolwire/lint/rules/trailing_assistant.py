@@ -5,7 +5,7 @@ of: [tool, user]". It happens when a response is stored and the next request is 
 has written. Two cases are no violation: a message that is marked as the beginning of the response
 (`prefix`), and calls at the end, which wait for their results.
 
-The unsafe fix adds a short marked user message that asks the model to continue. A real message of
+The fix adds a short marked user message that asks the model to continue. A real message of
 the user is better.
 """
 
@@ -25,11 +25,13 @@ def _trailing_message(facts: Facts) -> Message | None:
     if (
         not facts.profile.must_end_with_user_or_tool
         or facts.conversation.kind != "request"
-        or not facts.messages
+        or not facts.visible_indexes
     ):
         return None
-    last = facts.messages[-1]
-    if last.role != "assistant" or any(isinstance(part, Call) for part in last.parts):
+    last = facts.messages[facts.visible_indexes[-1]]
+    if last.role != "assistant" or any(
+        isinstance(part, Call) and part.executor == "client" for part in last.parts
+    ):
         return None
     is_prefix = isinstance(last.raw, dict) and last.raw.get("prefix")
     return None if is_prefix else last
@@ -42,12 +44,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
             f"the last message is an assistant message; {facts.profile.name} requires a user or"
             " tool message at the end"
         )
-        yield last.path, message, "unsafe"
+        yield last.path, message, "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     last = _trailing_message(facts)
-    if last is None or not unsafe:
+    if last is None:
         return None
     messages = (*facts.messages, user_note("please continue"))
     changes = ((last.path, "a user message was added at the end"),)

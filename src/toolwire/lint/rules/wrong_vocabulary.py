@@ -14,14 +14,9 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
-from toolwire.lint.examples.items import (
-    function_call,
-    function_call_output,
-    input_items,
-    items_example,
-    with_items,
-)
+from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.items import input_items, with_items
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _ITEM_TYPES = ("function_call", "function_call_output")

@@ -6,6 +6,7 @@ Knows no wire by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from toolwire.conversation.id_map import (
     CUSTOM_CALL,
@@ -42,6 +43,7 @@ class EncodeContext:
     __slots__ = (
         "_nth_received",
         "_nth_sent",
+        "assistant_content",
         "called_names",
         "forms",
         "ids",
@@ -90,6 +92,8 @@ class EncodeContext:
         """Every result that is written, in order; a call may have several."""
         self._nth_received: dict[int, int] | None = None
         self._nth_sent: dict[int, int] | None = None
+        self.assistant_content: Literal["", "text", "some"] = ""
+        """What the content of an assistant message beside calls must be for the target."""
         self.losses: list[Loss] = []
         self.sent_ids: dict[str, str] = {}
         """Id that was sent → id in the conversation."""

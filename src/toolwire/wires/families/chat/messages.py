@@ -269,6 +269,8 @@ class Chat(Struct, frozen=True, eq=False):
         texts: list[str] = []
         calls: list[JSON] = []
         out: Object = {"role": "assistant", "content": None}
+        if context.assistant_content == "some":
+            out["content"] = ""
         for part in message.parts:
             if isinstance(part, Call):
                 calls.append(self.write_call(part, context))
@@ -284,7 +286,8 @@ class Chat(Struct, frozen=True, eq=False):
                 out[key] = f"{out.get(key, '')}{part.text}"
             else:
                 report_misplaced(part, "assistant", context)
-        if len(texts) == 1 or (texts and context.kind == "response"):
+        is_text = context.kind == "response" or context.assistant_content == "text"
+        if len(texts) == 1 or (texts and is_text):
             out["content"] = "".join(texts)
         elif texts:
             out["content"] = [text_block(text) for text in texts]

@@ -1,0 +1,100 @@
+"""Results of which it is not certain to which call they belong: they become text.
+
+Every call that such a result may belong to gets a result that says so. Without one, a program would
+take the call for pending and run its tool again. This module knows no rule and no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.facts import Facts
+from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.id_formats import shorten
+from toolwire.lint.result_placement import add_results
+from toolwire.lint.rule import Fixed
+from toolwire.lint.transforms import CALL_IS_UNCERTAIN, MARK, interrupted_result, results_as_text
+
+UNCERTAIN = f"{MARK} a result that may belong to this call follows as text"
+
+
+def tell_uncertain_results(
+    facts: Facts, calls: Iterable[Call], results: Iterable[Result], reason: str = CALL_IS_UNCERTAIN
+) -> Conversation:
+    """The conversation with results rewritten as text.
+
+    Args:
+        facts: The history.
+        calls: The calls that the results may belong to; each gets a result that says so.
+        results: The results.
+        reason: Why the results become text.
+    """
+    uncertain = PartSet(results)
+    numbers = {facts.call_numbers[call] for call in calls}
+    has_result = [
+        call in facts.result_of and facts.result_of[call] not in uncertain for call in facts.calls
+    ]
+    identified = Facts(_with_ids(facts, numbers), facts.profile)
+    told = Facts(results_as_text(identified, uncertain, reason), facts.profile)
+    batch_of = PartMap((call, batch) for batch in told.batches for call in batch.calls)
+    unanswered = [
+        (batch_of[call], call)
+        for n, call in enumerate(told.calls)
+        if n in numbers and not has_result[n]
+    ]
+    return add_results(told, unanswered, _uncertain_result)
+
+
+def _uncertain_result(call: Call) -> Result:
+    return call.result(UNCERTAIN, error=True)
+
+
+def _with_ids(facts: Facts, numbers: set[int]) -> Conversation:
+    """The conversation with an id for each of some calls, if the target requires ids."""
+    if not facts.profile.requires_ids:
+        return facts.conversation
+    taken = used_ids(facts)
+    calls = PartMap(
+        (call, with_id(call, new_id(facts, call, call.id, taken)))
+        for n, call in enumerate(facts.calls)
+        if n in numbers and call.origin == "minted"
+    )
+    return reassign_ids(facts, calls)
+
+
+def tell_results_of_shared_ids(facts: Facts, groups: Iterable[list[Call]]) -> Fixed:
+    """Rewrite the results of calls that share an id as text."""
+    calls = [call for group in groups for call in group]
+    results = [facts.result_of[call] for call in calls if call in facts.result_of]
+    changes = tuple(
+        (
+            result.path,
+            f"rewrote a result for {shorten(result.call_id)} as text: several calls have this id",
+        )
+        for result in results
+    )
+    return Fixed(tell_uncertain_results(facts, calls, results), changes)
+
+
+def tell_results_of_batches(facts: Facts, results: list[Result], reason: str) -> Conversation:
+    """Rewrite results as text, and complete the batches of their calls with results that say so."""
+    told = PartSet(results)
+    calls = [facts.call_of[result] for result in results]
+    conversation = tell_uncertain_results(facts, calls, results, reason)
+    open_calls = [
+        n
+        for batch in facts.batches
+        if any(result in told for result in batch.results)
+        for call in batch.calls
+        if call not in facts.result_of
+        for n in [facts.call_numbers[call]]
+    ]
+    if not open_calls:
+        return conversation
+    completed = Facts(conversation, facts.profile)
+    batch_of = PartMap((call, batch) for batch in completed.batches for call in batch.calls)
+    unanswered = [(batch_of[call], call) for call in map(completed.calls.__getitem__, open_calls)]
+    return add_results(completed, unanswered, interrupted_result)
