@@ -18,7 +18,7 @@ from toolwire.conversation.json import JSON, Body, dump
 from toolwire.conversation.model import Change, Conversation, Finding, Kind
 from toolwire.errors import LocalError
 from toolwire.lint.facts import Facts
-from toolwire.lint.registry import all_rules, find, rule, rules_for_translation
+from toolwire.lint.registry import all_rules, find, rule, rules_to_check
 from toolwire.lint.repair_loop import repair_on_own_wire
 from toolwire.lint.stream_facts import StreamFacts, stream_facts
 from toolwire.profiles.table import Profile
@@ -68,9 +68,7 @@ def check(
         return _stream_findings(stream_facts(body, wire, _own_profile(wire, target)))
     conversation = decode(body, wire, kind)  # type: ignore[arg-type]
     facts = Facts(conversation, resolve(target or wire)[1])
-    if facts.own_wire:
-        return find_all(facts)
-    return find(facts, rules_for_translation(facts.profile, facts.observations.flags))
+    return find(facts, rules_to_check(facts))
 
 
 def repair(

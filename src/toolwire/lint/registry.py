@@ -22,18 +22,20 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: (rule.code, rule.name)))
 
 
-@cache
-def rules_in_fix_order() -> tuple[Rule, ...]:
-    """All rules, in the order in which repair applies their fixes."""
-    return tuple(sorted(all_rules(), key=lambda rule: (rule.order, rule.code, rule.name)))
-
-
 def rule(name: str) -> Rule:
     """The rule with a name or code."""
     for candidate in all_rules():
         if name in (candidate.name, candidate.code):
             return candidate
     raise LocalError("", (), f"no such rule: {name}")
+
+
+def rules_to_check(facts: Facts) -> tuple[Rule, ...]:
+    """The rules that a history may break, in the order in which repair applies their fixes."""
+    flags = facts.observations.flags
+    if facts.own_wire:
+        return _rules_on_own_wire(flags)
+    return rules_for_translation(facts.profile, flags)
 
 
 def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
@@ -43,11 +45,11 @@ def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
     takes care of, nor those that the observations rule out.
     """
     registered = PROFILES.get(profile.name) is profile
-    rules = _SELECTED.get((profile.name, int(flags))) if registered else None
+    rules = _SELECTED.get((profile.name, flags)) if registered else None
     if rules is None:
         rules = _select_rules(profile, flags)
         if registered:
-            _SELECTED[profile.name, int(flags)] = rules
+            _SELECTED[profile.name, flags] = rules
     return rules
 
 
@@ -58,7 +60,7 @@ _SELECTED: dict[tuple[str, int], tuple[Rule, ...]] = {}
 def _select_rules(profile: Profile, flags: int) -> tuple[Rule, ...]:
     return tuple(
         rule
-        for rule in all_rules()
+        for rule in _rules_in_fix_order()
         if rule.scope == "conversation"
         and not rule.handled_by
         and rule.severity == "error"
@@ -67,10 +69,27 @@ def _select_rules(profile: Profile, flags: int) -> tuple[Rule, ...]:
     )
 
 
+@cache
+def _rules_on_own_wire(flags: int) -> tuple[Rule, ...]:
+    return tuple(
+        rule
+        for rule in _rules_in_fix_order()
+        if rule.ruled_out_on == "other wires" or not rule.is_ruled_out(flags)
+    )
+
+
+@cache
+def _rules_in_fix_order() -> tuple[Rule, ...]:
+    return tuple(sorted(all_rules(), key=lambda rule: (rule.order, rule.code, rule.name)))
+
+
 def find(facts: Facts, rules: tuple[Rule, ...]) -> list[Finding]:
-    """The violations of some rules, in the order of the rules."""
-    return [
-        Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
-        for rule in rules
-        for path, message, fix in rule.check(facts)
-    ]
+    """The violations of some rules, sorted by the code of the rule."""
+    return sorted(
+        [
+            Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
+            for rule in rules
+            for path, message, fix in rule.check(facts)
+        ],
+        key=lambda finding: (finding.code, finding.name),
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -23,13 +23,11 @@ from toolwire.conversation.model import Change, Conversation, Finding, Kind, Too
 from toolwire.conversation.observations import Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.registry import all_rules, rules_for_translation, rules_in_fix_order
+from toolwire.lint.registry import rules_for_translation, rules_to_check
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 from toolwire.profiles.table import Profile
 
 T = TypeVar("T")
-RuleSelection: TypeAlias = "Callable[[Facts], tuple[Rule, ...]]"
-"""Chooses the rules that a history may break."""
 _MAX_FIXES_OF_A_RULE = 10
 """Fixes of one rule before repair gives it up: two rules may undo each other's fixes."""
 
@@ -51,26 +49,21 @@ def repair_for_translation(
     """Apply safe fixes for a target on another wire."""
     if not rules_for_translation(profile, observations.flags):
         return RepairedConversation(conversation, [], [], IdMap(), observations)
-    return Repair(Facts(conversation, profile, observations), _rules_not_ruled_out).run()
+    return Repair(Facts(conversation, profile, observations)).run()
 
 
 def repair_on_own_wire(
     conversation: Conversation, profile: Profile, *, unsafe: bool
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire."""
-    return Repair(Facts(conversation, profile), lambda _: all_rules(), unsafe=unsafe).run()
-
-
-def _rules_not_ruled_out(facts: Facts) -> tuple[Rule, ...]:
-    return rules_for_translation(facts.profile, facts.observations.flags)
+    return Repair(Facts(conversation, profile), unsafe=unsafe).run()
 
 
 class Repair:
     """A repair in progress."""
 
-    def __init__(self, facts: Facts, select: RuleSelection, *, unsafe: bool = False) -> None:
+    def __init__(self, facts: Facts, *, unsafe: bool = False) -> None:
         self._facts = facts
-        self._select = select
         self._unsafe = unsafe
         self._changes: list[Change] = []
         self._renames: RenameLog | None = None
@@ -86,8 +79,7 @@ class Repair:
             facts = self._facts
             findings = [
                 Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
-                for rule in rules_in_fix_order()
-                if rule in self._select(self._facts)
+                for rule in rules_to_check(facts)
                 for path, message, fix in self._fix_rule(rule)
             ]
             if self._facts is facts:
@@ -120,7 +112,7 @@ class Repair:
         if fixed is None or conversation is None:
             return None
         facts = Facts(conversation, self._facts.profile)
-        left = list(rule.check(facts)) if rule in self._select(facts) else []
+        left = list(rule.check(facts)) if rule in rules_to_check(facts) else []
         if left and _messages(left) >= _messages(problems):
             return None
         if self._renames is None:

@@ -75,6 +75,9 @@ class Rule(Struct, frozen=True, eq=False):
     """Profiles that a translated conversation can break it for; all if not given."""
     ruled_out_by: tuple[int, ...] = ()
     """If any of these (combinations of) observations holds, there is no violation."""
+    ruled_out_on: Literal["every wire", "other wires"] = "every wire"
+    """`other wires`: on its own wire a history may break the rule although it is ruled out, because
+    its ids and its content are sent as they are."""
     bad: tuple[Example, ...] = ()
     """Bodies with a violation."""
     good: tuple[Example, ...] = ()

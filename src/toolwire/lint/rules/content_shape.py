@@ -204,6 +204,7 @@ RULE = Rule(
     fix=_fix,
     order=11,
     ruled_out_by=(Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS,),
+    ruled_out_on="other wires",
     bad=(
         chat_example(
             USER, assistant(tool_call("c1"), content=_TEXTS), tool_message("c1"), target="groq"

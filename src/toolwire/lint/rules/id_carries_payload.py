@@ -108,6 +108,7 @@ RULE = Rule(
     fix=_fix,
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
+    ruled_out_on="other wires",
     bad=(
         chat_example(USER, assistant(tool_call(_LONG_ID)), tool_message(_LONG_ID)),
         chat_example(USER, assistant(tool_call(_SHORT_ID)), tool_message("call_9f")),

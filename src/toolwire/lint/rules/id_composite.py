@@ -48,6 +48,7 @@ RULE = Rule(
     fix=lambda facts, unsafe: reduce_ids(facts, call_half, _with_item_id),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
+    ruled_out_on="other wires",
     bad=(
         chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG)),
         chat_example(USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A")),

@@ -35,6 +35,7 @@ RULE = Rule(
     fix=lambda facts, unsafe: reduce_ids(facts, repeated_unit),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
+    ruled_out_on="other wires",
     bad=(
         chat_example(USER, assistant(tool_call("call_Xcall_Xcall_X")), tool_message("call_X")),
         chat_example(USER, assistant(tool_call("call_X")), tool_message("call_Xcall_X")),

@@ -133,6 +133,7 @@ RULE = Rule(
     fix=_fix,
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
+    ruled_out_on="other wires",
     bad=(
         chat_example(
             USER, assistant(tool_call("call_1", "add")), tool_message("Sum: 15", "Sum: 15")
