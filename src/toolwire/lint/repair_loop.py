@@ -71,6 +71,8 @@ class Repair:
     def __init__(self, facts: Facts, select: RuleSelection, *, unsafe: bool = False) -> None:
         self._facts = facts
         self._select = select
+        self._rules = frozenset(select(facts))
+        """The rules that the conversation, as it is now, may break."""
         self._unsafe = unsafe
         self._changes: list[Change] = []
         self._renames: RenameLog | None = None
@@ -87,7 +89,7 @@ class Repair:
             findings = [
                 Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
                 for rule in rules_in_fix_order()
-                if rule in self._select(self._facts)
+                if rule in self._rules
                 for path, message, fix in self._fix_rule(rule)
             ]
             if self._facts is facts:
@@ -120,13 +122,14 @@ class Repair:
         if fixed is None or conversation is None:
             return None
         facts = Facts(conversation, self._facts.profile)
-        left = list(rule.check(facts)) if rule in self._select(facts) else []
+        rules = frozenset(self._select(facts))
+        left = list(rule.check(facts)) if rule in rules else []
         if left and _messages(left) >= _messages(problems):
             return None
         if self._renames is None:
             self._renames = RenameLog(self._facts.conversation)
         self._renames.record(conversation)
-        self._facts = facts
+        self._facts, self._rules = facts, rules
         self._fix_count[rule.name] += 1
         self._changes += [
             Change(rule.code, rule.name, path, message) for path, message in fixed.changes
