@@ -233,6 +233,26 @@ def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
     assert [(finding.name, finding.fix) for finding in done.findings] == [("missing-result", None)]
 
 
+def test_a_result_in_a_system_instruction_leaves_a_finding_and_no_copies() -> None:
+    response: JSON = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
+    body: JSON = {
+        "systemInstruction": {"parts": [response]},
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+    }
+    done = repair(body, "gemini")
+    assert (done.body, done.changes) == (body, [])
+    assert [(finding.name, finding.fix) for finding in done.findings] == [("orphan-result", None)]
+
+
+def test_a_response_that_stays_on_its_wire_gets_the_ids_it_lacks() -> None:
+    call: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
+    body: JSON = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    made = translate(body, "openai-chat", "groq", "response")
+    assert [one.origin for one in decode(made.body, "openai-chat", "response").calls()] == ["wire"]
+    assert [change.name for change in made.changes] == ["id-missing"]
+
+
 def test_a_result_never_goes_to_a_call_with_a_similar_id() -> None:
     """The call `:1` was cut away; its result is not that of the call `:0`."""
     body: JSON = {

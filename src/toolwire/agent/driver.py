@@ -456,7 +456,7 @@ def mended_for(body: Encoded, target: str) -> Encoded | None:
     nothing is found to mend."""
     wire = resolve(target)[0].name
     for rules in dict.fromkeys((target, wire)):
-        mended = repair(body.body, wire, unsafe=True, target=rules)
+        mended = repair(body.body, wire, target=rules)
         if mended.changes:
             return Encoded(
                 mended.body, body.losses, body.ids.after_repair(mended.ids), changes=mended.changes

@@ -146,6 +146,9 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
     """
     if not facts.open_calls or not facts.unpaired_results:
         return PartMap()
+    parts: list[PairHalf] = [*facts.open_calls, *facts.unpaired_results]
+    if not any(reduce(call_id_of(part)) for part in parts):
+        return PartMap()
 
     def key(part: PairHalf) -> tuple[tuple[int, ...], str]:
         turn = facts.turn_of(part)
