@@ -47,9 +47,11 @@ def repair_for_translation(
     conversation: Conversation, profile: Profile, observations: Observations
 ) -> RepairedConversation:
     """Apply safe fixes for a target on another wire."""
-    if not rules_for_translation(profile, observations.flags):
-        return RepairedConversation(conversation, [], [], IdMap(), observations)
-    return Repair(Facts(conversation, profile, observations)).run()
+    facts = Facts(conversation, profile, observations)
+    for rule in rules_for_translation(profile, observations.flags):
+        for _ in rule.check(facts):
+            return Repair(facts).run()
+    return RepairedConversation(conversation, [], [], IdMap(), observations)
 
 
 def repair_on_own_wire(

@@ -159,7 +159,8 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             elif blocks and turn.results and not self.alone and any(map(_is_result, parts)):
                 self._write_results(turn, out, following=blocks)
             elif blocks:
-                self._write_results(turn, out)
+                if turn.results:
+                    self._write_results(turn, out)
                 out.append(self.message(role, blocks))
         self._write_results(turn, out)
         if system:
@@ -170,12 +171,15 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     def _write_in_turn(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
         """The blocks of a message; results of a user are added to the turn instead."""
         blocks: list[JSON] = []
-        is_assistant = message.role == "assistant"
+        native, is_assistant = message.wire == self.name, message.role == "assistant"
         for part in message.parts:
-            block = self.write_part(part, message, context)
+            if native:
+                block = self.write_part(part, message, context)
+            else:
+                block = self.foreign[part.__class__](part, context)
             if block is None:
                 continue
-            if isinstance(part, Result) and not is_assistant:
+            if part.__class__ is Result and not is_assistant:
                 turn.results.append((part.call_id, block))
             else:
                 blocks.append(block)
@@ -191,7 +195,8 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         if self.alone and [call_id for call_id, _ in results] != turn.call_ids:
             positions = {call_id: i for i, call_id in enumerate(turn.call_ids)}
             results.sort(key=lambda result: positions.get(result[0], len(positions)))
-        out.append(self.message("user", [block for _, block in results] + (following or [])))
+        blocks = [block for _, block in results]
+        out.append(self.message("user", blocks + following if following else blocks))
 
 
 class _Turn(Struct, eq=False):

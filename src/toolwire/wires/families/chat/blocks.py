@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -141,10 +142,11 @@ def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     inner = block.get(spec.name)
     if not isinstance(inner, dict):
         inner = {}
+    text = inner.get(TEXT_FIELDS[spec.name])
     return Call(
         call_id,
         read_name(inner.get("name")),
-        read_arguments(inner.get(TEXT_FIELDS[spec.name])),
+        LazyJson(text) if text.__class__ is str else read_arguments(text),
         origin,
         spec.family,
         source=Source(block, path, spec),

@@ -86,7 +86,8 @@ class Chat(Struct, frozen=True, eq=False):
         content = message.get("content")
         parts: tuple[Part, ...]
         if len(message) == 2 and isinstance(content, str) and "role" in message:
-            parts = (_plain_text(content, path),) if content else ()
+            source = Source(content, path + ("content",), PLAIN_TEXT)
+            parts = (Text(content, source=source),) if content else ()
         else:
             parts = tuple(self.read_parts(message, content, path))
         return Message(neutral, parts, None, self.name, source=Source(message, path, self.message))
