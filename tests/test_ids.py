@@ -9,6 +9,7 @@ from toolwire.conversation.fitting import fit, fit_names
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.ids import assign_ids, is_minted, mint
+from toolwire.conversation.parts import Source
 
 NINE = IdRule("a-zA-Z0-9", 9, exact=True)
 WORD = IdRule("a-zA-Z0-9_", 16)
@@ -59,12 +60,14 @@ def test_minted_ids_depend_on_seed_position_and_name_and_on_nothing_else() -> No
 
 def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
     """So that an id that is filled in later does not change those of the calls after it."""
-    second = Call("", "f", {})
+    second = Call("", "f", {}, source=Source())
     (with_id,) = assign_ids(
         (Message("assistant", (Call("c1", "f", {}), second)),), seed="s", ordered=False
     )
     (without,) = assign_ids(
-        (Message("assistant", (Call("", "f", {}), second)),), seed="s", ordered=False
+        (Message("assistant", (Call("", "f", {}, source=Source()), second)),),
+        seed="s",
+        ordered=False,
     )
     assert [part.id for part in with_id.parts if isinstance(part, Call)][1] == [
         part.id for part in without.parts if isinstance(part, Call)

@@ -6,10 +6,12 @@ from msgspec.structs import replace
 
 from toolwire import Call, Message, Part, Result
 from toolwire.conversation.pairing import pairs
+from toolwire.conversation.parts import Source
 
 
 def call(call_id: str, name: str = "f", **more: object) -> Call:
-    return replace(Call(call_id, name, {"id": call_id}), **more)
+    made = Call(call_id, name, {"id": call_id}, source=Source())
+    return replace(made, **more)
 
 
 def result(call_id: str, output: str, name: str | None = None, **more: object) -> Result:

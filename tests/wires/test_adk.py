@@ -100,7 +100,7 @@ def test_towards_gemini_an_id_is_taken_off_exactly_where_adk_takes_it_off() -> N
             continue
         ours = [
             (kind, held.get("id"))
-            for content in at(translate(case.body, NAME, "gemini").body, "contents")  # type: ignore[union-attr]
+            for content in at(translate(case.body, NAME, "gemini", repair=False).body, "contents")  # type: ignore[union-attr]
             for part in at(content, "parts")  # type: ignore[union-attr]
             for kind in ("functionCall", "functionResponse")
             if isinstance(held := part.get(kind), dict)  # type: ignore[union-attr]
@@ -130,7 +130,7 @@ def test_an_id_that_was_taken_off_comes_home_with_the_map() -> None:
 
 
 def test_an_id_the_model_gave_goes_to_gemini_as_it_is() -> None:
-    made = translate([event("a", call("call_7"))], NAME, "gemini").body
+    made = translate([event("a", call("call_7"))], NAME, "gemini", repair=False).body
     assert at(made, "contents", 0, "parts", 0, "functionCall", "id") == "call_7"
 
 
@@ -218,7 +218,7 @@ def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_st
         for pair in found.pairs()
     ] == [(MINE, '{"status":"pending"}', "id"), (None, '{"status":"done"}', None)]
     assert found.results()[1].call_id == MINE
-    chat = translate(log, NAME, "openai-chat")
+    chat = translate(log, NAME, "openai-chat", repair=False)
     assert [loss.pointer for loss in chat.losses] == ["/0/longRunningToolIds"]
     assert [
         at(m, "tool_call_id")
@@ -233,7 +233,7 @@ def test_towards_gemini_a_second_answer_is_reported_since_nothing_ties_it_to_its
         event("a", answer({"n": 1}), role="user"),
         event("user", answer({"n": 2}), role="user"),
     ]
-    assert [loss.pointer for loss in translate(log, NAME, "gemini").losses] == [
+    assert [loss.pointer for loss in translate(log, NAME, "gemini", repair=False).losses] == [
         "/2/content/parts/0"
     ]
 

@@ -89,7 +89,7 @@ def fn(one: str) -> JSON:
 
 
 def made(body: JSON, source: str = "openai-chat", kind: Kind = "request") -> dict[str, JSON]:
-    found = translate(body, source, NAME, kind).body
+    found = translate(body, source, NAME, kind, repair=False).body
     assert isinstance(found, dict)
     return found
 

@@ -55,7 +55,7 @@ def items_of(body: JSON) -> list[Object]:
 
 def home(body: JSON, over: str, *, forgetful: bool = False) -> list[Object]:
     """The items after a trip over another wire."""
-    there = translate(body, NAME, over)
+    there = translate(body, NAME, over, repair=False)  # what has no call would become text
     return items_of(
         translate(there.body, over, NAME, ids=None if forgetful else there.ids.to_dict()).body
     )

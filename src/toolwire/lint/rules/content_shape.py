@@ -72,7 +72,7 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
         for index, message in enumerate(facts.messages):
             is_last_reply = index == last and message.role == "assistant"
             if message.role in ("user", "assistant") and not is_last_reply:
-                yield from _blank_text(message)
+                yield from _blank_text(message, own_wire=facts.own_wire)
         for result in facts.results:
             if result.error and result.executor == "client" and not _has_content(result):
                 yield _Fault(
@@ -114,15 +114,18 @@ def _text_of_block(block: JSON) -> str:
     return f"{MARK} {text_of(block)[:_LONGEST_BLOCK]}"
 
 
-def _blank_text(message: Message) -> Iterator[_Fault]:
-    """Check for blank texts beside other parts, and for a message without any content."""
+def _blank_text(message: Message, *, own_wire: bool) -> Iterator[_Fault]:
+    """Check for blank texts beside other parts, and for a message without any content.
+
+    A message without parts is not written to another wire.
+    """
     texts = [part for part in message.parts if part.__class__ is Text and not part.text.strip()]
     if texts and len(texts) < len(message.parts):
         for text in texts:
             yield _Fault(
                 text.path, "the text is blank", change="removed the blank text", blank_text=text
             )
-    elif texts or not message.parts:
+    elif texts or (own_wire and not message.parts):
         yield _Fault(
             message.path,
             f"the {message.role} message is blank",

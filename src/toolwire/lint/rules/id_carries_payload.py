@@ -134,6 +134,7 @@ RULE = Rule(
             "gemini",
             "gemini",
             body={
+                "model": "gemini-3-pro",
                 "contents": [
                     {"role": "user", "parts": [{"text": "hi"}]},
                     {
@@ -152,7 +153,7 @@ RULE = Rule(
                             }
                         ],
                     },
-                ]
+                ],
             },
         ),
     ),

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
@@ -33,9 +33,16 @@ def _lacks_tools(facts: Facts) -> bool:
     return (
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
-        and not (facts.conversation.tools if facts.own_wire else tool_definitions(facts))
+        and not _defines_tools(facts)
         and bool(facts.calls or _results(facts))
     )
+
+
+def _defines_tools(facts: Facts) -> bool:
+    """True if the target gets tool definitions; placeholders that are only read as JSON count."""
+    if not facts.own_wire:
+        return bool(tool_definitions(facts))
+    return bool(facts.conversation.tools or get(facts.body, ("toolConfig", "tools")))
 
 
 def _results(facts: Facts) -> list[Result]:
@@ -88,7 +95,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
-    applies=lambda profile: profile.calls_need_tool_definitions,
+    handled_by="write",  # the writer adds placeholders, which its reader leaves out again
     bad=(Example("bedrock", "bedrock", {"messages": _MESSAGES}),),
     good=(
         Example("bedrock", "bedrock", {"messages": _MESSAGES, "toolConfig": {"tools": [_F]}}),
