@@ -233,15 +233,16 @@ def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
     assert [(finding.name, finding.fix) for finding in done.findings] == [("missing-result", None)]
 
 
-def test_a_result_in_a_system_instruction_leaves_a_finding_and_no_copies() -> None:
+def test_a_result_in_a_system_instruction_becomes_one_message_in_words() -> None:
     response: JSON = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
-    body: JSON = {
-        "systemInstruction": {"parts": [response]},
-        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
-    }
-    done = repair(body, "gemini")
-    assert (done.body, done.changes) == (body, [])
-    assert [(finding.name, finding.fix) for finding in done.findings] == [("orphan-result", None)]
+    question: JSON = {"role": "user", "parts": [{"text": "hi"}]}
+    body: JSON = {"systemInstruction": {"parts": [response]}, "contents": [question]}
+    repaired = repair(body, "gemini")
+    text = "[toolwire] a result of f, whose call is not in this history: 1"
+    message: JSON = {"role": "user", "parts": [{"text": text}]}
+    assert repaired.body == {"contents": [message, question]}
+    assert [change.name for change in repaired.changes] == ["orphan-result"]
+    assert repaired.findings == []
 
 
 def test_a_response_that_stays_on_its_wire_gets_the_ids_it_lacks() -> None:
