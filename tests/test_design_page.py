@@ -217,7 +217,23 @@ def edit_on_own_wire() -> None:
     encode(conversation.rename_call(conversation.calls()[0], "forecast"), "openai-chat")
 
 
+UNANSWERED: JSON = {
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": "Oslo?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+            ],
+        },
+        {"role": "user", "content": "Well?"},
+    ],
+    "tools": [{"type": "function", "function": {"name": "weather"}}],
+}
 BRANCHES: dict[str, Callable[[], object]] = {
+    "Repair.run": lambda: translate(UNANSWERED, "openai-chat", "anthropic"),
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),
     "_patch_source": edit_on_own_wire,

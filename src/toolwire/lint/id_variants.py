@@ -20,6 +20,7 @@ from toolwire.profiles.table import PROFILES
 
 _NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[^a-zA-Z0-9]+(?=[0-9])")
 _MIN_LENGTH = 4
 """Shorter ids may be equal by chance."""
 
@@ -81,11 +82,9 @@ def _candidates(
 def _rewritings(call_id: str) -> set[str]:
     """What known bridges turn an id into: one half of it, without a payload, or cleaned."""
     plain = [call_half(call_id), without_payload(call_id), repeated_unit(call_id)]
-    cleaned = [
-        _NOT_WORD.sub("_", call_id),
-        _NOT_WORD.sub("", call_id),
-        _NOT_ALPHANUMERIC.sub("", call_id),
-    ]
+    cleaned = [_NOT_WORD.sub("_", call_id)]
+    if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
+        cleaned += [_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id)]
     rewritten = {text for text in (*plain, *cleaned) if text}
     return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
 
