@@ -29,9 +29,9 @@ import click
 from click.testing import CliRunner
 
 import toolwire
-from toolwire.cli import verbs
-from toolwire.cli._rule_page import fix_of
-from toolwire.cli._rule_page import page as rule_page
+from toolwire.cli.framework.group import commands
+from toolwire.cli.output.rule_page import fix_of
+from toolwire.cli.output.rule_page import page as rule_page
 from toolwire.cli.wires import id_words
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.parts import Message
@@ -281,10 +281,10 @@ def types_table() -> str:
 
 def help_texts() -> str:
     """What `--help` prints, for the program and every verb."""
-    names = verbs.list_commands(click.Context(verbs))
+    names = commands.list_commands(click.Context(commands))
     results = [
         CliRunner().invoke(
-            verbs, [*verb, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH
+            commands, [*verb, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH
         )
         for verb in ([], *([name] for name in names))
     ]

@@ -17,13 +17,13 @@ from cli.hosted import EXAMPLES, Door, Served, door, served
 from cli.shell import PROGRAM, ROOT, at_terminal, environment, piped
 from click.testing import CliRunner, Result
 
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 
 LEDGERS = "a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:"
 
 
 def call(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(verbs, ["call", *arguments], input=stdin, env=env)
+    return CliRunner().invoke(commands, ["call", *arguments], input=stdin, env=env)
 
 
 def local(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Result:

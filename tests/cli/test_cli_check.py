@@ -10,8 +10,8 @@ import pytest
 from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
-from toolwire.cli import verbs
-from toolwire.cli._source_positions import spots
+from toolwire.cli.framework.group import commands
+from toolwire.cli.input.source_positions import spots
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import all_rules
 
@@ -35,7 +35,7 @@ OTHER = json.dumps({"name": "some-package", "version": "1.0.0"})
 
 
 def check(*arguments: str, stdin: str | bytes = "") -> Result:
-    return CliRunner().invoke(verbs, ["check", *arguments], input=stdin)
+    return CliRunner().invoke(commands, ["check", *arguments], input=stdin)
 
 
 def names(result: Result) -> list[str]:

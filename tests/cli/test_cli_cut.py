@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import toolwire
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import JSON
 from toolwire.history import cut as cut_off
 
@@ -32,7 +32,7 @@ HISTORY = json.dumps(
 
 
 def cut(*arguments: str, stdin: str | bytes = HISTORY) -> Result:
-    return CliRunner().invoke(verbs, ["cut", *arguments], input=stdin)
+    return CliRunner().invoke(commands, ["cut", *arguments], input=stdin)
 
 
 @pytest.mark.parametrize("how", ["messages", "tokens"])

@@ -9,7 +9,7 @@ import pytest
 from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import Object
 
 REFUSED = (
@@ -27,7 +27,7 @@ BAD = json.dumps(
 
 
 def explain(*arguments: str, stdin: str | bytes = "") -> Result:
-    return CliRunner().invoke(verbs, ["explain", *arguments], input=stdin)
+    return CliRunner().invoke(commands, ["explain", *arguments], input=stdin)
 
 
 def test_the_likeliest_meaning_comes_first() -> None:

@@ -11,7 +11,7 @@ from anthropic.types import MessageParam, ToolParam
 from cli.hosted import served
 from click.testing import CliRunner
 
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 
 ADD: ToolParam = {
     "name": "add",
@@ -92,6 +92,6 @@ def test_a_lenient_one_takes_any_history() -> None:
     ],
 )
 def test_misuse_is_one_line(line: str, says: str) -> None:
-    done = CliRunner().invoke(verbs, ["mock", *line.split()])
+    done = CliRunner().invoke(commands, ["mock", *line.split()])
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("toolwire: ") and done.stderr.rstrip().endswith(says)

@@ -76,7 +76,8 @@ def interrupted(module: str, handling: str) -> subprocess.CompletedProcess[bytes
 
 
 @pytest.mark.parametrize(
-    "module", ["toolwire.cli._verbs", "click", "click.core", "toolwire.cli.tour", "rich.console"]
+    "module",
+    ["toolwire.cli.framework.group", "click", "click.core", "toolwire.cli.tour", "rich.console"],
 )
 def test_control_c_while_it_is_still_being_loaded_ends_it_the_same_way(module: str) -> None:
     done = interrupted(module, "default_int_handler")
@@ -92,7 +93,11 @@ def test_control_c_that_is_ignored_in_the_background_stays_ignored() -> None:
 def test_the_door_of_the_command_line_loads_nothing_of_what_is_behind_it() -> None:
     seen = imported("import toolwire.cli")
     assert "toolwire.cli" in seen
-    assert seen & {"click", "rich", "toolwire.cli._verbs", "toolwire.cli._usage_error"} == set()
+    assert (
+        seen
+        & {"click", "rich", "toolwire.cli.framework.group", "toolwire.cli.framework.usage_error"}
+        == set()
+    )
 
 
 def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
@@ -222,10 +227,10 @@ def test_importing_the_library_imports_no_command_line() -> None:
 )
 def test_a_verb_in_a_pipe_does_not_pay_for_drawing(verb: str) -> None:
     seen = imported(
-        "from click.testing import CliRunner\nfrom toolwire.cli import"
-        f" verbs\nCliRunner().invoke(verbs, {verb})"
+        "from click.testing import CliRunner\nfrom toolwire.cli.framework.group import"
+        f" commands\nCliRunner().invoke(commands, {verb})"
     )
-    assert "toolwire.cli._json_output" in seen or "toolwire.cli.translate" in seen
+    assert "toolwire.cli.output.json_output" in seen or "toolwire.cli.translate" in seen
     assert "rich" not in seen
     assert "toolwire.cli.tour" not in seen
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from toolwire.cli import verbs
-from toolwire.cli._atomic_write import swap
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.group import commands
+from toolwire.cli.framework.usage_error import CommandError
+from toolwire.cli.output.atomic_write import swap
 from toolwire.conversation.json import Object
 from toolwire.lint import repair as repaired
 
@@ -39,7 +39,7 @@ LEFT = json.dumps(
 
 
 def repair(*arguments: str, stdin: str | bytes = "") -> Result:
-    return CliRunner().invoke(verbs, ["repair", *arguments], input=stdin)
+    return CliRunner().invoke(commands, ["repair", *arguments], input=stdin)
 
 
 def inside(folder: Path) -> list[str]:
@@ -202,7 +202,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
 def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text("newer")
-    with pytest.raises(Misuse, match="changed while it was being repaired"):
+    with pytest.raises(CommandError, match="changed while it was being repaired"):
         swap(str(file), b"older", b"mended")
     assert (file.read_text(), inside(tmp_path)) == ("newer", ["a.json"])
 

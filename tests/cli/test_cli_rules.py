@@ -10,8 +10,8 @@ from cli.shell import ROOT, at_terminal
 from click.testing import CliRunner, Result
 from rows import rows
 
-from toolwire.cli import verbs
-from toolwire.cli._rule_page import SHOWN, laid_out, page
+from toolwire.cli.framework.group import commands
+from toolwire.cli.output.rule_page import SHOWN, laid_out, page
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
 
@@ -19,7 +19,7 @@ RULES = rows("rule", all_rules(), ids=lambda rule: rule.name)
 
 
 def rules(*arguments: str) -> Result:
-    return CliRunner().invoke(verbs, ["rules", *arguments])
+    return CliRunner().invoke(commands, ["rules", *arguments])
 
 
 def test_into_a_pipe_the_list_is_json_with_every_rule() -> None:

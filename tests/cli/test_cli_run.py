@@ -20,7 +20,7 @@ from cli.hosted import EXAMPLES, Door, door, served
 from cli.shell import PROGRAM, at_terminal, environment, piped
 from click.testing import CliRunner, Result
 
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
 from toolwire.providers.table import ROWS
@@ -42,7 +42,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
 
 def run(*arguments: str, model: str = "demo:", stdin: str = "") -> Result:
     return CliRunner().invoke(
-        verbs, ["run", "--model", model, *arguments], input=stdin, env=NO_KEYS
+        commands, ["run", "--model", model, *arguments], input=stdin, env=NO_KEYS
     )
 
 
@@ -189,7 +189,7 @@ def test_a_provider_that_refuses_exits_with_1_and_its_words_and_no_key() -> None
         threading.Thread(target=provider.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{provider.server_port}/v1"
         done = CliRunner().invoke(
-            verbs, ["run", "hello", "--model", f"{url}#vllm:m"], env={"VLLM_API_KEY": "hunter2"}
+            commands, ["run", "hello", "--model", f"{url}#vllm:m"], env={"VLLM_API_KEY": "hunter2"}
         )
         provider.shutdown()
     assert (done.exit_code, done.stdout) == (1, "")
@@ -385,7 +385,7 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> Non
 def test_misuse_is_one_line(line: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "there.json"
     file.write_text("{}")
-    done = CliRunner().invoke(verbs, ["run", *line.format(file=file).split()], env=NO_KEYS)
+    done = CliRunner().invoke(commands, ["run", *line.format(file=file).split()], env=NO_KEYS)
     assert (done.exit_code, done.stdout, done.stderr) == (
         2,
         "",

@@ -27,7 +27,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import RequestParamsMeta
 
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import JSON
 
 KEY = "a key for tests that is long enough"
@@ -36,7 +36,7 @@ SECRET = "a secret for tests that is long enough"
 
 def serve(*arguments: str, env: dict[str, str] | None = None) -> Result:
     return CliRunner().invoke(
-        verbs, ["serve", *arguments], env={"TOOLWIRE_LEDGER": "memory:", **(env or {})}
+        commands, ["serve", *arguments], env={"TOOLWIRE_LEDGER": "memory:", **(env or {})}
     )
 
 

@@ -11,7 +11,7 @@ from cli.hosted import EXAMPLES, door
 from cli.shell import PROGRAM, at_terminal, piped
 from click.testing import CliRunner, Result
 
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 
 IDS = [
     "Calculator.Add@1.0.0",
@@ -23,7 +23,7 @@ IDS = [
 
 
 def tools(*arguments: str) -> Result:
-    return CliRunner().invoke(verbs, ["tools", *arguments])
+    return CliRunner().invoke(commands, ["tools", *arguments])
 
 
 def test_in_a_pipe_it_is_json_with_everything_that_is_known() -> None:

@@ -8,8 +8,8 @@ import pytest
 from cli.shell import at_terminal, piped
 
 import toolwire
-from toolwire.cli._call_threads import PLAIN, ROUND, threads
-from toolwire.cli._tour_data import BROKEN, HEALTHY
+from toolwire.cli.output.call_threads import PLAIN, ROUND, threads
+from toolwire.cli.output.tour_conversations import BROKEN, HEALTHY
 from toolwire.conversation.json import JSON
 
 SCREEN = 26

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import toolwire
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 
 HISTORY = """{"model": "m", "messages": [
   {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
@@ -54,7 +54,7 @@ SEARCHED = json.dumps(
 
 
 def translate(*arguments: str, stdin: str | bytes = "") -> Result:
-    return CliRunner().invoke(verbs, ["translate", *arguments], input=stdin)
+    return CliRunner().invoke(commands, ["translate", *arguments], input=stdin)
 
 
 def said(result: Result) -> tuple[int, str, str]:
@@ -328,7 +328,7 @@ def test_a_file_nobody_may_read_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_unknown_verb_is_misuse_too() -> None:
-    result = CliRunner().invoke(verbs, ["translat"])
+    result = CliRunner().invoke(commands, ["translat"])
     assert result.exit_code == 2
     assert result.stderr.startswith("toolwire: No such command 'translat'")
     assert result.stderr.count("\n") == 1
@@ -340,11 +340,11 @@ def test_an_unknown_verb_is_misuse_too() -> None:
 )
 def test_an_unknown_verb_is_answered_with_the_nearest_one(typed: str, meant: str) -> None:
     line = f"toolwire: No such command '{typed}'. Did you mean '{meant}'? (see toolwire --help)\n"
-    assert said(CliRunner().invoke(verbs, [typed, "x"])) == (2, "", line)
+    assert said(CliRunner().invoke(commands, [typed, "x"])) == (2, "", line)
 
 
 def test_a_verb_like_no_other_is_answered_without_a_guess() -> None:
-    assert said(CliRunner().invoke(verbs, ["zzz"])) == (
+    assert said(CliRunner().invoke(commands, ["zzz"])) == (
         2,
         "",
         "toolwire: No such command 'zzz' (see toolwire --help)\n",

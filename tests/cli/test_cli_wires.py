@@ -8,12 +8,12 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import toolwire
-from toolwire.cli import verbs
+from toolwire.cli.framework.group import commands
 from toolwire.wires import wire
 
 
 def listed(*arguments: str) -> list[dict[str, object]]:
-    result = CliRunner().invoke(verbs, ["wires", *arguments])
+    result = CliRunner().invoke(commands, ["wires", *arguments])
     assert (result.exit_code, result.stderr) == (0, "")
     rows: list[dict[str, object]] = json.loads(result.stdout)
     return rows
@@ -55,7 +55,7 @@ def test_a_type_says_how_it_is_told_who_runs_it_and_what_its_id_is() -> None:
 
 
 def test_an_unknown_wire_is_misuse() -> None:
-    result = CliRunner().invoke(verbs, ["wires", "gemin"])
+    result = CliRunner().invoke(commands, ["wires", "gemin"])
     assert (result.exit_code, result.stderr) == (
         2,
         "toolwire: no such wire: gemin; did you mean gemini?\n",
@@ -63,7 +63,7 @@ def test_an_unknown_wire_is_misuse() -> None:
 
 
 def test_a_shell_can_complete_the_names_of_wires_and_verbs() -> None:
-    shell = ShellComplete(verbs, {}, "toolwire", "_TOOLWIRE_COMPLETE")
+    shell = ShellComplete(commands, {}, "toolwire", "_TOOLWIRE_COMPLETE")
     assert [item.value for item in shell.get_completions(["translate", "--to"], "anth")] == [
         "anthropic"
     ]

@@ -21,7 +21,7 @@ from typing import IO
 import pytest
 from gateway_ops.door import get, post
 
-from toolwire.cli._snippets import clients, curls
+from toolwire.cli.output.client_snippets import clients, curls
 
 ROOT = Path(__file__).parents[2]
 NODE = ROOT / "tests" / "node"

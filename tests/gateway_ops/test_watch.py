@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
-from toolwire.cli._verbs import verbs
+from toolwire.cli.framework.group import commands
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.config import ModelTable, read
 from toolwire.gateway.metrics import GatewayMetrics
@@ -236,7 +236,7 @@ def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
     stream = tmp_path / streamed["stream_file"]
     assert stream.name.endswith(".anthropic.txt") and "event: message_start" in stream.read_text()
     with pytest.raises(SystemExit) as left:
-        verbs(
+        commands(
             ["stream", str(stream), "--from", "anthropic", "--to", "openai-chat", "-q"],
             prog_name="toolwire",
         )

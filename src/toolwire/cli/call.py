@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct, to_builtins
 
-from toolwire.cli._lazy_import import open_ledger, part, recorded, token, variable
-from toolwire.cli._output_mode import view
-from toolwire.cli._sources import gather, loaded
-from toolwire.cli._usage_error import Misuse, need_stdout, printable, read_input
+from toolwire.cli.framework.usage_error import CommandError, need_stdout, printable, read_input
+from toolwire.cli.output.output_mode import view
+from toolwire.cli.services.lazy_import import open_ledger, part, recorded, token, variable
+from toolwire.cli.services.tool_sources import gather, loaded
 from toolwire.conversation.json import JSON, Object, dump, parse
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Given(Struct, frozen=True):
     help="Print everything known of the call as JSON, also if it failed.",
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     tool: str,
     arguments: tuple[str, ...],
@@ -130,9 +130,9 @@ def verb(
     Exit codes: 0 it succeeded, 1 it failed, 2 misuse.
     """
     if ledger is not None and not sources:
-        raise Misuse("--ledger is of use with --tools: a server records its calls itself")
+        raise CommandError("--ledger is of use with --tools: a server records its calls itself")
     if call_id == "":
-        raise Misuse("--call-id: expected an id, got nothing")
+        raise CommandError("--call-id: expected an id, got nothing")
     need_stdout()
     held = dict(token(one) for one in tokens)
     asked = Given(
@@ -142,7 +142,7 @@ def verb(
         answer = asyncio.run(_called(loaded(sources), sources or (url,), ledger, asked))
     failure = answer.outcome.failure if answer.outcome is not None else None
     if failure is not None and failure.kind in REFUSED:
-        raise Misuse(f"{tool}: {_refusal(failure)}")
+        raise CommandError(f"{tool}: {_refusal(failure)}")
     if as_json:
         view().body(dump(_row(answer)))
     elif answer.outcome is not None and failure is None:
@@ -201,7 +201,7 @@ async def _called(
         try:
             tool: Runnable = tools.resolve(given.tool)
         except errors.UnknownTool as error:
-            raise Misuse(error.developer_message) from None
+            raise CommandError(error.developer_message) from None
         values = _values(tool, given.arguments, given.input)
         calls = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
         try:
@@ -218,11 +218,11 @@ async def _called(
                 )
             )
         except errors.ToolMistake as error:
-            raise Misuse(str(error)) from None
+            raise CommandError(str(error)) from None
         except errors.InvalidInput as error:
-            raise Misuse(f"{given.tool}: {error}") from None
+            raise CommandError(f"{given.tool}: {error}") from None
         except asking.MissingRequirements as error:
-            raise Misuse(f"{given.tool}: {error} (--token, --secret, --user)") from None
+            raise CommandError(f"{given.tool}: {error} (--token, --secret, --user)") from None
         return answer
 
 
@@ -233,9 +233,9 @@ def _values(tool: Runnable, arguments: tuple[str, ...], given: str | None) -> Ob
         try:
             read = parse(text)
         except ValueError as error:
-            raise Misuse(f"--input: not JSON: {error}") from None
+            raise CommandError(f"--input: not JSON: {error}") from None
         if not isinstance(read, dict):
-            raise Misuse("--input: expected a JSON object")
+            raise CommandError("--input: expected a JSON object")
         values |= read
     properties = tool.input_schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
@@ -244,9 +244,9 @@ def _values(tool: Runnable, arguments: tuple[str, ...], given: str | None) -> Ob
         written, equals, text = one.partition("=")
         name = written.removesuffix(":")
         if not equals or not name:
-            raise Misuse(f"{one}: expected NAME=VALUE, or NAME:=JSON")
+            raise CommandError(f"{one}: expected NAME=VALUE, or NAME:=JSON")
         if name in named:
-            raise Misuse(f"{name} is given twice")
+            raise CommandError(f"{name} is given twice")
         named.add(name)
         values[name] = _json(one, text) if written.endswith(":") else _typed(known.get(name), text)
     return values
@@ -256,7 +256,7 @@ def _json(one: str, text: str) -> JSON:
     try:
         return parse(text)
     except ValueError:
-        raise Misuse(f"{one}: not JSON") from None
+        raise CommandError(f"{one}: not JSON") from None
 
 
 def _typed(schema: JSON, text: str) -> JSON:

@@ -12,18 +12,18 @@ from importlib import import_module
 import click
 from msgspec import Struct
 
-from toolwire.cli._inputs import Held, Named, held, kind_of, known, named, wire_of
-from toolwire.cli._report import FORMATS, PLACED, Fault, Told
-from toolwire.cli._rule_selection import complete_rule, names_of
-from toolwire.cli._source_positions import spots
-from toolwire.cli._usage_error import (
-    Misuse,
+from toolwire.cli.framework.usage_error import (
+    CommandError,
     complete_wire,
     known_wire,
     need_stdout,
     printable,
     said,
 )
+from toolwire.cli.input.bodies import Held, Named, held, kind_of, known, named, wire_of
+from toolwire.cli.input.rule_selection import complete_rule, names_of
+from toolwire.cli.input.source_positions import spots
+from toolwire.cli.output.report import FORMATS, PLACED, Fault, Told
 from toolwire.conversation.model import Finding, Kind
 from toolwire.errors import LocalError, WireError
 from toolwire.lint import check
@@ -108,7 +108,7 @@ class Seen(Struct):
     help="Print nothing but what could not be read. The exit code stays.",
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     files: tuple[str, ...],
     source: str | None,
@@ -159,7 +159,7 @@ def _look(one: Named, asked: Asked, seen: Seen, advance: Callable[[int], None]) 
             line = body.line
             _look_at(one, body, asked, seen)
             advance(len(body.text))
-    except Misuse as error:
+    except CommandError as error:
         why = error.message.removeprefix(f"{one.file}: ")
         seen.faults.append(Fault(one.file, line, why))
 
@@ -173,7 +173,7 @@ def _look_at(one: Named, body: Held, asked: Asked, seen: Seen) -> None:
         else:
             seen.faults.append(Fault(one.file, body.line, said(error)))
         return
-    except (WireError, Misuse) as error:
+    except (WireError, CommandError) as error:
         seen.faults.append(
             Fault(
                 one.file, body.line, said(error) if isinstance(error, WireError) else error.message
@@ -228,6 +228,6 @@ def _progress(everything: Sequence[Named]) -> AbstractContextManager[Callable[[i
     if sys.stderr is None or not sys.stderr.isatty() or (len(everything) < 2 and total < 1_000_000):
         return nullcontext(lambda done: None)
     bar: AbstractContextManager[Callable[[int], None]] = import_module(
-        "toolwire.cli._progress"
+        "toolwire.cli.output.progress"
     ).bar(total)
     return bar

@@ -6,9 +6,15 @@ import sys
 
 import click
 
-from toolwire.cli._inputs import Held, wire_of
-from toolwire.cli._output_mode import view
-from toolwire.cli._usage_error import Misuse, complete_wire, known_wire, need_stdout, read_input
+from toolwire.cli.framework.usage_error import (
+    CommandError,
+    complete_wire,
+    known_wire,
+    need_stdout,
+    read_input,
+)
+from toolwire.cli.input.bodies import Held, wire_of
+from toolwire.cli.output.output_mode import view
 from toolwire.history import cut
 
 
@@ -33,7 +39,7 @@ from toolwire.history import cut
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     file: str | None,
     source: str | None,
@@ -53,7 +59,7 @@ def verb(
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)
     if (messages is None) is (tokens is None):
-        raise Misuse("say either --messages N or --tokens N")
+        raise CommandError("say either --messages N or --tokens N")
     body = read_input(file or "-")
     made = cut(body, wire_of(Held(body), source, None), messages=messages, tokens=tokens)
     need_stdout()

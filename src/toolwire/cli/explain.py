@@ -9,8 +9,8 @@ from textwrap import fill
 
 import click
 
-from toolwire.cli._usage_error import (
-    Misuse,
+from toolwire.cli.framework.usage_error import (
+    CommandError,
     complete_wire,
     known_wire,
     need_stdout,
@@ -36,7 +36,7 @@ WIDEST = 100
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context, words: tuple[str, ...], body: str | None, source: str | None, as_json: bool
 ) -> None:
     """Explain why a provider refused a request.
@@ -52,7 +52,7 @@ def verb(
     need_stdout()
     from_stdin = words in ((), ("-",))
     if from_stdin and body == "-":
-        raise Misuse("stdin is either the text or the body; name a file for the other")
+        raise CommandError("stdin is either the text or the body; name a file for the other")
     text = read_input("-").decode("utf-8", "replace") if from_stdin else " ".join(words)
     found = explain(text, read_input(body) if body else None, source)
     if as_json or not sys.stdout.isatty():

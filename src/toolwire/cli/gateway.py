@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli._lazy_import import open_ledger, part
-from toolwire.cli._snippets import clients, curls
-from toolwire.cli._sources import gathered
-from toolwire.cli._usage_error import Misuse, printable
+from toolwire.cli.framework.usage_error import CommandError, printable
+from toolwire.cli.output.client_snippets import clients, curls
+from toolwire.cli.services.lazy_import import open_ledger, part
+from toolwire.cli.services.tool_sources import gathered
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -87,7 +87,7 @@ BACKLOG = 2048
     "--allow-anyone", is_flag=True, help="Listen beyond this machine without keys all the same."
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     file: Path | None,
     host: str | None,
@@ -128,7 +128,7 @@ def verb(
     run, asgi = part("toolwire.server.run"), part("toolwire.server.asgi")
     where, at = host or server.host, server.port if port is None else port
     if loaded.keys is None and not asgi.is_loopback(where) and not allow_anyone:
-        raise Misuse(
+        raise CommandError(
             f"{where} can be reached from other machines, and nobody is asked for a key: make one"
             " with --new-key NAME --keys FILE, or listen on 127.0.0.1 (--allow-anyone)"
         )
@@ -155,14 +155,14 @@ def verb(
                 ).run([listener]),
             )
     except OSError as error:
-        raise Misuse(f"{where}:{at}: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(f"{where}:{at}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _served(app: Gateway, serve: Callable[[], None]) -> None:
     try:
         serve()
     except SystemExit:  # uvicorn's way to say that the app could not be opened
-        raise Misuse(str(app.failure or "the gateway could not be opened")) from None
+        raise CommandError(str(app.failure or "the gateway could not be opened")) from None
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -209,19 +209,19 @@ class _Door:
             found: LoadedConfig = self._source(lambda: "http://127.0.0.1:1").load()
         except mistake as error:
             if len(error.mistakes) == 1 and not checks:
-                raise Misuse(error.mistakes[0]) from None
+                raise CommandError(error.mistakes[0]) from None
             for line in error.mistakes:
                 click.echo(printable(line), err=True)
             many = len(error.mistakes)
             click.echo(f"toolwire: {many} mistake{'s' * (many > 1)} in the configuration", err=True)
             if checks:
                 return None
-            raise Misuse("nothing is served") from None
+            raise CommandError("nothing is served") from None
         row = found.models.config.tools
         if row.sources:
             open_ledger(row.ledger)
             if self.workers > 1 and row.ledger == "memory:":
-                raise Misuse(
+                raise CommandError(
                     "[tools] ledger: memory: is that of one process; with --workers write ledger ="
                     ' "sqlite:///calls.db"'
                 )
@@ -326,12 +326,12 @@ class _Json(logging.Formatter):
 
 def _make_key(name: str, keys: Path | None) -> None:
     if keys is None:
-        raise Misuse("--new-key needs --keys FILE, where its hash is kept")
+        raise CommandError("--new-key needs --keys FILE, where its hash is kept")
     module = part("toolwire.gateway.keys")
     try:
         made = module.new_key(keys, name)
     except module.KeysMistake as error:
-        raise Misuse(error.mistakes[0]) from None
+        raise CommandError(error.mistakes[0]) from None
     click.echo(made)
     click.echo(
         f"this is shown once; {printable(str(keys))} holds its hash, and may say which models it"

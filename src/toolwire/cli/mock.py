@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from toolwire.cli._lazy_import import part
-from toolwire.cli._listening import PORTS, listen
-from toolwire.cli._usage_error import Misuse, complete_wire, known_wire
+from toolwire.cli.framework.usage_error import CommandError, complete_wire, known_wire
+from toolwire.cli.services.lazy_import import part
+from toolwire.cli.services.listen import PORTS, listen
 
 
 @click.command("mock")
@@ -25,7 +25,7 @@ from toolwire.cli._usage_error import Misuse, complete_wire, known_wire
 @click.option(
     "--allow-anyone", is_flag=True, help="Listen beyond loopback: the mock takes any key."
 )
-def verb(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> None:
+def command(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> None:
     """Serve a model that needs no network: official clients can be pointed at it.
 
     It refuses what the provider refuses, with its status and its words. The model itself is small
@@ -36,7 +36,7 @@ def verb(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> 
     try:
         app = module.MockProvider(name, strict=not lenient)
     except module.LocalError as error:
-        raise Misuse(f"--wire {name}: {error.why}") from None
+        raise CommandError(f"--wire {name}: {error.why}") from None
     listen(
         app,
         host,

@@ -12,11 +12,17 @@ import click
 from msgspec import DecodeError
 from msgspec.json import format as indented
 
-from toolwire.cli._atomic_write import swap
-from toolwire.cli._inputs import Held, held, kind_of, wire_of
-from toolwire.cli._output_mode import view
-from toolwire.cli._report import STDIN
-from toolwire.cli._usage_error import Misuse, complete_wire, known_wire, need_stdout, printable
+from toolwire.cli.framework.usage_error import (
+    CommandError,
+    complete_wire,
+    known_wire,
+    need_stdout,
+    printable,
+)
+from toolwire.cli.input.bodies import Held, held, kind_of, wire_of
+from toolwire.cli.output.atomic_write import swap
+from toolwire.cli.output.output_mode import view
+from toolwire.cli.output.report import STDIN
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
 from toolwire.lint import Repaired, repair
@@ -67,7 +73,7 @@ from toolwire.lint import Repaired, repair
     help="Do not report changes, nor what is left. The exit code stays.",
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     file: str | None,
     source: str | None,
@@ -91,9 +97,9 @@ def verb(
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)
     if compare and in_place:
-        raise Misuse("say either --diff or --in-place")
+        raise CommandError("say either --diff or --in-place")
     if in_place and file in (None, "-"):
-        raise Misuse("--in-place needs the name of a file")
+        raise CommandError("--in-place needs the name of a file")
     name = file or "-"
     body = _only(name)
     wire = wire_of(body, source, target)
@@ -117,7 +123,7 @@ def _only(file: str) -> Held:
     bodies = held(file)
     body = next(bodies, None)
     if body is None or body.line is not None or body.stream:
-        raise Misuse(
+        raise CommandError(
             f"{STDIN if file == '-' else file}: one body is repaired at a time, not a stream or a"
             " file of lines"
         )

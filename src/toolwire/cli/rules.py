@@ -7,10 +7,10 @@ from importlib import import_module
 
 import click
 
-from toolwire.cli._output_mode import View, view
-from toolwire.cli._rule_page import page, row, whole
-from toolwire.cli._rule_selection import complete_rule, names_of
-from toolwire.cli._usage_error import need_stdout
+from toolwire.cli.framework.usage_error import need_stdout
+from toolwire.cli.input.rule_selection import complete_rule, names_of
+from toolwire.cli.output.output_mode import View, view
+from toolwire.cli.output.rule_page import page, row, whole
 from toolwire.conversation.json import JSON, dump
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
@@ -37,7 +37,7 @@ COLUMNS = {
         " piped."
     ),
 )
-def verb(chosen: frozenset[str], form: str | None) -> None:
+def command(chosen: frozenset[str], form: str | None) -> None:
     """List the rules that check knows, or print the pages of some.
 
     RULE is a name (missing-result), a code (TW021), or how either begins. A page says what is
@@ -57,7 +57,7 @@ def verb(chosen: frozenset[str], form: str | None) -> None:
 def _list(form: str | None) -> None:
     rows = [row(rule) for rule in all_rules()]
     out: View = (
-        import_module("toolwire.cli._terminal_output").VIEW
+        import_module("toolwire.cli.output.terminal_output").VIEW
         if form == "text"
         else view(piped=form == "json")
     )
@@ -68,6 +68,6 @@ def _list(form: str | None) -> None:
 def _pages(rules: list[Rule]) -> None:
     text = "\n".join(map(page, rules))
     if sys.stdout.isatty():
-        import_module("toolwire.cli._markdown").show(text)
+        import_module("toolwire.cli.output.markdown").show(text)
     else:
         click.echo(text, nl=False)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from toolwire.cli._lazy_import import open_ledger, part, recorded, token, variable
-from toolwire.cli._sources import gather, loaded
-from toolwire.cli._usage_error import Misuse, printable, read_input, said
+from toolwire.cli.framework.usage_error import CommandError, printable, read_input, said
+from toolwire.cli.services.lazy_import import open_ledger, part, recorded, token, variable
+from toolwire.cli.services.tool_sources import gather, loaded
 from toolwire.errors import WireError
 
 if TYPE_CHECKING:
     from toolwire.agent.events import Model, RunResult
-    from toolwire.cli._transcript import Lines, Transcript
+    from toolwire.cli.output.transcript import Lines, Transcript
     from toolwire.tools.registry import Tools
 
 AT_LEAST_ONE = click.IntRange(min=1)
@@ -102,7 +102,7 @@ AT_LEAST_ONE = click.IntRange(min=1)
     "--json", "as_json", is_flag=True, help="One line of JSON for everything that happens."
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     question: str | None,
     model_name: str,
@@ -132,19 +132,21 @@ def verb(
     limit was reached, 2 misuse, 130 stopped with Ctrl-C.
     """
     if save and resume and save != resume:
-        raise Misuse(
+        raise CommandError(
             "--save and --resume name two files; the conversation goes on where it is resumed"
         )
     if resume is not None and not Path(resume).is_file():
-        raise Misuse(f"{resume}: no such file")
+        raise CommandError(f"{resume}: no such file")
     if save is not None and resume is None and Path(save).exists():
-        raise Misuse(f"{save}: it is already there; go on with --resume {save}")
+        raise CommandError(f"{save}: it is already there; go on with --resume {save}")
     if question == "-" and approve:
-        raise Misuse("stdin has the answers for --approve; give the question on the command line")
+        raise CommandError(
+            "stdin has the answers for --approve; give the question on the command line"
+        )
     if question == "-":
         question = read_input("-").decode("utf-8", "replace").strip()
     if not question and (resume is None or question is not None):
-        raise Misuse("there is no question")
+        raise CommandError("there is no question")
     kept = resume or save
     setup = _Setup(
         model_name,
@@ -171,7 +173,7 @@ def verb(
             click.echo(f"stopped; go on with --resume {printable(kept)}", err=True)
         raise
     except WireError as error:
-        raise Misuse(said(error)) from None
+        raise CommandError(said(error)) from None
     ctx.exit(0 if over.phase == "done" else 1)
 
 
@@ -196,7 +198,7 @@ class _Setup(Struct, frozen=True):
 
 
 async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bool) -> RunResult:
-    talk, shown = part("toolwire.agent.events"), part("toolwire.cli._transcript")
+    talk, shown = part("toolwire.agent.events"), part("toolwire.cli.output.transcript")
     watcher: Lines | Transcript = (
         shown.Lines() if setup.as_json else shown.Transcript(colour=_colour())
     )
@@ -213,7 +215,9 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
             system=setup.system,
             limits=talk.Limits(turns=setup.turns, parallel=setup.parallel),
             approve=(
-                part("toolwire.cli._approval").Approval(watcher.line) if setup.approve else None
+                part("toolwire.cli.input.approval").Approval(watcher.line)
+                if setup.approve
+                else None
             ),
             store=part("toolwire.agent.session_store").FileStore(setup.kept)
             if setup.kept

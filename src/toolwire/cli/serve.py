@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from toolwire.cli._lazy_import import load_tools, open_ledger, part, recorded, shown
-from toolwire.cli._listening import PORTS, listen
-from toolwire.cli._stdio import serve as over_stdio
-from toolwire.cli._usage_error import Misuse, printable
+from toolwire.cli.framework.usage_error import CommandError, printable
+from toolwire.cli.services.lazy_import import load_tools, open_ledger, part, recorded, shown
+from toolwire.cli.services.listen import PORTS, listen
+from toolwire.cli.services.stdio import serve as over_stdio
 
 if TYPE_CHECKING:
     from toolwire.execution.executor import ToolExecutor
@@ -68,7 +68,7 @@ _OF_SOCKETS = ("host", "port", "oxp", "auth", "audience", "allow_anyone", "hosts
     help="A name that the server answers to; * is any.",
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     tools: tuple[str, ...],
     host: str,
@@ -102,7 +102,7 @@ def verb(
             words = ", ".join(
                 f"--{'name' if one == 'hosts' else one.replace('_', '-')}" for one in given
             )
-            raise Misuse(f"--stdio listens nowhere, so it takes no {words}")
+            raise CommandError(f"--stdio listens nowhere, so it takes no {words}")
         with redirect_stdout(
             sys.stderr
         ):  # stdout is the wire: what a file prints while it is loaded goes elsewhere
@@ -132,7 +132,7 @@ def verb(
                 hint="--auth key, --auth jwt, --allow-anyone",
             )
     except mistake as error:
-        raise Misuse(f"{error} (--ledger {shown(ledger)})") from None
+        raise CommandError(f"{error} (--ledger {shown(ledger)})") from None
 
 
 def _auth(methods: tuple[str, ...], audience: tuple[str, ...]) -> Auth:
@@ -146,18 +146,18 @@ def _auth(methods: tuple[str, ...], audience: tuple[str, ...]) -> Auth:
             name, _, key = one.partition("=") if "=" in one.rstrip("=") else ("", "", one)
             name = name or f"sha256-{sha256(sha256(key.encode()).digest()).hexdigest()[:16]}"
             if name in keys:
-                raise Misuse(f"--auth key: {KEYS} names {name} twice")
+                raise CommandError(f"--auth key: {KEYS} names {name} twice")
             keys[name] = key
         if not keys:
-            raise Misuse(f"--auth key: set {KEYS} to name=key")
+            raise CommandError(f"--auth key: set {KEYS} to name=key")
     if "jwt" in methods:
         secret = os.environ.get(SECRET)
         if not secret:
-            raise Misuse(f"--auth jwt: set {SECRET}")
+            raise CommandError(f"--auth jwt: set {SECRET}")
     try:
         made: Auth = module.Auth(keys, secrets=[secret] if secret else [], audiences=audience)
     except module.AuthMistake as error:
-        raise Misuse(f"--auth: {error}") from None
+        raise CommandError(f"--auth: {error}") from None
     return made
 
 

@@ -10,9 +10,15 @@ from typing import BinaryIO
 
 import click
 
-from toolwire.cli._ids import read_ids, save_ids
-from toolwire.cli._output_mode import view
-from toolwire.cli._usage_error import Misuse, complete_wire, known_wire, need_stdout, read_input
+from toolwire.cli.framework.usage_error import (
+    CommandError,
+    complete_wire,
+    known_wire,
+    need_stdout,
+    read_input,
+)
+from toolwire.cli.input.id_map_file import read_ids, save_ids
+from toolwire.cli.output.output_mode import view
 from toolwire.conversation.json import dump
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
@@ -69,7 +75,7 @@ PIECE = 65536
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     file: str | None,
     source: str,
@@ -93,7 +99,7 @@ def verb(
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)
     if (target is None) is not whole:
-        raise Misuse("say either --to WIRE or --fold")
+        raise CommandError("say either --to WIRE or --fold")
     need_stdout()
     home = read_ids(ids) if ids else None
     pieces = _pieces(_opened(file or "-"))
@@ -119,7 +125,7 @@ def _opened(file: str) -> BinaryIO:
     if file != "-":
         return BytesIO(read_input(file))
     if sys.stdin is None:
-        raise Misuse("stdin is closed")
+        raise CommandError("stdin is closed")
     return sys.stdin.buffer
 
 

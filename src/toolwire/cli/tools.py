@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli._output_mode import view
-from toolwire.cli._sources import gather, loaded
+from toolwire.cli.output.output_mode import view
+from toolwire.cli.services.tool_sources import gather, loaded
 from toolwire.conversation.json import JSON
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("tools")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
-def verb(sources: tuple[str, ...], as_json: bool) -> None:
+def command(sources: tuple[str, ...], as_json: bool) -> None:
     """List tools with their parameters and what they need.
 
     SOURCE is a Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, or

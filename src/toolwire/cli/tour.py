@@ -15,9 +15,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli._call_threads import PLAIN, ROUND, Marks, letter, threads
-from toolwire.cli._console import Paper
-from toolwire.cli._tour_data import BROKEN, HEALTHY
+from toolwire.cli.output.call_threads import PLAIN, ROUND, Marks, letter, threads
+from toolwire.cli.output.console import Paper
+from toolwire.cli.output.tour_conversations import BROKEN, HEALTHY
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.model import Conversation
@@ -34,7 +34,7 @@ WIDEST = 100
 
 
 @click.command("tour")
-def verb() -> None:
+def command() -> None:
     """Show in six steps what toolwire is for.
 
     A broken conversation and what is wrong with it; then a healthy one on three wires, with the

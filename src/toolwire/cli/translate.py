@@ -6,16 +6,16 @@ import sys
 
 import click
 
-from toolwire.cli._ids import read_ids, save_ids
-from toolwire.cli._output_mode import view
-from toolwire.cli._usage_error import (
-    Misuse,
+from toolwire.cli.framework.usage_error import (
+    CommandError,
     complete_wire,
     known_wire,
     need_stdout,
     read_input,
     said,
 )
+from toolwire.cli.input.id_map_file import read_ids, save_ids
+from toolwire.cli.output.output_mode import view
 from toolwire.codec import decode
 from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, WireError
@@ -70,7 +70,7 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
     "-q", "--quiet", is_flag=True, help="Do not report losses and repairs. The exit code stays."
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context,
     file: str | None,
     source: str | None,
@@ -123,7 +123,7 @@ def _detected(body: bytes) -> str:
     except RemoteError:
         raise
     except WireError as error:
-        raise Misuse(f"{said(error)} (--from WIRE decides)") from None
+        raise CommandError(f"{said(error)} (--from WIRE decides)") from None
 
 
 def _advised(error: RemoteError, body: bytes, wire: str, kind: Kind) -> Exception:
@@ -133,4 +133,4 @@ def _advised(error: RemoteError, body: bytes, wire: str, kind: Kind) -> Exceptio
         decode(body, wire, other)
     except WireError:
         return error
-    return Misuse(f"{said(error)} (but it can be read with --kind {other})")
+    return CommandError(f"{said(error)} (but it can be read with --kind {other})")

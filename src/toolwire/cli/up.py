@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.usage_error import CommandError
 
 PATIENCE = 30.0
 """Seconds until the tool server must answer."""
@@ -42,7 +42,7 @@ PATIENCE = 30.0
     help="Where calls are recorded. Default: a file that lives as long as this runs.",
 )
 @click.pass_context
-def verb(
+def command(
     ctx: click.Context, tools: tuple[str, ...], port: int, tools_port: int, ledger: str | None
 ) -> None:
     """Start a tool server and a gateway that offers its tools to every model.
@@ -110,5 +110,5 @@ class _Pair:
                     return
             except (OSError, urllib.error.URLError):
                 if time.monotonic() > until:
-                    raise Misuse(f"{url}: the tool server does not answer") from None
+                    raise CommandError(f"{url}: the tool server does not answer") from None
                 time.sleep(0.05)

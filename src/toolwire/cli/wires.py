@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from toolwire.cli._output_mode import view
-from toolwire.cli._usage_error import complete_wire, known_wires
+from toolwire.cli.framework.usage_error import complete_wire, known_wires
+from toolwire.cli.output.output_mode import view
 from toolwire.conversation.json import JSON
 from toolwire.profiles.table import PROFILES
 from toolwire.translate import catalogue, wires
@@ -19,7 +19,7 @@ from toolwire.wires.engine.specs import CatalogueEntry, Id
 )
 @click.option("--types", is_flag=True, help="List the types of calls and results instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
-def verb(names: tuple[str, ...], types: bool, as_json: bool) -> None:
+def command(names: tuple[str, ...], types: bool, as_json: bool) -> None:
     """List the wires, or with --types every type of call and result with its id.
 
     A table on a terminal, JSON when piped. WIRE limits the list.

@@ -11,8 +11,8 @@ import shlex
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from toolwire.cli._lazy_import import load_tools, part, shown
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.usage_error import CommandError
+from toolwire.cli.services.lazy_import import load_tools, part, shown
 from toolwire.errors import WireError
 
 if TYPE_CHECKING:
@@ -61,19 +61,19 @@ async def _add(tools: Tools, source: str, stack: AsyncExitStack) -> None:
             client = part("toolwire.oxp.client").OxpClient(source, auth=_auth())
         await stack.enter_async_context(client)
         tools.add(*await client.tools())
-    except (Misuse, KeyboardInterrupt):
+    except (CommandError, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise Misuse(f"{named}: {shown(_why(error))}") from None
+        raise CommandError(f"{named}: {shown(_why(error))}") from None
 
 
 def _command(source: str) -> list[str]:
     try:
         words = shlex.split(source.removeprefix("mcp:"))
     except ValueError as error:
-        raise Misuse(f"{source}: {str(error).lower()}") from None
+        raise CommandError(f"{source}: {str(error).lower()}") from None
     if not words:
-        raise Misuse(f"{source}: say which command, as in mcp:'uvx some-server'")
+        raise CommandError(f"{source}: say which command, as in mcp:'uvx some-server'")
     return words
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli._lazy_import import part
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.usage_error import CommandError
+from toolwire.cli.services.lazy_import import part
 
 if TYPE_CHECKING:
     from toolwire.server.asgi import App
@@ -43,10 +43,10 @@ def listen(
     try:
         run.serve(app, host, port, allow_anyone=allow_anyone, ready=ready)
     except run.BindMistake as error:
-        raise Misuse(f"{error} ({hint})") from None
+        raise CommandError(f"{error} ({hint})") from None
     except socket.gaierror:
-        raise Misuse(f"--host {host}: no such name") from None
+        raise CommandError(f"--host {host}: no such name") from None
     except OSError as error:
-        raise Misuse(f"{host}:{port}: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(f"{host}:{port}: {(error.strerror or str(error)).lower()}") from None
     if unsaid is not None:
         raise unsaid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.markdown import Markdown
 
-from toolwire.cli._console import Paper
+from toolwire.cli.output.console import Paper
 
 WIDEST = 120
 

@@ -11,8 +11,8 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from toolwire.cli._lazy_import import part
-from toolwire.cli._signals import CTRL_C
+from toolwire.cli.framework.signals import CTRL_C
+from toolwire.cli.services.lazy_import import part
 
 if TYPE_CHECKING:
     from toolwire.execution.executor import ToolExecutor

@@ -22,7 +22,7 @@ def _end(number: int, frame: object) -> None:
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
+def exit_on_ctrl_c() -> Iterator[None]:
     """Inside, Ctrl-C ends the process; unless it is ignored, as in the background, or somebody else
     handles it."""
     ours = (

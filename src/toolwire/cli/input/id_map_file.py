@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.cli._usage_error import Misuse, read_input, write_output
+from toolwire.cli.framework.usage_error import CommandError, read_input, write_output
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, dump, load
 from toolwire.errors import RemoteError
@@ -16,13 +16,13 @@ def read_ids(file: str) -> IdMap:
     try:
         value, _ = load(read_input(file), "")
     except RemoteError as error:
-        raise Misuse(f"{file}: {error.why}") from None
+        raise CommandError(f"{file}: {error.why}") from None
     parts: list[dict[str, str]] = []
     known = isinstance(value, dict) and any(key in value for key in MAPS)
     for key in MAPS:
         held = value.get(key, {}) if known and isinstance(value, dict) else None
         if not isinstance(held, dict) or not all(isinstance(one, str) for one in held.values()):
-            raise Misuse(f"{file}: not an id map as --save-ids writes it")
+            raise CommandError(f"{file}: not an id map as --save-ids writes it")
         parts.append({name: one for name, one in held.items() if isinstance(one, str)})
     return IdMap(*parts)
 

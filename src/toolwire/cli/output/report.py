@@ -15,7 +15,7 @@ from urllib.parse import quote
 import click
 from msgspec import Struct
 
-from toolwire.cli._usage_error import printable
+from toolwire.cli.framework.usage_error import printable
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.model import Finding, Kind
 from toolwire.lint import all_rules

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from toolwire.cli._usage_error import Misuse, said
+from toolwire.cli.framework.usage_error import CommandError, said
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
@@ -73,7 +73,9 @@ def named(names: tuple[str, ...]) -> list[Named]:
             Named(str(one), found=True) for one in sorted(path.rglob("*")) if _wanted(one, path)
         ]
         if not inside:
-            raise Misuse(f"{name}: nothing to look at; in a folder that is {', '.join(SUFFIXES)}")
+            raise CommandError(
+                f"{name}: nothing to look at; in a folder that is {', '.join(SUFFIXES)}"
+            )
         found += inside
     return found
 
@@ -91,14 +93,14 @@ def held(file: str, *, stream: bool = False) -> Iterator[Held]:
             suffix = Path(file).suffix.lower()
             yield from _parted(source, suffix, stream=stream or suffix == STREAMS)
     except OSError as error:
-        raise Misuse(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(f"{file}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _opened(file: str) -> AbstractContextManager[BinaryIO]:
     if file != "-":
         return Path(file).open("rb")
     if sys.stdin is None:
-        raise Misuse("stdin is closed")
+        raise CommandError("stdin is closed")
     return nullcontext(sys.stdin.buffer)
 
 
@@ -151,7 +153,7 @@ def wire_of(one: Held, source: str | None, target: str | None) -> str:
         return source
     if one.stream:
         if target is None:
-            raise Misuse("the wire of a stream cannot be found out (--from WIRE decides)")
+            raise CommandError("the wire of a stream cannot be found out (--from WIRE decides)")
         return resolve(target)[0].name
     try:
         return detect(one.text)

@@ -37,6 +37,6 @@ def view(*, piped: bool = False) -> View:
     """The view for whoever reads stdout; `piped` asks for the programs' one."""
     people = not piped and sys.stdout is not None and sys.stdout.isatty()
     found: View = import_module(
-        "toolwire.cli._terminal_output" if people else "toolwire.cli._json_output"
+        "toolwire.cli.output.terminal_output" if people else "toolwire.cli.output.json_output"
     ).VIEW
     return found

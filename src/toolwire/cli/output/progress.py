@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from toolwire.cli._console import Paper
+from toolwire.cli.output.console import Paper
 
 
 @contextmanager

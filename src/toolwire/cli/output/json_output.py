@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from toolwire.cli._usage_error import printable
+from toolwire.cli.framework.usage_error import printable
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Change, Finding, Loss
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from toolwire.cli._signals import CTRL_C, PIPE_CLOSED, at_once
-from toolwire.cli._usage_error import Misuse, hush, said
+from toolwire.cli.framework.signals import CTRL_C, PIPE_CLOSED, exit_on_ctrl_c
+from toolwire.cli.framework.usage_error import CommandError, hush, said
 from toolwire.errors import WireError
 
 
@@ -35,20 +35,20 @@ def _ending() -> Iterator[None]:
         raise Exit(PIPE_CLOSED) from None
     except OSError as error:
         hush()
-        raise Misuse(f"cannot write: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(f"cannot write: {(error.strerror or str(error)).lower()}") from None
 
 
-class Verbs(click.Group):
+class CommandGroup(click.Group):
     """A group whose commands are the modules of this folder."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+        return sorted(path.stem for path in Path(__file__).parents[1].glob("[a-z]*.py"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        with at_once():
-            found: click.Command = import_module(f"toolwire.cli.{cmd_name}").verb
+        with exit_on_ctrl_c():
+            found: click.Command = import_module(f"toolwire.cli.{cmd_name}").command
         return found
 
     def resolve_command(
@@ -82,15 +82,19 @@ class Verbs(click.Group):
                     sys.stdout.flush()
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "toolwire"
-            raise Misuse(f"{error.format_message().rstrip('.')} (see {path} --help)") from None
+            raise CommandError(
+                f"{error.format_message().rstrip('.')} (see {path} --help)"
+            ) from None
         except WireError as error:
-            raise Misuse(said(error)) from None
+            raise CommandError(said(error)) from None
         return done
 
 
-@click.command("toolwire", cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    "toolwire", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="toolwire", message="toolwire %(version)s")
-def verbs() -> None:
+def commands() -> None:
     """Tool calls that keep their identity on every wire: every result finds its call."""
 
 
@@ -99,4 +103,4 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # A terminal that lacks a character gets its escape.
             stream.reconfigure(errors="backslashreplace")
-    verbs(prog_name="toolwire")
+    commands(prog_name="toolwire")

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import click
 
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.usage_error import CommandError
 from toolwire.lint import all_rules
 
 
@@ -26,7 +26,7 @@ def _named(word: str) -> list[str]:
     if not found:
         known = sorted({name for rule in all_rules() for name in (rule.name, rule.code)})
         near = get_close_matches(word.lower(), known, n=1)
-        raise Misuse(
+        raise CommandError(
             f"no such rule: {word}; "
             + (f"did you mean {near[0]}?" if near else "toolwire rules lists them")
         )

@@ -12,7 +12,7 @@ import click
 
 from toolwire.agent.events import ModelRequest, Retry, RunResult, ToolFinished, ToolStarted
 from toolwire.agent.machine import Phase
-from toolwire.cli._usage_error import printable
+from toolwire.cli.framework.usage_error import printable
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Reasoning, Text
 from toolwire.streaming import events

@@ -1,4 +1,4 @@
-"""Misuse, said in one line: what cannot be read, what does not exist, what was probably meant.
+"""Errors of usage in one line: what cannot be read, what does not exist, what was probably meant.
 
 Knows no verb.
 """
@@ -18,7 +18,7 @@ from toolwire.errors import WireError
 from toolwire.translate import profiles
 
 
-class Misuse(click.ClickException):
+class CommandError(click.ClickException):
     """What a person has to change about the command or its input."""
 
     exit_code = 2
@@ -55,7 +55,7 @@ def known_wire(ctx: click.Context, param: click.Parameter, name: str | None) -> 
         return name
     near = get_close_matches(name.lower().replace("_", "-"), names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-    raise Misuse(f"no such wire: {name}; {hint}")
+    raise CommandError(f"no such wire: {name}; {hint}")
 
 
 def known_wires(
@@ -76,23 +76,23 @@ def read_input(file: str) -> bytes:
         try:
             return Path(file).read_bytes()
         except OSError as error:
-            raise Misuse(f"{file}: {(error.strerror or str(error)).lower()}") from None
+            raise CommandError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     if sys.stdin is None:
-        raise Misuse("stdin is closed")
+        raise CommandError("stdin is closed")
     return sys.stdin.buffer.read()
 
 
 def need_stdout() -> None:
     """Refuse to go on if what is going to be written would go nowhere."""
     if sys.stdout is None:
-        raise Misuse("stdout is closed")
+        raise CommandError("stdout is closed")
 
 
 def write_output(file: str, text: bytes) -> None:
     """Write a file."""
     if file == "-":
-        raise Misuse("stdout is for the body; name a file")
+        raise CommandError("stdout is for the body; name a file")
     try:
         Path(file).write_bytes(text)
     except OSError as error:
-        raise Misuse(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(f"{file}: {(error.strerror or str(error)).lower()}") from None

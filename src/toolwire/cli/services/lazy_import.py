@@ -19,7 +19,7 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.usage_error import CommandError
 from toolwire.errors import WireError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _EXTRAS = {
     "starlette": "server",
     "psycopg": "postgres",
 }
-_LIBRARY = Path(__file__).parents[1]
+_LIBRARY = Path(__file__).parents[2]
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[a-z_][a-z0-9_]{0,63}")
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 _PASSWORD = re.compile(r"(?i)(?<=[?&\s])((?:ssl)?password)=[^&\s]*")
@@ -56,7 +56,9 @@ def part(name: str) -> ModuleType:
         missing = (error.name or "").split(".")[0]
         if missing not in _EXTRAS:
             raise
-        raise Misuse(f"this needs {missing}: pip install 'toolwire[{_EXTRAS[missing]}]'") from None
+        raise CommandError(
+            f"this needs {missing}: pip install 'toolwire[{_EXTRAS[missing]}]'"
+        ) from None
 
 
 def shown(url: str) -> str:
@@ -68,13 +70,13 @@ def variable(name: str) -> str:
     """What a variable of the environment holds. What is no name of one is not repeated: it may be
     the secret itself."""
     if not _VARIABLE.fullmatch(name):
-        raise Misuse(
+        raise CommandError(
             "secrets and tokens are named, not given: expected the name of a variable of the"
             " environment"
         )
     value = os.environ.get(name)
     if not value:
-        raise Misuse(f"the variable {name} is not set")
+        raise CommandError(f"the variable {name} is not set")
     return value
 
 
@@ -95,11 +97,11 @@ def load_tools(names: tuple[str, ...]) -> Tools:
     for name in names:
         found = part("toolwire.tools.discovery").collect(_module(name))
         if not found:
-            raise Misuse(f"{name}: there are no tools in it; put @tool on a function")
+            raise CommandError(f"{name}: there are no tools in it; put @tool on a function")
         try:
             tools.add(*found)
         except mistake as error:
-            raise Misuse(f"{name}: {error}") from None
+            raise CommandError(f"{name}: {error}") from None
     return tools
 
 
@@ -108,11 +110,11 @@ def _module(name: str) -> ModuleType:
     if name.endswith(".py") or path.is_file():
         return _from_file(path)
     if "://" in name:
-        raise Misuse(
+        raise CommandError(
             f"{shown(name)}: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND"
         )
     if not all(word.isidentifier() for word in name.split(".")):
-        raise Misuse(
+        raise CommandError(
             f"{name}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}"
         )
     return _loaded(name, Path.cwd(), lambda: importlib.import_module(name))
@@ -120,12 +122,12 @@ def _module(name: str) -> ModuleType:
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise Misuse(f"{path}: no such file")
+        raise CommandError(f"{path}: no such file")
     # The name of the module becomes that of the toolkit; one of the library's own stays what it is
     name = re.sub(r"\W", "_", path.stem)
     spec = importlib.util.spec_from_file_location(f"_toolwire.{name}", path)
     if spec is None or spec.loader is None:
-        raise Misuse(f"{path}: not a Python file")
+        raise CommandError(f"{path}: not a Python file")
     module, loader = importlib.util.module_from_spec(spec), spec.loader
     sys.modules[spec.name] = module
 
@@ -144,22 +146,22 @@ def _loaded(name: str, folder: Path, load: Callable[[], ModuleType]) -> ModuleTy
     with _beside(folder):
         try:
             return load()
-        except (KeyboardInterrupt, Misuse):
+        except (KeyboardInterrupt, CommandError):
             raise
         except SyntaxError as error:
             where = f" (line {error.lineno})" if error.lineno is not None else ""
-            raise Misuse(f"{error.filename or name}: {error.msg}{where}") from None
+            raise CommandError(f"{error.filename or name}: {error.msg}{where}") from None
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-                raise Misuse(f"{name}: no such file, and no such package") from None
-            raise Misuse(
+                raise CommandError(f"{name}: no such file, and no such package") from None
+            raise CommandError(
                 f"{_place(error, name, folder)}: it imports {error.name}, which is not there"
             ) from None
         except mistake as error:
-            raise Misuse(f"{_place(error, name, folder)}: {error}") from None
+            raise CommandError(f"{_place(error, name, folder)}: {error}") from None
         except BaseException as error:  # also if it exits
             why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise Misuse(f"{_place(error, name, folder)}: {why}") from None
+            raise CommandError(f"{_place(error, name, folder)}: {why}") from None
 
 
 @contextmanager
@@ -205,13 +207,13 @@ def open_ledger(url: str | None) -> Ledger | None:
     if scheme == "sqlite":
         place = rest.removeprefix("/")
         if not place or not rest.startswith("/"):
-            raise Misuse(f"{url}: say which file, as in sqlite:///calls.db")
+            raise CommandError(f"{url}: say which file, as in sqlite:///calls.db")
         made: Ledger = part("toolwire.execution.ledger.sqlite.ledger").SqliteLedger(place)
         return made
     if scheme in ("postgresql", "postgres"):
         shared: Ledger = part("toolwire.execution.ledger.postgres.ledger").PostgresLedger(url)
         return shared
-    raise Misuse(
+    raise CommandError(
         f"{shown(url)}: a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:"
     )
 
@@ -225,4 +227,4 @@ def recorded(url: str | None) -> Iterator[None]:
     except WireError:  # it says which file
         raise
     except unavailable as error:
-        raise Misuse(f"--ledger {shown(url or 'memory:')}: {shown(str(error))}") from None
+        raise CommandError(f"--ledger {shown(url or 'memory:')}: {shown(str(error))}") from None

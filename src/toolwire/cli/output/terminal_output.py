@@ -11,9 +11,9 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli import _json_output as _piped
-from toolwire.cli._console import Paper
-from toolwire.cli._usage_error import printable
+from toolwire.cli.framework.usage_error import printable
+from toolwire.cli.output.console import Paper
+from toolwire.cli.output.json_output import VIEW as JSON_VIEW
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Finding, Loss
 
@@ -34,7 +34,7 @@ class Drawn:
 
     def losses(self, losses: Sequence[Loss]) -> None:
         if not sys.stderr.isatty():
-            _piped.VIEW.losses(losses)
+            JSON_VIEW.losses(losses)
         elif losses:
             cells = [(loss.pointer or "(the whole body)", loss.reason) for loss in losses]
             title = (
@@ -46,7 +46,7 @@ class Drawn:
 
     def findings(self, findings: Sequence[Finding]) -> None:
         if not sys.stderr.isatty():
-            _piped.VIEW.findings(findings)
+            JSON_VIEW.findings(findings)
         elif findings:
             cells = [
                 (finding.pointer or "(the whole body)", finding.name, finding.message)
@@ -57,7 +57,7 @@ class Drawn:
 
     def repairs(self, changes: Sequence[Change]) -> None:
         if not sys.stderr.isatty():
-            _piped.VIEW.repairs(changes)
+            JSON_VIEW.repairs(changes)
         elif changes:
             cells = [
                 (change.pointer or "(the whole body)", change.name, change.message)

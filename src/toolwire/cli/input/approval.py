@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolwire.agent.events import Allow, Deny, Edit
-from toolwire.cli._usage_error import printable
+from toolwire.cli.framework.usage_error import printable
 from toolwire.conversation.json import parse
 
 if TYPE_CHECKING:

@@ -10,24 +10,26 @@ from pathlib import Path
 from shutil import copymode, copystat
 from tempfile import NamedTemporaryFile
 
-from toolwire.cli._usage_error import Misuse
+from toolwire.cli.framework.usage_error import CommandError
 
 
 def swap(file: str, old: bytes, new: bytes) -> Path:
     """Replace a file that holds `old`, and give the backup. At every moment the file is whole, the
     old or the new.
 
-    Raises Misuse if it cannot be done, or if somebody else has changed the file; nothing has
+    Raises CommandError if it cannot be done, or if somebody else has changed the file; nothing has
     changed then.
     """
     path = Path(file).resolve()  # A link stays a link.
     try:
         if path.read_bytes() != old:
-            raise Misuse(f"{file}: changed while it was being repaired; nothing was written")
+            raise CommandError(f"{file}: changed while it was being repaired; nothing was written")
         kept = _backup(path, old)
         _replace(path, new)
     except OSError as error:
-        raise Misuse(f"{file}: {(error.strerror or str(error)).lower()}; it is as it was") from None
+        raise CommandError(
+            f"{file}: {(error.strerror or str(error)).lower()}; it is as it was"
+        ) from None
     return kept
 
 

@@ -1,0 +1,1 @@
+"""What every command shares: the group of commands, errors, signals, optional packages."""

@@ -1,0 +1,1 @@
+"""What commands write: JSON, tables, reports, pages, transcripts."""
