@@ -21,8 +21,8 @@ from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
-from toolwire.lint.result_placement import place_results
-from toolwire.lint.transforms import MARK, interrupted_result
+from toolwire.lint.fixes.result_placement import place_results
+from toolwire.lint.fixes.transforms import MARK, interrupted_result
 
 BYTES_A_TOKEN = 4
 """The bytes of JSON that `cut` counts as one token: a cheap estimate, wrong by up to a third."""

@@ -30,7 +30,7 @@ from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Reasoning, Result, Text
 from toolwire.lint import Repaired, all_rules, check, repair
-from toolwire.lint.transforms import MARK
+from toolwire.lint.fixes.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
 
 TARGETS = [

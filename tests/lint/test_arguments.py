@@ -9,7 +9,7 @@ import pytest
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
-from toolwire.lint.argument_fixes import argument_faults
+from toolwire.lint.arguments import argument_faults
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES
 

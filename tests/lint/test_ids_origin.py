@@ -8,7 +8,7 @@ from lint_turns import Turn, history, ids, joined, mended, names
 
 from toolwire.codec import decode
 from toolwire.lint import check
-from toolwire.lint.id_formats import (
+from toolwire.lint.ids.formats import (
     is_mangled_native_id,
     maker,
     repeated_unit,

@@ -37,9 +37,9 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
+from toolwire.lint.fixes.transforms import INTERRUPTED, MARK
+from toolwire.lint.fixes.uncertain_results import UNCERTAIN
 from toolwire.lint.rule import Example
-from toolwire.lint.transforms import INTERRUPTED, MARK
-from toolwire.lint.uncertain_results import UNCERTAIN
 
 SAID: JSON = {"role": "assistant", "content": "one moment"}
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call
-from toolwire.lint.duplicate_ids import distinct_calls_sharing_an_id, has_repeated_ids
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_is_output import results_with_output_as_id
+from toolwire.lint.ids.duplicates import distinct_calls_sharing_an_id, has_repeated_ids
+from toolwire.lint.ids.output_as_id import results_with_output_as_id
 from toolwire.lint.memo import once_per_history
 
 

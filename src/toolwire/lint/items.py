@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.transforms import MARK
 
 KEY = "input"
 """The field of a request that holds the items."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_variants import calls_of_rewritten_ids
+from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
 from toolwire.lint.memo import once_per_history
 
 

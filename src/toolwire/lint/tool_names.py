@@ -18,8 +18,8 @@ from toolwire.conversation.model import Choice, Tool
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import own_body, replace_parts
 from toolwire.lint.rule import Fixed, FixedBody
-from toolwire.lint.transforms import own_body, replace_parts
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Families of calls whose name is free; all others are named by their type."""

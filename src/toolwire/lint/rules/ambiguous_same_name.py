@@ -26,8 +26,8 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import AmbiguousGroup, Facts
+from toolwire.lint.fixes.uncertain_results import tell_uncertain_results
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.uncertain_results import tell_uncertain_results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
-from toolwire.lint.argument_fixes import fix_arguments, report_faults
+from toolwire.lint.arguments import fix_arguments, report_faults
 from toolwire.lint.examples.chat import (
     USER,
     assistant,

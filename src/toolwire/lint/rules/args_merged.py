@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
-from toolwire.lint.argument_fixes import ArgumentFault, argument_faults, fix_arguments
+from toolwire.lint.arguments import ArgumentFault, argument_faults, fix_arguments
 from toolwire.lint.examples.chat import (
     USER,
     assistant,

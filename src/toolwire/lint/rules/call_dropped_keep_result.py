@@ -34,9 +34,9 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.orphans import orphans_of_removed_calls
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import results_as_text
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

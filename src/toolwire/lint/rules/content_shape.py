@@ -32,9 +32,9 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import remove_paths
+from toolwire.lint.fixes.json_remove import remove_paths
+from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import MARK, remove_parts, replace_parts
 
 _BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"

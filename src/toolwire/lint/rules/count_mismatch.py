@@ -34,10 +34,10 @@ from toolwire.lint.examples.blocks import (
     user_parts,
 )
 from toolwire.lint.facts import AmbiguousGroup, Facts
+from toolwire.lint.fixes.transforms import remove_parts, replace_parts, results_as_text
+from toolwire.lint.fixes.uncertain_results import tell_uncertain_results
 from toolwire.lint.orphans import surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import remove_parts, replace_parts, results_as_text
-from toolwire.lint.uncertain_results import tell_uncertain_results
 
 SEVERAL_RESULTS = "one of several that may belong to the same call"
 

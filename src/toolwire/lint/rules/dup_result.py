@@ -31,10 +31,10 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import surplus_results
-from toolwire.lint.id_formats import shorten
+from toolwire.lint.fixes.transforms import MARK, remove_parts, results_as_text
+from toolwire.lint.ids.edits import surplus_results
+from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import MARK, remove_parts, results_as_text
 
 _ABORT_NOTICE = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"

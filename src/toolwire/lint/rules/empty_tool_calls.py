@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import remove_paths
+from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _FIELD = "tool_calls"

@@ -22,8 +22,8 @@ from toolwire.lint.examples.blocks import (
     user_parts,
 )
 from toolwire.lint.facts import CallBatch, Facts
+from toolwire.lint.fixes.transforms import merge_same_roles, user_note
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import merge_same_roles, user_note
 
 
 def _leading_batch(facts: Facts) -> CallBatch | None:

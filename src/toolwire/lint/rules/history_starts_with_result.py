@@ -33,9 +33,9 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.orphans import leading_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import results_as_text
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

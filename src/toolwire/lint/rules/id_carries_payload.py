@@ -20,7 +20,6 @@ from toolwire.conversation.json import JsonPath, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
-from toolwire.lint.composite_ids import find_composites, reduce_ids
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -30,11 +29,12 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
-from toolwire.lint.id_formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
+from toolwire.lint.fixes.transforms import own_body
+from toolwire.lint.ids.composites import find_composites, reduce_ids
+from toolwire.lint.ids.edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
 from toolwire.lint.reasoning import may_be_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import own_body
 
 
 class _SignatureInId(Struct, frozen=True, eq=False):

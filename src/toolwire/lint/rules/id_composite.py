@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.composite_ids import find_composites, reduce_ids
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -24,7 +23,8 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
-from toolwire.lint.id_formats import call_half, split_composite
+from toolwire.lint.ids.composites import find_composites, reduce_ids
+from toolwire.lint.ids.formats import call_half, split_composite
 from toolwire.lint.rule import Example, Rule
 
 

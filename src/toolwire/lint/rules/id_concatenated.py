@@ -11,7 +11,6 @@ The rule reports only ids that are refused or that separate a call from its resu
 from __future__ import annotations
 
 from toolwire.conversation.observations import Observation
-from toolwire.lint.composite_ids import find_composites, reduce_ids
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -20,7 +19,8 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
-from toolwire.lint.id_formats import repeated_unit
+from toolwire.lint.ids.composites import find_composites, reduce_ids
+from toolwire.lint.ids.formats import repeated_unit
 from toolwire.lint.rule import Example, Rule
 
 _LONG = "call_abcdefghijklmnopqrstuvwx" * 3

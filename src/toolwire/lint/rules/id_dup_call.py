@@ -18,7 +18,6 @@ from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Opaque, Part
-from toolwire.lint.duplicate_ids import calls_sharing_an_id, copies_of_calls, ids_must_differ
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -28,9 +27,10 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_formats import shorten
+from toolwire.lint.fixes.transforms import remove_parts
+from toolwire.lint.ids.duplicates import calls_sharing_an_id, copies_of_calls, ids_must_differ
+from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import remove_parts
 
 
 def _copies(facts: Facts) -> list[Call]:

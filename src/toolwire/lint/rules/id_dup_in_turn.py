@@ -20,11 +20,6 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
-from toolwire.lint.duplicate_ids import (
-    distinct_calls_sharing_an_id,
-    has_repeated_ids,
-    ids_must_differ,
-)
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -34,7 +29,13 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import (
+from toolwire.lint.fixes.uncertain_results import tell_results_of_shared_ids
+from toolwire.lint.ids.duplicates import (
+    distinct_calls_sharing_an_id,
+    has_repeated_ids,
+    ids_must_differ,
+)
+from toolwire.lint.ids.edits import (
     describe_move,
     new_id,
     numbered_id,
@@ -42,9 +43,8 @@ from toolwire.lint.id_edits import (
     used_ids,
     with_id,
 )
-from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.uncertain_results import tell_results_of_shared_ids
 
 
 def _groups(facts: Facts) -> list[list[Call]]:

@@ -27,13 +27,13 @@ from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import PairHalf, call_id_of, id_field, reassign_ids
-from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.fixes.result_placement import place_results
+from toolwire.lint.fixes.transforms import own_body, replace_parts
+from toolwire.lint.fixes.uncertain_results import tell_results_of_batches
+from toolwire.lint.ids.edits import PairHalf, call_id_of, id_field, reassign_ids
+from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.result_placement import place_results
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import own_body, replace_parts
-from toolwire.lint.uncertain_results import tell_results_of_batches
 
 NO_ID_FIELD = "which the target cannot assign to its call without an id"
 

@@ -21,8 +21,8 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import calls_with_invalid_id
-from toolwire.lint.id_formats import describe_maker, provider, shorten
+from toolwire.lint.ids.edits import calls_with_invalid_id
+from toolwire.lint.ids.formats import describe_maker, provider, shorten
 from toolwire.lint.rule import Example, Problem, Rule
 
 

@@ -31,7 +31,8 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import (
+from toolwire.lint.fixes.uncertain_results import tell_uncertain_results
+from toolwire.lint.ids.edits import (
     calls_with_invalid_id,
     describe_move,
     new_id,
@@ -39,10 +40,9 @@ from toolwire.lint.id_edits import (
     used_ids,
     with_id,
 )
-from toolwire.lint.id_formats import is_composite, shorten
-from toolwire.lint.id_is_output import has_output_as_id, results_with_output_as_id
+from toolwire.lint.ids.formats import is_composite, shorten
+from toolwire.lint.ids.output_as_id import has_output_as_id, results_with_output_as_id
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.uncertain_results import tell_uncertain_results
 
 
 def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:

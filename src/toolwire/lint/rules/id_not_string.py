@@ -17,7 +17,7 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
-from toolwire.lint.missing_ids import find_missing_ids, give_ids
+from toolwire.lint.ids.missing import find_missing_ids, give_ids
 from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
-from toolwire.lint.duplicate_ids import reused_ids
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -27,7 +26,8 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import (
+from toolwire.lint.ids.duplicates import reused_ids
+from toolwire.lint.ids.edits import (
     describe_move,
     new_id,
     numbered_id,
@@ -35,7 +35,7 @@ from toolwire.lint.id_edits import (
     used_ids,
     with_id,
 )
-from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 

@@ -26,9 +26,9 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import id_rule_for
-from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
-from toolwire.lint.id_formats import shorten
+from toolwire.lint.ids.edits import id_rule_for
+from toolwire.lint.ids.fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 

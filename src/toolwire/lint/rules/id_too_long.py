@@ -18,9 +18,9 @@ from collections.abc import Iterable
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import id_rule_for
-from toolwire.lint.id_fitting import fit_refused_ids, unexplained_refusals
-from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.ids.edits import id_rule_for
+from toolwire.lint.ids.fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 

@@ -20,9 +20,9 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.items import input_items, without_id
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import results_as_text
 
 _GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
 """What follows the prefix in item ids that servers generate."""

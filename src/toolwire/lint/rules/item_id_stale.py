@@ -23,6 +23,7 @@ from toolwire.lint.examples.items import (
     reasoning_item,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.items import (
     input_items,
     is_model_item,
@@ -31,7 +32,6 @@ from toolwire.lint.items import (
     without_id,
 )
 from toolwire.lint.rule import FixedBody, Problem, Rule
-from toolwire.lint.transforms import MARK
 
 
 def _is_stateless(facts: Facts) -> bool:

@@ -18,9 +18,9 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import remove_paths
+from toolwire.lint.fixes.json_remove import remove_paths
+from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import results_as_text
 
 _LEGACY = "function-legacy"
 

@@ -39,9 +39,9 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import CallBatch, Facts
-from toolwire.lint.result_placement import add_results
+from toolwire.lint.fixes.result_placement import add_results
+from toolwire.lint.fixes.transforms import interrupted_result
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import interrupted_result
 
 
 def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:

@@ -24,7 +24,7 @@ from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.lint.examples.chat import USER, blocks_example, chat_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import remove_paths
+from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import name_path, name_rule_for, tool_definitions
 

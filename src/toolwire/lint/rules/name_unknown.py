@@ -24,7 +24,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.json_remove import remove_paths
+from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import tool_choice_names
 

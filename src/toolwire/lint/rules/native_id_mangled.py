@@ -19,8 +19,8 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import describe_move, native_id, reassign_ids, used_ids, with_id
-from toolwire.lint.id_formats import is_mangled_native_id, shorten
+from toolwire.lint.ids.edits import describe_move, native_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.formats import is_mangled_native_id, shorten
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 

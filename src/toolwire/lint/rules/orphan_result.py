@@ -44,10 +44,10 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_variants import calls_of_rewritten_ids
+from toolwire.lint.fixes.transforms import replace_parts, results_as_text
+from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
 from toolwire.lint.orphans import leading_orphans, orphans_of_removed_calls, surplus_orphans
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import replace_parts, results_as_text
 
 
 def _plain_orphans(facts: Facts) -> list[Result]:

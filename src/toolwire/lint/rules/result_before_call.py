@@ -32,7 +32,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.result_placement import add_results
+from toolwire.lint.fixes.result_placement import add_results
 from toolwire.lint.rule import Fixed, Problem, Rule
 
 

@@ -25,8 +25,8 @@ from toolwire.lint.examples.blocks import (
     user_parts,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import replace_parts
 
 
 def _mismatches(facts: Facts) -> list[tuple[Call, Result]]:

@@ -37,9 +37,9 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.result_placement import place_results
+from toolwire.lint.fixes.result_placement import place_results
+from toolwire.lint.fixes.transforms import describe_calls
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import describe_calls
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

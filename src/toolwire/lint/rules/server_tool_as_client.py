@@ -27,8 +27,8 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import parts_as_text
 from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import parts_as_text
 
 _SERVER_TYPES = {"tool_use": "server_tool_use"}
 """The type of a block as a call for the client, and its type as a call that the provider runs."""

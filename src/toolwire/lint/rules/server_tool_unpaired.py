@@ -19,8 +19,8 @@ from toolwire.conversation.parts import Call, Part, Result, describe
 from toolwire.lint.examples.blocks import assistant_blocks, text_block, tool_result, tool_use
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import parts_as_text
 from toolwire.lint.rule import Fixed, Problem, Rule
-from toolwire.lint.transforms import parts_as_text
 
 
 def _incomplete_pairs(facts: Facts) -> list[tuple[Call | None, Result | None]]:

@@ -22,9 +22,9 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import parts_as_text, remove_parts
 from toolwire.lint.reasoning import thinking_switch
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import parts_as_text, remove_parts
 
 _FERNET_PREFIX = "gAAAA"
 """The beginning of a Fernet token, the format in which some providers encrypt reasoning."""

@@ -20,11 +20,11 @@ from toolwire.conversation.json import JSON, put
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
-from toolwire.lint.id_formats import split_payload
+from toolwire.lint.fixes.transforms import replace_parts
+from toolwire.lint.ids.edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.formats import split_payload
 from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, may_be_reasoning_model
 from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
-from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.specs import Block
 
 

@@ -19,9 +19,9 @@ from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, tool_definitions
-from toolwire.lint.transforms import MARK
 
 STUB = (
     f"{MARK} This tool is no longer available. It is defined only because the history contains"

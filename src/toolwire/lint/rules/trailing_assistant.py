@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import user_note, with_messages
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import user_note, with_messages
 
 
 def _trailing_message(facts: Facts) -> Message | None:

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Media, Message, Opaque, Part, Result, Source, Text, describe
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import MARK, merge_same_roles
 from toolwire.lint.rule import Example, Fixed, Problem, Rule
-from toolwire.lint.transforms import MARK, merge_same_roles
 from toolwire.wires import wire
 
 

@@ -10,15 +10,15 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import (
+from toolwire.lint.ids.edits import (
     calls_with_invalid_id,
     describe_move,
     reassign_ids,
     used_ids,
     with_id,
 )
-from toolwire.lint.id_formats import is_composite
-from toolwire.lint.id_is_output import has_output_as_id
+from toolwire.lint.ids.formats import is_composite
+from toolwire.lint.ids.output_as_id import has_output_as_id
 from toolwire.lint.rule import Fixed
 
 

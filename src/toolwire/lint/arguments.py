@@ -21,9 +21,9 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Source
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Fixed, FixedBody, Problem
-from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 

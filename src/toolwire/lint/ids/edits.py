@@ -22,9 +22,9 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_formats import native_id_text, shorten
+from toolwire.lint.fixes.transforms import replace_parts
+from toolwire.lint.ids.formats import native_id_text, shorten
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.transforms import replace_parts
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_formats import call_half, repeated_unit, without_payload
+from toolwire.lint.ids.formats import call_half, repeated_unit, without_payload
 from toolwire.lint.memo import once_per_history
 from toolwire.profiles.table import PROFILES
 

@@ -11,7 +11,7 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import (
+from toolwire.lint.ids.edits import (
     CompositeId,
     call_id_of,
     describe_move,
@@ -22,7 +22,7 @@ from toolwire.lint.id_edits import (
     used_ids,
     with_id,
 )
-from toolwire.lint.id_formats import describe_maker, shorten
+from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.rule import Fixed, Problem
 
 Reduce = Callable[[str], str | None]

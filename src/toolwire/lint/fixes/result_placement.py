@@ -14,7 +14,7 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Text, Traceable
 from toolwire.lint.facts import CallBatch, Facts
-from toolwire.lint.transforms import merge_same_roles, without_parts
+from toolwire.lint.fixes.transforms import merge_same_roles, without_parts
 
 
 def place_results(

@@ -14,7 +14,7 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts, Turn
-from toolwire.lint.id_edits import (
+from toolwire.lint.ids.edits import (
     IdProblem,
     PairHalf,
     describe_move,
@@ -27,7 +27,7 @@ from toolwire.lint.id_edits import (
     used_ids,
     with_id,
 )
-from toolwire.lint.id_formats import shorten
+from toolwire.lint.ids.formats import shorten
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Fixed, Problem
 

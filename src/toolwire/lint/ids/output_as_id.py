@@ -11,8 +11,8 @@ from toolwire.conversation.json import parse
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts, Turn
-from toolwire.lint.id_edits import surplus_results
-from toolwire.lint.id_formats import is_composite
+from toolwire.lint.ids.edits import surplus_results
+from toolwire.lint.ids.formats import is_composite
 from toolwire.lint.memo import once_per_history
 
 _TEXT_CHARACTERS = re.compile(r"[\s{}\[\]\"<>]")

@@ -12,11 +12,16 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import new_id, reassign_ids, used_ids, with_id
-from toolwire.lint.id_formats import shorten
-from toolwire.lint.result_placement import add_results
+from toolwire.lint.fixes.result_placement import add_results
+from toolwire.lint.fixes.transforms import (
+    CALL_IS_UNCERTAIN,
+    MARK,
+    interrupted_result,
+    results_as_text,
+)
+from toolwire.lint.ids.edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import Fixed
-from toolwire.lint.transforms import CALL_IS_UNCERTAIN, MARK, interrupted_result, results_as_text
 
 UNCERTAIN = f"{MARK} a result that may belong to this call follows as text"
 

@@ -1,0 +1,1 @@
+"""Edits of conversations and bodies that fixes of several rules share."""
