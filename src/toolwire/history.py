@@ -22,7 +22,7 @@ from toolwire.errors import LocalError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
-from toolwire.lint.fixes.transforms import MARK, interrupted_result
+from toolwire.lint.fixes.transforms import MARK, placeholder_result
 
 BYTES_A_TOKEN = 4
 """The bytes of JSON that `cut` counts as one token: a cheap estimate, wrong by up to a third."""
@@ -52,7 +52,7 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     results: PartMap[Call, Result] = PartMap()
     for call in calls:
         if call not in ambiguous:
-            result = interrupted_result(call)
+            result = placeholder_result(call)
             if reason is not None:
                 result = call.result(f"{MARK} {reason}", error=True)
             results[call] = result
@@ -239,13 +239,13 @@ def _unpaired_spans(facts: Facts) -> list[tuple[int, int]]:
     """The indexes of unpaired results and the nearest call with their id: without that call they
     would become orphans.
     """
-    if not facts.unpaired_results:
+    if not facts.results_without_call:
         return []
     indexes_by_id: dict[str, list[int]] = {}
     for call in facts.calls:
         indexes_by_id.setdefault(call.id, []).append(facts.message_index(call))
     spans: list[tuple[int, int]] = []
-    for result in facts.unpaired_results:
+    for result in facts.results_without_call:
         index = facts.message_index(result)
         indexes = indexes_by_id.get(result.call_id, [])
         nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]

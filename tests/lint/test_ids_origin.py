@@ -11,9 +11,9 @@ from toolwire.lint import check
 from toolwire.lint.ids.formats import (
     is_mangled_native_id,
     maker,
-    repeated_unit,
     split_composite,
     split_payload,
+    unit_of_repetition,
 )
 
 # --- the output for an id: the four patterns of one plugin ----------------------------------------
@@ -197,7 +197,7 @@ def test_a_foreign_id_is_told_where_it_is_refused_and_nowhere_else(one: str, wir
 def test_a_plain_id_is_not_taken_apart(one: str) -> None:
     assert split_composite(one) is None
     assert split_payload(one) is None
-    assert repeated_unit(one) is None
+    assert unit_of_repetition(one) is None
 
 
 # --- a model's own ids ----------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from toolwire.lint.examples.blocks import (
     call_item,
     call_part,
     contents_example,
+    converse_call,
     converse_example,
     items_request,
-    keyed_use,
     model_parts,
     output_item,
     response_part,
@@ -208,7 +208,7 @@ def test_calls_at_the_end_are_never_answered_for_anybody(unsafe: bool) -> None:
 def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_of_the_user() -> (
     None
 ):
-    one = converse_example(assistant_blocks(keyed_use("t1")), user_blocks({"text": "well?"}))
+    one = converse_example(assistant_blocks(converse_call("t1")), user_blocks({"text": "well?"}))
     after = messages(one)
     assert [get(message, ("role",)) for message in after] == ["user", "assistant", "user"]
     assert (get(after[2], ("content", 1)), len(after)) == ({"text": "well?"}, 3)

@@ -101,10 +101,10 @@ def repair(
         stream = stream_facts(body, wire, profile)
         return Repaired(list(stream.events), [], _stream_findings(stream))
     conversation = decode(body, wire, kind)  # type: ignore[arg-type]
-    return repaired_body(conversation, profile, unsafe=unsafe)
+    return repair_and_write(conversation, profile, unsafe=unsafe)
 
 
-def repaired_body(conversation: Conversation, profile: Profile, *, unsafe: bool) -> Repaired:
+def repair_and_write(conversation: Conversation, profile: Profile, *, unsafe: bool) -> Repaired:
     """Repair a conversation on its own wire, and write it."""
     done = repair_on_own_wire(conversation, profile, unsafe=unsafe)
     raw = conversation.source.raw if not done.changes else None

@@ -23,7 +23,7 @@ from toolwire.conversation.parts import Call, Part, Source
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.rule import Fixed, FixedBody, Problem
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 
@@ -271,7 +271,7 @@ def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
 
 def set_arguments(
     facts: Facts, edits: Iterable[tuple[ArgumentFault, JSON, str]]
-) -> Fixed | FixedBody | None:
+) -> FixedConversation | FixedBody | None:
     """Set the arguments of some calls; each edit is a fault, the new arguments and a message."""
     if not facts.own_wire:
         return _replace_arguments(facts, list(edits))
@@ -283,16 +283,18 @@ def set_arguments(
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _replace_arguments(facts: Facts, edits: list[tuple[ArgumentFault, JSON, str]]) -> Fixed | None:
+def _replace_arguments(
+    facts: Facts, edits: list[tuple[ArgumentFault, JSON, str]]
+) -> FixedConversation | None:
     new: PartMap[Part, Part] = PartMap(
         (fault.call, replace(fault.call, args=LazyJson.from_value(value)))
         for fault, value, _ in edits
     )
     changes = tuple((fault.path, f"{fault.subject}: {message}") for fault, _, message in edits)
-    return Fixed(replace_parts(facts.conversation, new), changes) if edits else None
+    return FixedConversation(replace_parts(facts.conversation, new), changes) if edits else None
 
 
-def fix_arguments(facts: Facts, kind: Kind, what: str) -> Fixed | FixedBody | None:
+def fix_arguments(facts: Facts, kind: Kind, what: str) -> FixedConversation | FixedBody | None:
     """Set the arguments that are meant; where these are not certain, store the raw arguments in a
     field of an object.
     """

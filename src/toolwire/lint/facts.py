@@ -15,10 +15,10 @@ from toolwire.conversation.id_rules import invalid_ids
 from toolwire.conversation.observations import SERVER_TOOL_IDS
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
-from toolwire.lint.pair_facts import CallBatch, PairFacts, Turn
-from toolwire.lint.positions import misplaced_batches
+from toolwire.lint.pair_facts import CallBatch, PairFacts, ToolTurn
+from toolwire.lint.positions import find_position_violations
 
-__all__ = ["AmbiguousGroup", "CallBatch", "Facts", "Turn"]
+__all__ = ["AmbiguousGroup", "CallBatch", "Facts", "ToolTurn"]
 
 _SERVER_STATE_FIELDS = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 """Fields of a request that continues a history which the server stores: calls or results that are
@@ -60,9 +60,9 @@ class Facts(PairFacts):
         return [*calls, *results]
 
     @cached_property
-    def misplaced(self) -> dict[str, list[CallBatch]]:
+    def position_violations(self) -> dict[str, list[CallBatch]]:
         """The batches whose results are in the wrong position, by the name of the violated rule."""
-        return misplaced_batches(self)
+        return find_position_violations(self)
 
     @cached_property
     def continues_elsewhere(self) -> bool:
@@ -91,13 +91,13 @@ class Facts(PairFacts):
         """Results without ids for which several open calls are possible, or that are more than the
         open calls.
         """
-        results = [result for result in self.unpaired_results if result.origin == "minted"]
+        results = [result for result in self.results_without_call if result.origin == "minted"]
         groups: list[AmbiguousGroup] = []
         for turn in self.turns if results else ():
             groups += self._ambiguous_groups_in(turn, results)
         return groups
 
-    def _ambiguous_groups_in(self, turn: Turn, results: list[Result]) -> list[AmbiguousGroup]:
+    def _ambiguous_groups_in(self, turn: ToolTurn, results: list[Result]) -> list[AmbiguousGroup]:
         open_calls = [call for call in turn.calls if call not in self.result_of]
         results = [
             result for result in results if self.message_index(result) in turn.follower_indexes
@@ -147,12 +147,12 @@ class Facts(PairFacts):
     def calls_after_results(self) -> PartMap[Result, Call]:
         """The open call that comes after the result with its id, for each such result."""
         call_of: PartMap[Result, Call] = PartMap()
-        if not self.unpaired_results or not self.open_calls:
+        if not self.results_without_call or not self.open_calls:
             return call_of
         candidates: dict[str, deque[Call]] = {}
         for call in self.open_calls:
             candidates.setdefault(call.id, deque()).append(call)
-        for result in self.unpaired_results:
+        for result in self.results_without_call:
             if result.origin == "minted":
                 continue
             index, calls = self.message_index(result), candidates.get(result.call_id, deque())
@@ -163,7 +163,7 @@ class Facts(PairFacts):
         return call_of
 
     @cached_property
-    def unanswered(self) -> list[tuple[CallBatch, Call]]:
+    def missing_results(self) -> list[tuple[CallBatch, Call]]:
         """The calls without a result where the conversation continues, each with its batch."""
         if not self.open_calls or self.continues_elsewhere or self.conversation.kind != "request":
             return []
@@ -187,11 +187,11 @@ class Facts(PairFacts):
         """The client's results that name no call before them, in order; a second result of a call
         is not an orphan.
         """
-        if not self.unpaired_results or self.continues_elsewhere:
+        if not self.results_without_call or self.continues_elsewhere:
             return []
         candidates = PartSet(
             result
-            for result in self.unpaired_results
+            for result in self.results_without_call
             if result not in self.calls_after_results and result not in self._ambiguous_parts
         )
         call_ids: set[str] = set()

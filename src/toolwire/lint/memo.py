@@ -20,10 +20,10 @@ def once_per_history(compute: Callable[[Facts], T]) -> Callable[[Facts], T]:
     values: WeakKeyDictionary[Facts, T] = WeakKeyDictionary()
 
     @wraps(compute)
-    def cached(facts: Facts) -> T:
+    def lookup(facts: Facts) -> T:
         if facts in values:
             return values[facts]
         value = values[facts] = compute(facts)
         return value
 
-    return cached
+    return lookup

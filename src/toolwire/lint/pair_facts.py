@@ -32,7 +32,7 @@ ITEM_WIRES = ("openai-responses", "azure-foundry")
 """Wires on which every text, call and result is an item of its own."""
 
 
-class Turn(Struct, frozen=True):
+class ToolTurn(Struct, frozen=True):
     """Consecutive assistant messages with calls, and the messages up to the next assistant
     message.
     """
@@ -213,7 +213,7 @@ class PairFacts:
         return [call for call in self.calls if call not in self.result_of]
 
     @cached_property
-    def unpaired_results(self) -> list[Result]:
+    def results_without_call(self) -> list[Result]:
         """The client's results without a call, in order."""
         return [
             result
@@ -224,9 +224,9 @@ class PairFacts:
     # --- turns and batches ---
 
     @cached_property
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[ToolTurn]:
         """The turns with calls, in order."""
-        turns: list[Turn] = []
+        turns: list[ToolTurn] = []
         callers: list[int] = []
         followers: list[int] = []
         for n, message in enumerate(self.messages):
@@ -241,16 +241,16 @@ class PairFacts:
         return turns
 
     @cached_property
-    def _turn_at(self) -> dict[int, Turn]:
+    def _turn_at(self) -> dict[int, ToolTurn]:
         return {
             n: turn for turn in self.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
         }
 
-    def turn_of(self, part: Call | Result) -> Turn | None:
+    def turn_of(self, part: Call | Result) -> ToolTurn | None:
         """The turn that a call or result stands in; None outside of turns with calls."""
         return self._turn_at.get(self.message_index(part))
 
-    def _turn(self, callers: list[int], followers: list[int], *, last: bool) -> list[Turn]:
+    def _turn(self, callers: list[int], followers: list[int], *, last: bool) -> list[ToolTurn]:
         calls = tuple(
             part
             for n in callers
@@ -259,7 +259,7 @@ class PairFacts:
         )
         if not calls:
             return []
-        return [Turn(tuple(callers), tuple(followers), calls=calls, last=last)]
+        return [ToolTurn(tuple(callers), tuple(followers), calls=calls, last=last)]
 
     @cached_property
     def batches(self) -> list[CallBatch]:

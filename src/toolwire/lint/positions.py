@@ -11,7 +11,7 @@ from toolwire.conversation.parts import Part, Result
 from toolwire.lint.pair_facts import ITEM_WIRES, CallBatch, PairFacts
 
 
-def misplaced_batches(facts: PairFacts) -> dict[str, list[CallBatch]]:
+def find_position_violations(facts: PairFacts) -> dict[str, list[CallBatch]]:
     """The batches that violate a rule about the positions of results, by the name of the rule."""
     profile = facts.profile
     batches: dict[str, list[CallBatch]] = {}

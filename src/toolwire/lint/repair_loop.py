@@ -24,7 +24,7 @@ from toolwire.conversation.observations import Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import rules_for_translation, rules_to_check
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
 
 T = TypeVar("T")
@@ -133,13 +133,13 @@ def _messages(problems: list[Problem]) -> Counter[str]:
     return Counter(message for _, message, _ in problems)
 
 
-def _apply(fixed: Fixed | FixedBody, facts: Facts) -> Conversation | None:
+def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation | None:
     """The conversation after a fix; None if the fix changed nothing."""
     before = facts.conversation
-    if isinstance(fixed, Fixed) and not facts.own_wire:
+    if isinstance(fixed, FixedConversation) and not facts.own_wire:
         return None if fixed.conversation is before else fixed.conversation
     body: JSON
-    if isinstance(fixed, Fixed):
+    if isinstance(fixed, FixedConversation):
         body = encode(fixed.conversation, before.wire, _body_kind(before.kind)).body
     else:
         body = fixed.body

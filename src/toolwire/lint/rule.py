@@ -29,7 +29,7 @@ class Example(Struct, frozen=True):
     kind: Kind = "request"
 
 
-class Fixed(Struct, frozen=True):
+class FixedConversation(Struct, frozen=True):
     """The conversation after a fix, and what the fix did."""
 
     conversation: Conversation
@@ -60,7 +60,7 @@ class Rule(Struct, frozen=True, eq=False):
     title: str
     cost: Cost
     check: Callable[[Facts], Iterable[Problem]]
-    fix: Callable[[Facts, bool], Fixed | FixedBody | None] | None = None
+    fix: Callable[[Facts, bool], FixedConversation | FixedBody | None] | None = None
     severity: Severity = "error"
     info_for: Callable[[Profile], bool] | None = None
     """Profiles for which a violation is only information: some of their servers refuse it, others

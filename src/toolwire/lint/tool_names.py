@@ -19,7 +19,7 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import own_body, replace_parts
-from toolwire.lint.rule import Fixed, FixedBody
+from toolwire.lint.rule import FixedBody, FixedConversation
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Families of calls whose name is free; all others are named by their type."""
@@ -231,7 +231,7 @@ def infer_name(facts: Facts, call: Call) -> str:
     return name if number.isdigit() and name in names else ""
 
 
-def name_calls(facts: Facts, calls: Iterable[Call]) -> Fixed | None:
+def name_calls(facts: Facts, calls: Iterable[Call]) -> FixedConversation | None:
     """Set the names of nameless calls: the known name, or one that says that it is not known."""
     parts: PartMap[Part, Part] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
@@ -244,4 +244,8 @@ def name_calls(facts: Facts, calls: Iterable[Call]) -> Fixed | None:
             parts[result] = replace(result, name=name)
         origin = "from its result or its id" if known else "because its tool is unknown"
         changes.append((call.path, f"the call {call.id} has the name {name} now, {origin}"))
-    return Fixed(replace_parts(facts.conversation, parts), tuple(changes)) if changes else None
+    return (
+        FixedConversation(replace_parts(facts.conversation, parts), tuple(changes))
+        if changes
+        else None
+    )

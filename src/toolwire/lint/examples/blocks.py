@@ -40,12 +40,12 @@ def user_blocks(*content: JSON) -> JSON:
 # --- Bedrock blocks, which are named by their only field ---
 
 
-def keyed_use(call_id: str, name: str = "f") -> JSON:
+def converse_call(call_id: str, name: str = "f") -> JSON:
     """A call."""
     return {"toolUse": {"toolUseId": call_id, "name": name, "input": {}}}
 
 
-def keyed_result(call_id: str | None, text: str = "1") -> JSON:
+def converse_result(call_id: str | None, text: str = "1") -> JSON:
     """The result of a call."""
     id_field: Object = {} if call_id is None else {"toolUseId": call_id}
     return {"toolResult": {**id_field, "content": [{"text": text}]}}

@@ -93,7 +93,7 @@ def without_parts(message: Message, parts: PartSet[Part]) -> Message:
 # --- text that a fix adds -------------------------------------------------------------------------
 
 
-def interrupted_result(call: Call) -> Result:
+def placeholder_result(call: Call) -> Result:
     """An error result, marked as added by toolwire, for a call without a result."""
     return call.result(INTERRUPTED, error=True)
 

@@ -16,17 +16,17 @@ from toolwire.lint.fixes.result_placement import add_results
 from toolwire.lint.fixes.transforms import (
     CALL_IS_UNCERTAIN,
     MARK,
-    interrupted_result,
+    placeholder_result,
     results_as_text,
 )
-from toolwire.lint.ids.edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import shorten
-from toolwire.lint.rule import Fixed
+from toolwire.lint.rule import FixedConversation
 
 UNCERTAIN = f"{MARK} a result that may belong to this call follows as text"
 
 
-def tell_uncertain_results(
+def rewrite_uncertain_results(
     facts: Facts, calls: Iterable[Call], results: Iterable[Result], reason: str = CALL_IS_UNCERTAIN
 ) -> Conversation:
     """The conversation with results rewritten as text.
@@ -43,14 +43,14 @@ def tell_uncertain_results(
         call in facts.result_of and facts.result_of[call] not in uncertain for call in facts.calls
     ]
     identified = Facts(_with_ids(facts, numbers), facts.profile)
-    told = Facts(results_as_text(identified, uncertain, reason), facts.profile)
-    batch_of = PartMap((call, batch) for batch in told.batches for call in batch.calls)
-    unanswered = [
+    rewritten = Facts(results_as_text(identified, uncertain, reason), facts.profile)
+    batch_of = PartMap((call, batch) for batch in rewritten.batches for call in batch.calls)
+    missing = [
         (batch_of[call], call)
-        for n, call in enumerate(told.calls)
+        for n, call in enumerate(rewritten.calls)
         if n in numbers and not has_result[n]
     ]
-    return add_results(told, unanswered, _uncertain_result)
+    return add_results(rewritten, missing, _uncertain_result)
 
 
 def _uncertain_result(call: Call) -> Result:
@@ -61,7 +61,7 @@ def _with_ids(facts: Facts, numbers: set[int]) -> Conversation:
     """The conversation with an id for each of some calls, if the target requires ids."""
     if not facts.profile.requires_ids:
         return facts.conversation
-    taken = used_ids(facts)
+    taken = all_ids(facts)
     calls = PartMap(
         (call, with_id(call, new_id(facts, call, call.id, taken)))
         for n, call in enumerate(facts.calls)
@@ -70,7 +70,7 @@ def _with_ids(facts: Facts, numbers: set[int]) -> Conversation:
     return reassign_ids(facts, calls)
 
 
-def tell_results_of_shared_ids(facts: Facts, groups: Iterable[list[Call]]) -> Fixed:
+def rewrite_results_of_shared_ids(facts: Facts, groups: Iterable[list[Call]]) -> FixedConversation:
     """Rewrite the results of calls that share an id as text."""
     calls = [call for group in groups for call in group]
     results = [facts.result_of[call] for call in calls if call in facts.result_of]
@@ -81,18 +81,18 @@ def tell_results_of_shared_ids(facts: Facts, groups: Iterable[list[Call]]) -> Fi
         )
         for result in results
     )
-    return Fixed(tell_uncertain_results(facts, calls, results), changes)
+    return FixedConversation(rewrite_uncertain_results(facts, calls, results), changes)
 
 
-def tell_results_of_batches(facts: Facts, results: list[Result], reason: str) -> Conversation:
+def rewrite_results_of_batches(facts: Facts, results: list[Result], reason: str) -> Conversation:
     """Rewrite results as text, and complete the batches of their calls with results that say so."""
-    told = PartSet(results)
+    uncertain = PartSet(results)
     calls = [facts.call_of[result] for result in results]
-    conversation = tell_uncertain_results(facts, calls, results, reason)
+    conversation = rewrite_uncertain_results(facts, calls, results, reason)
     open_calls = [
         n
         for batch in facts.batches
-        if any(result in told for result in batch.results)
+        if any(result in uncertain for result in batch.results)
         for call in batch.calls
         if call not in facts.result_of
         for n in [facts.call_numbers[call]]
@@ -101,5 +101,5 @@ def tell_results_of_batches(facts: Facts, results: list[Result], reason: str) ->
         return conversation
     completed = Facts(conversation, facts.profile)
     batch_of = PartMap((call, batch) for batch in completed.batches for call in batch.calls)
-    unanswered = [(batch_of[call], call) for call in map(completed.calls.__getitem__, open_calls)]
-    return add_results(completed, unanswered, interrupted_result)
+    missing = [(batch_of[call], call) for call in map(completed.calls.__getitem__, open_calls)]
+    return add_results(completed, missing, placeholder_result)

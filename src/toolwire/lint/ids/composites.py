@@ -13,17 +13,17 @@ from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.ids.edits import (
     CompositeId,
+    all_ids,
     call_id_of,
     describe_move,
     harmful_composites,
     new_id,
     reassign_ids,
     split_pairs,
-    used_ids,
     with_id,
 )
 from toolwire.lint.ids.formats import describe_maker, shorten
-from toolwire.lint.rule import Fixed, Problem
+from toolwire.lint.rule import FixedConversation, Problem
 
 Reduce = Callable[[str], str | None]
 
@@ -50,7 +50,7 @@ def _describe(facts: Facts, composite: CompositeId, what: str) -> str:
 
 def reduce_ids(
     facts: Facts, reduce: Reduce, also: Callable[[Call, Call], Call] | None = None
-) -> Fixed | None:
+) -> FixedConversation | None:
     """Reduce the composite ids that cause an error.
 
     Args:
@@ -61,7 +61,7 @@ def reduce_ids(
     results_of: PartMap[Call, list[Result]] = PartMap()
     for result, call in split_pairs(facts, reduce).items():
         results_of.setdefault(call, []).append(result)
-    taken = used_ids(facts)
+    taken = all_ids(facts)
     new: PartMap[Call, Call] = PartMap()
     ties: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
@@ -85,4 +85,4 @@ def reduce_ids(
             ties[part] = composite.call
             old_id, call_id = shorten(part.call_id), shorten(composite.call.id)
             changes.append((part.path, f"the result for {old_id} has the call id {call_id} now"))
-    return Fixed(reassign_ids(facts, new, ties), tuple(changes)) if changes else None
+    return FixedConversation(reassign_ids(facts, new, ties), tuple(changes)) if changes else None

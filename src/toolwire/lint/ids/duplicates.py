@@ -76,7 +76,7 @@ def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     return groups
 
 
-def reused_ids(facts: Facts) -> list[tuple[Call, int]]:
+def calls_reusing_an_id(facts: Facts) -> list[tuple[Call, int]]:
     """The first call of each turn with an id of an earlier turn, and its ordinal number among all
     calls with that id.
     """

@@ -124,9 +124,9 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 @once_per_history
 def surplus_results(facts: Facts) -> PartMap[Result, Call]:
     """The call of each result that follows an earlier result of the same call."""
-    if not facts.unpaired_results:
+    if not facts.results_without_call:
         return PartMap()
-    unpaired = PartSet(facts.unpaired_results)
+    unpaired = PartSet(facts.results_without_call)
     latest: dict[str, Call] = {}
     call_of: PartMap[Result, Call] = PartMap()
     for message in facts.messages:
@@ -144,9 +144,9 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
     """The open call of each unpaired result of the same turn whose id equals that of the call once
     both are reduced.
     """
-    if not facts.open_calls or not facts.unpaired_results:
+    if not facts.open_calls or not facts.results_without_call:
         return PartMap()
-    parts: list[PairHalf] = [*facts.open_calls, *facts.unpaired_results]
+    parts: list[PairHalf] = [*facts.open_calls, *facts.results_without_call]
     if not any(reduce(call_id_of(part)) for part in parts):
         return PartMap()
 
@@ -159,7 +159,7 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
     for call in facts.open_calls:
         calls.setdefault(key(call), []).append(call)
     results: dict[tuple[tuple[int, ...], str], list[Result]] = {}
-    for result in facts.unpaired_results:
+    for result in facts.results_without_call:
         results.setdefault(key(result), []).append(result)
     return PartMap(
         (group[0], calls[group_key][0])
@@ -182,7 +182,7 @@ def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> lis
     """The composite ids that cause an error: the target refuses them, or they part a call from its
     result.
     """
-    if not facts.invalid_ids and not (facts.open_calls and facts.unpaired_results):
+    if not facts.invalid_ids and not (facts.open_calls and facts.results_without_call):
         return []
     composites = [
         CompositeId(call, plain)
@@ -193,7 +193,7 @@ def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> lis
         return composites
     call_of = split_pairs(facts, reduce)
     refused = PartSet(composite.part for composite in composites)
-    for result in facts.unpaired_results if call_of else ():
+    for result in facts.results_without_call if call_of else ():
         call = call_of.get(result)
         if call is None:
             continue
@@ -208,7 +208,7 @@ def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> lis
 # --- new ids --------------------------------------------------------------------------------------
 
 
-def used_ids(facts: Facts) -> set[str]:
+def all_ids(facts: Facts) -> set[str]:
     """Every id in the history; minted ids are not in it."""
     parts: list[PairHalf] = [*facts.calls, *facts.server_calls, *facts.results]
     return {call_id_of(part) for part in parts if part.origin != "minted"}
@@ -239,7 +239,7 @@ def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
     return native_id_text(call.name, n)
 
 
-def numbered_id(call_id: str, n: int) -> str:
+def nth_id(call_id: str, n: int) -> str:
     """The id for the n-th call with one id: the same text, and a hash."""
     return f"{call_id}_{digest(call_id, n)[:8]}"
 

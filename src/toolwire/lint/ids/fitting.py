@@ -11,18 +11,18 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 from toolwire.lint.ids.edits import (
+    all_ids,
     calls_with_invalid_id,
     describe_move,
     reassign_ids,
-    used_ids,
     with_id,
 )
 from toolwire.lint.ids.formats import is_composite
 from toolwire.lint.ids.output_as_id import has_output_as_id
-from toolwire.lint.rule import Fixed
+from toolwire.lint.rule import FixedConversation
 
 
-def unexplained_refusals(facts: Facts) -> list[Call]:
+def calls_with_id_to_fit(facts: Facts) -> list[Call]:
     """The calls with an id that the target refuses and that is neither composite nor output."""
     return [
         call
@@ -31,11 +31,11 @@ def unexplained_refusals(facts: Facts) -> list[Call]:
     ]
 
 
-def fit_refused_ids(facts: Facts, calls: list[Call]) -> Fixed | None:
+def fit_refused_ids(facts: Facts, calls: list[Call]) -> FixedConversation | None:
     """Give the calls and their results ids that the target accepts: the start of the old id and a
     hash of all of it.
     """
-    taken = used_ids(facts)
+    taken = all_ids(facts)
     new: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:
@@ -43,4 +43,4 @@ def fit_refused_ids(facts: Facts, calls: list[Call]) -> Fixed | None:
         taken.add(call_id)
         new[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, new), tuple(changes)) if new else None
+    return FixedConversation(reassign_ids(facts, new), tuple(changes)) if new else None

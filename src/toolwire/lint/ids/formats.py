@@ -102,7 +102,7 @@ def split_payload(text: str) -> tuple[str, str] | None:
     return (match["id"], match["payload"]) if match is not None else None
 
 
-def repeated_unit(text: str) -> str | None:
+def unit_of_repetition(text: str) -> str | None:
     """The id that a text repeats several times; one repeated character does not count."""
     match = _REPEATED.fullmatch(text) if len(text) < 4096 else None
     return str(match[1]) if match is not None and len(set(match[1])) > 1 else None
@@ -125,7 +125,7 @@ def is_composite(text: str) -> bool:
     return (
         call_half(text) is not None
         or without_payload(text) is not None
-        or repeated_unit(text) is not None
+        or unit_of_repetition(text) is not None
     )
 
 

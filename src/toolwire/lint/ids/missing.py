@@ -13,10 +13,11 @@ from toolwire.conversation.fitting import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import Facts, Turn
+from toolwire.lint.facts import Facts, ToolTurn
 from toolwire.lint.ids.edits import (
     IdProblem,
     PairHalf,
+    all_ids,
     describe_move,
     id_problem,
     id_rule_for,
@@ -24,12 +25,11 @@ from toolwire.lint.ids.edits import (
     parts_with_id_problem,
     reassign_ids,
     surplus_results,
-    used_ids,
     with_id,
 )
 from toolwire.lint.ids.formats import shorten
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.rule import Fixed, Problem
+from toolwire.lint.rule import FixedConversation, Problem
 
 _PLAIN_ID = re.compile(r"[\w.:|-]+")
 
@@ -55,11 +55,11 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
             yield part.path, message, "safe"
 
 
-def give_ids(facts: Facts, kind: IdProblem) -> Fixed | None:
+def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
     """Give ids to the calls and results with this problem, and to the rest of their pairs."""
     ambiguous = _ambiguous_parts(facts)
-    adopted = _adopted_ids(facts)
-    taken, surplus = used_ids(facts), surplus_results(facts)
+    adopted = _ids_to_adopt(facts)
+    taken, surplus = all_ids(facts), surplus_results(facts)
     calls: PartMap[Call, Call] = PartMap()
     ties: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
@@ -79,7 +79,7 @@ def give_ids(facts: Facts, kind: IdProblem) -> Fixed | None:
         ties[part] = call
         call_id = shorten(calls.get(call, call).id)
         changes.append((part.path, f"the result has the id of its call now: {call_id}"))
-    return Fixed(reassign_ids(facts, calls, ties), tuple(changes)) if changes else None
+    return FixedConversation(reassign_ids(facts, calls, ties), tuple(changes)) if changes else None
 
 
 def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set[str]) -> str:
@@ -93,21 +93,21 @@ def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set
 
 
 @once_per_history
-def _adopted_ids(facts: Facts) -> PartMap[Call, str]:
+def _ids_to_adopt(facts: Facts) -> PartMap[Call, str]:
     """Ids for open calls without one: if a turn has one open call and one unpaired result, the call
     gets the id of the result.
     """
     adopted: PartMap[Call, str] = PartMap()
-    if not facts.open_calls or not facts.unpaired_results:
+    if not facts.open_calls or not facts.results_without_call:
         return adopted
     surplus = surplus_results(facts)
-    open_calls: PartMap[Turn, list[Call]] = PartMap()
+    open_calls: PartMap[ToolTurn, list[Call]] = PartMap()
     for call in facts.open_calls:
         turn = facts.turn_of(call)
         if turn is not None:  # a call outside of assistant messages is in no turn
             open_calls.setdefault(turn, []).append(call)
-    results: PartMap[Turn, list[Result]] = PartMap()
-    for result in facts.unpaired_results:
+    results: PartMap[ToolTurn, list[Result]] = PartMap()
+    for result in facts.results_without_call:
         turn = facts.turn_of(result)
         if turn is not None and result not in surplus:
             results.setdefault(turn, []).append(result)
@@ -140,11 +140,11 @@ def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
 def _ambiguous_parts(facts: Facts) -> PartSet[PairHalf]:
     """Unpaired results, and the open calls of the same turns that they may belong to."""
     parts: PartSet[PairHalf] = PartSet()
-    if not facts.unpaired_results:
+    if not facts.results_without_call:
         return parts
-    surplus, adopted = surplus_results(facts), _adopted_ids(facts)
+    surplus, adopted = surplus_results(facts), _ids_to_adopt(facts)
     ambiguous_turns = PartSet[object]()
-    for result in facts.unpaired_results:
+    for result in facts.results_without_call:
         if result not in surplus:
             parts.add(result)
             ambiguous_turns.add(facts.turn_of(result))

@@ -10,7 +10,7 @@ import re
 from toolwire.conversation.json import parse
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import Facts, Turn
+from toolwire.lint.facts import Facts, ToolTurn
 from toolwire.lint.ids.edits import surplus_results
 from toolwire.lint.ids.formats import is_composite
 from toolwire.lint.memo import once_per_history
@@ -56,16 +56,16 @@ def results_with_output_as_id(facts: Facts) -> list[tuple[Result, list[Call], in
     """Unpaired results with output as id, each with the open calls of its turn and the number of
     such results in the turn; 0 if the turn has other unpaired results too.
     """
-    if not facts.unpaired_results or not facts.open_calls or facts.continues_elsewhere:
+    if not facts.results_without_call or not facts.open_calls or facts.continues_elsewhere:
         return []
     surplus = surplus_results(facts)
-    open_calls: PartMap[Turn, list[Call]] = PartMap()
+    open_calls: PartMap[ToolTurn, list[Call]] = PartMap()
     for call in facts.open_calls:
         turn = facts.turn_of(call)
         if turn is not None:  # a call outside of assistant messages is in no turn
             open_calls.setdefault(turn, []).append(call)
-    unpaired: PartMap[Turn, list[Result]] = PartMap()
-    for result in facts.unpaired_results:
+    unpaired: PartMap[ToolTurn, list[Result]] = PartMap()
+    for result in facts.results_without_call:
         turn = facts.turn_of(result)
         if turn is not None and turn in open_calls and result not in surplus:
             unpaired.setdefault(turn, []).append(result)

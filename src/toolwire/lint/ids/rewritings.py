@@ -14,7 +14,7 @@ from collections.abc import Callable
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.ids.formats import call_half, repeated_unit, without_payload
+from toolwire.lint.ids.formats import call_half, unit_of_repetition, without_payload
 from toolwire.lint.memo import once_per_history
 from toolwire.profiles.table import PROFILES
 
@@ -81,7 +81,7 @@ def _candidates(
 
 def _rewritings(call_id: str) -> set[str]:
     """What known bridges turn an id into: one half of it, without a payload, or cleaned."""
-    plain = [call_half(call_id), without_payload(call_id), repeated_unit(call_id)]
+    plain = [call_half(call_id), without_payload(call_id), unit_of_repetition(call_id)]
     cleaned = [_NOT_WORD.sub("_", call_id)]
     if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
         cleaned += [_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id)]

@@ -26,8 +26,8 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import AmbiguousGroup, Facts
-from toolwire.lint.fixes.uncertain_results import tell_uncertain_results
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.fixes.uncertain_results import rewrite_uncertain_results
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -36,7 +36,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         profile.rejects_missing_results or profile.rejects_orphan_results or profile.requires_ids
     ):
         return
-    if not facts.unpaired_results:
+    if not facts.results_without_call:
         return
     for group in _groups(facts):
         calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
@@ -50,7 +50,7 @@ def _groups(facts: Facts) -> list[AmbiguousGroup]:
     return [group for group in facts.ambiguous_groups if len(group.calls) > 1]
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     groups = _groups(facts)
     results = [result for group in groups for result in group.results]
     if not results:
@@ -60,7 +60,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         for result in results
     )
     calls = [call for group in groups for call in group.calls]
-    return Fixed(tell_uncertain_results(facts, calls, results), changes)
+    return FixedConversation(rewrite_uncertain_results(facts, calls, results), changes)
 
 
 _CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -24,14 +24,14 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     return report_faults(facts, "double", "are JSON text that was encoded twice")
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     return fix_arguments(
         facts, "double", "replaced the nested JSON text with the object it contains"
     )

@@ -22,14 +22,14 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     return report_faults(facts, "empty", "are an empty string")
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     return fix_arguments(facts, "empty", "replaced the empty string with an empty object")
 
 

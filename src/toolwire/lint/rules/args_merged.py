@@ -26,7 +26,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 
 def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
@@ -51,7 +51,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield fault.path, f"{message}, and the other calls are missing", "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     split = _split_arguments(facts) if unsafe and facts.own_wire else None
     return split or fix_arguments(facts, "merged", "")
 

@@ -25,14 +25,14 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     return report_faults(facts, "type", "do not have the JSON type that the wire uses")
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     return fix_arguments(facts, "type", "converted the arguments to the type that the wire uses")
 
 

@@ -18,9 +18,9 @@ from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.blocks import (
     assistant_blocks,
+    converse_call,
     converse_example,
-    keyed_result,
-    keyed_use,
+    converse_result,
     tool_result,
     tool_use,
     user_blocks,
@@ -36,7 +36,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.orphans import orphans_of_removed_calls
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -58,7 +58,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     callers = orphans_of_removed_calls(facts)
     results = [result for result in facts.orphans if result in callers]
     if not results:
@@ -67,7 +67,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"rewrote the result for {result.call_id} as text: its call was removed")
         for result in results
     )
-    return Fixed(results_as_text(facts, results), changes)
+    return FixedConversation(results_as_text(facts, results), changes)
 
 
 RULE = Rule(
@@ -92,7 +92,8 @@ RULE = Rule(
             user_blocks(tool_result("t0"), tool_result("t1")),
         ),
         converse_example(
-            assistant_blocks(keyed_use("t1")), user_blocks(keyed_result("t0"), keyed_result("t1"))
+            assistant_blocks(converse_call("t1")),
+            user_blocks(converse_result("t0"), converse_result("t1")),
         ),
     ),
     good=(

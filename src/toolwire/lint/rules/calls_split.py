@@ -37,11 +37,11 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import batch_path, describe_calls
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+    for batch in facts.position_violations.get(NAME, ()) if facts.calls else ():
         yield (
             batch_path(batch),
             (
@@ -53,13 +53,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    batches = facts.misplaced.get(NAME, [])
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    batches = facts.position_violations.get(NAME, [])
     changes = tuple(
         (batch_path(batch), f"merged the calls {describe_calls(batch)} into one message")
         for batch in batches
     )
-    return Fixed(place_results(facts, batches), changes)
+    return FixedConversation(place_results(facts, batches), changes)
 
 
 NAME = "calls-split"

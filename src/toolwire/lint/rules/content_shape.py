@@ -34,7 +34,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 _BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"
@@ -144,7 +144,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     return ((fault.path, fault.message, "safe") for fault in _faults(facts))
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     faults = list(_faults(facts))
     if not faults:
         return None
@@ -158,12 +158,12 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return _fix_parts(facts, faults)
 
 
-def _fix_paths(facts: Facts, faults: list[_Fault]) -> Fixed | FixedBody:
+def _fix_paths(facts: Facts, faults: list[_Fault]) -> FixedConversation | FixedBody:
     """Remove blank texts and set values at paths."""
     changes = tuple((fault.path, fault.change) for fault in faults)
     if not facts.own_wire:
         blank_texts = PartSet(fault.blank_text for fault in faults if fault.blank_text is not None)
-        return Fixed(remove_parts(facts.conversation, blank_texts), changes)
+        return FixedConversation(remove_parts(facts.conversation, blank_texts), changes)
     body = facts.body
     for fault in faults:
         if fault.blank_text is None:
@@ -172,7 +172,7 @@ def _fix_paths(facts: Facts, faults: list[_Fault]) -> Fixed | FixedBody:
     return FixedBody(remove_paths(body, paths), changes)
 
 
-def _fix_parts(facts: Facts, faults: list[_Fault]) -> Fixed:
+def _fix_parts(facts: Facts, faults: list[_Fault]) -> FixedConversation:
     """Write marked texts into error results and blank messages."""
     changes = tuple((fault.path, fault.change) for fault in faults)
     results: PartMap[Part, Part] = PartMap(
@@ -183,14 +183,14 @@ def _fix_parts(facts: Facts, faults: list[_Fault]) -> Fixed:
     conversation = replace_parts(facts.conversation, results)
     blank = PartSet(fault.blank_message for fault in faults if fault.blank_message is not None)
     if not blank:
-        return Fixed(conversation, changes)
+        return FixedConversation(conversation, changes)
     messages: list[Message] = []
     for original, message in zip(facts.messages, conversation.messages, strict=True):
         if original in blank:
             source = replace(message.source, raw=UNSET)
             message = replace(message, parts=(Text(_BLANK_MESSAGE_TEXT),), source=source)
         messages.append(message)
-    return Fixed(replace(conversation, messages=tuple(messages)), changes)
+    return FixedConversation(replace(conversation, messages=tuple(messages)), changes)
 
 
 _TEXTS: JSON = [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]

@@ -25,9 +25,9 @@ from toolwire.lint.examples.blocks import (
     assistant_blocks,
     call_part,
     contents_example,
+    converse_call,
     converse_example,
-    keyed_result,
-    keyed_use,
+    converse_result,
     model_parts,
     response_part,
     user_blocks,
@@ -35,16 +35,16 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.fixes.transforms import remove_parts, replace_parts, results_as_text
-from toolwire.lint.fixes.uncertain_results import tell_uncertain_results
+from toolwire.lint.fixes.uncertain_results import rewrite_uncertain_results
 from toolwire.lint.orphans import surplus_orphans
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 SEVERAL_RESULTS = "one of several that may belong to the same call"
 
 
 def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
     """Return the groups of several results that could belong to one call."""
-    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
+    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
         return []
     return [group for group in facts.ambiguous_groups if len(group.calls) == 1]
 
@@ -58,7 +58,7 @@ def _copies(group: AmbiguousGroup) -> tuple[Result, ...]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
+    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
         return
     for group in _groups_for_one_call(facts):
         call = group.calls[0]
@@ -77,7 +77,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
 
 
-def _remove_copies(facts: Facts, groups: list[AmbiguousGroup]) -> Fixed:
+def _remove_copies(facts: Facts, groups: list[AmbiguousGroup]) -> FixedConversation:
     """Keep the first result of each group, for the only call of the group."""
     copies: PartSet[Part] = PartSet(result for group in groups for result in _copies(group))
     changes = tuple((result.path, "removed a copy of another result") for result in copies)
@@ -85,10 +85,10 @@ def _remove_copies(facts: Facts, groups: list[AmbiguousGroup]) -> Fixed:
         (group.results[0], replace(group.results[0], call_id=group.calls[0].id)) for group in groups
     )
     conversation = replace_parts(facts.conversation, first_results)
-    return Fixed(remove_parts(conversation, copies), changes)
+    return FixedConversation(remove_parts(conversation, copies), changes)
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     groups = [group for group in _groups_for_one_call(facts) if _copies(group)]
     if groups:
         return _remove_copies(facts, groups)
@@ -100,7 +100,9 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
             for result in uncertain
         )
         calls = [call for group in groups for call in group.calls]
-        return Fixed(tell_uncertain_results(facts, calls, uncertain, SEVERAL_RESULTS), changes)
+        return FixedConversation(
+            rewrite_uncertain_results(facts, calls, uncertain, SEVERAL_RESULTS), changes
+        )
     surplus = surplus_orphans(facts)
     if not surplus:
         return None
@@ -108,7 +110,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, "rewrote the surplus result as text: no call is left for it")
         for result in surplus
     )
-    return Fixed(results_as_text(facts, surplus), changes)
+    return FixedConversation(results_as_text(facts, surplus), changes)
 
 
 RULE = Rule(
@@ -122,7 +124,8 @@ RULE = Rule(
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         converse_example(
-            assistant_blocks(keyed_use("t1")), user_blocks(keyed_result("t1"), keyed_result(None))
+            assistant_blocks(converse_call("t1")),
+            user_blocks(converse_result("t1"), converse_result(None)),
         ),
         contents_example(
             HI,

@@ -34,7 +34,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK, remove_parts, results_as_text
 from toolwire.lint.ids.edits import surplus_results
 from toolwire.lint.ids.formats import shorten
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 _ABORT_NOTICE = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
@@ -73,7 +73,7 @@ def _is_abort_notice(result: Result) -> bool:
 
 
 def _duplicates(facts: Facts) -> list[_Duplicates]:
-    if not facts.profile.rejects_duplicate_results or not facts.unpaired_results:
+    if not facts.profile.rejects_duplicate_results or not facts.results_without_call:
         return []
     call_of = surplus_results(facts)
     if not call_of:
@@ -112,7 +112,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield result.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     copies: PartSet[Part] = PartSet()
     others: list[Result] = []
     changes: list[tuple[JsonPath, str]] = []
@@ -125,14 +125,14 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
             else:
                 others.append(result)
     if copies:
-        return Fixed(remove_parts(facts.conversation, copies), tuple(changes))
+        return FixedConversation(remove_parts(facts.conversation, copies), tuple(changes))
     if not others:
         return None
     changes = [
         (result.path, f"rewrote a surplus result for {shorten(result.call_id)} as text")
         for result in others
     ]
-    return Fixed(results_as_text(facts, others, ANOTHER_RESULT), tuple(changes))
+    return FixedConversation(results_as_text(facts, others, ANOTHER_RESULT), tuple(changes))
 
 
 def _blocks(*texts: str) -> Example:

@@ -23,7 +23,7 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.transforms import merge_same_roles, user_note
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _leading_batch(facts: Facts) -> CallBatch | None:
@@ -52,14 +52,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, f"{message}; {facts.profile.name} requires one", "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     if _leading_batch(facts) is None:
         return None
     start = facts.first_index
     note = user_note("the beginning of this conversation is not here")
     messages = (*facts.messages[:start], note, *facts.messages[start:])
     change = (facts.messages[start].path, "inserted a user message before the first call")
-    return Fixed(merge_same_roles(facts, messages), (change,))
+    return FixedConversation(merge_same_roles(facts, messages), (change,))
 
 
 RULE = Rule(

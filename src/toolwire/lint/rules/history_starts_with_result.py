@@ -35,7 +35,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.orphans import leading_orphans
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -46,7 +46,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield result.path, f"the history starts with {name}: its call was cut off", "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     results = leading_orphans(facts)
     if not results:
         return None
@@ -54,7 +54,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"rewrote the result for {result.call_id} as text: its call was cut off")
         for result in results
     )
-    return Fixed(results_as_text(facts, results), changes)
+    return FixedConversation(results_as_text(facts, results), changes)
 
 
 RULE = Rule(

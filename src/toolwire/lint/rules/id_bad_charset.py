@@ -26,9 +26,9 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.ids.edits import id_rule_for
-from toolwire.lint.ids.fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.ids.fitting import calls_with_id_to_fit, fit_refused_ids
 from toolwire.lint.ids.formats import describe_maker, shorten
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _calls(facts: Facts) -> list[Call]:
@@ -39,7 +39,7 @@ def _calls(facts: Facts) -> list[Call]:
     rule = id_rule_for(facts)
     if not facts.invalid_ids or not (rule.chars or rule.first):
         return []
-    calls = unexplained_refusals(facts)
+    calls = calls_with_id_to_fit(facts)
     if rule.exact:
         return [call for call in calls if len(call.id) == rule.longest]
     return [call for call in calls if not rule.longest or len(call.id) <= rule.longest]
@@ -59,7 +59,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     return fit_refused_ids(facts, _calls(facts))
 
 

@@ -31,10 +31,10 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import own_body
 from toolwire.lint.ids.composites import find_composites, reduce_ids
-from toolwire.lint.ids.edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
 from toolwire.lint.reasoning import may_be_reasoning_model
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 
 class _SignatureInId(Struct, frozen=True, eq=False):
@@ -77,11 +77,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield from find_composites(facts, without_payload, "carries a payload; the id alone is")
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     signatures = _signatures_in_ids(facts)
     if not signatures:
         return reduce_ids(facts, without_payload)
-    ids_in_use = used_ids(facts)
+    ids_in_use = all_ids(facts)
     calls = PartMap(
         (entry.call, with_id(entry.call, new_id(facts, entry.call, entry.plain_id, ids_in_use)))
         for entry in signatures

@@ -20,7 +20,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.ids.composites import find_composites, reduce_ids
-from toolwire.lint.ids.formats import repeated_unit
+from toolwire.lint.ids.formats import unit_of_repetition
 from toolwire.lint.rule import Example, Rule
 
 _LONG = "call_abcdefghijklmnopqrstuvwx" * 3
@@ -30,9 +30,9 @@ RULE = Rule(
     title="an id is the same id repeated several times",
     cost="neutral",
     check=lambda facts: find_composites(
-        facts, repeated_unit, "is one id repeated; the id alone is"
+        facts, unit_of_repetition, "is one id repeated; the id alone is"
     ),
-    fix=lambda facts, unsafe: reduce_ids(facts, repeated_unit),
+    fix=lambda facts, unsafe: reduce_ids(facts, unit_of_repetition),
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     ruled_out_on="other wires",

@@ -30,7 +30,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import remove_parts
 from toolwire.lint.ids.duplicates import calls_sharing_an_id, copies_of_calls, ids_must_differ
 from toolwire.lint.ids.formats import shorten
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _copies(facts: Facts) -> list[Call]:
@@ -68,7 +68,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield block.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     parts_to_remove: PartSet[Part] = PartSet()
     changes: list[tuple[JsonPath, str]] = []
     for call in _copies(facts):
@@ -81,7 +81,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         parts_to_remove.add(block)
         changes.append((block.path, _describe_removal(call)))
     return (
-        Fixed(remove_parts(facts.conversation, parts_to_remove), tuple(changes))
+        FixedConversation(remove_parts(facts.conversation, parts_to_remove), tuple(changes))
         if parts_to_remove
         else None
     )

@@ -29,22 +29,15 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.uncertain_results import tell_results_of_shared_ids
+from toolwire.lint.fixes.uncertain_results import rewrite_results_of_shared_ids
 from toolwire.lint.ids.duplicates import (
     distinct_calls_sharing_an_id,
     has_repeated_ids,
     ids_must_differ,
 )
-from toolwire.lint.ids.edits import (
-    describe_move,
-    new_id,
-    numbered_id,
-    reassign_ids,
-    used_ids,
-    with_id,
-)
+from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import describe_maker, shorten
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[list[Call]]:
@@ -79,20 +72,20 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     groups = _groups(facts)
     uncertain = [group for group in groups if not _pairs_are_certain(facts, group)]
     if uncertain and not unsafe:
-        return tell_results_of_shared_ids(facts, uncertain)
-    ids_in_use = used_ids(facts)
+        return rewrite_results_of_shared_ids(facts, uncertain)
+    ids_in_use = all_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for group in groups:
         for position, call in enumerate(group[1:], 2):
-            call_id = new_id(facts, call, numbered_id(call.id, position), ids_in_use)
+            call_id = new_id(facts, call, nth_id(call.id, position), ids_in_use)
             calls[call] = with_id(call, call_id)
             changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
+    return FixedConversation(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 _PAIR = (tool_call("x:0", "f"), tool_call("x:0", "g"))

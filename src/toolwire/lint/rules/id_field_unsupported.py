@@ -29,11 +29,11 @@ from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import own_body, replace_parts
-from toolwire.lint.fixes.uncertain_results import tell_results_of_batches
+from toolwire.lint.fixes.uncertain_results import rewrite_results_of_batches
 from toolwire.lint.ids.edits import PairHalf, call_id_of, id_field, reassign_ids
 from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 NO_ID_FIELD = "which the target cannot assign to its call without an id"
 
@@ -55,7 +55,9 @@ def _body_without_ids(facts: Facts) -> JSON:
         strict = Facts(facts.conversation, replace(facts.profile, has_id_field=False))
     else:
         strict = facts
-    body = own_body(place_results(strict, strict.misplaced.get("results-out-of-order", ())))
+    body = own_body(
+        place_results(strict, strict.position_violations.get("results-out-of-order", ()))
+    )
     ordered_history = decode(body, facts.conversation.wire, facts.conversation.kind)
     for _, path in _parts_with_ids(ordered_history):
         parent, field = path[:-1], path[-1]
@@ -69,7 +71,7 @@ def _body_without_ids(facts: Facts) -> JSON:
 @once_per_history
 def _with_minted_ids(facts: Facts) -> Conversation:
     """The conversation with minted ids, which are not written for a target without an id field."""
-    batches = facts.misplaced.get("results-out-of-order", ())
+    batches = facts.position_violations.get("results-out-of-order", ())
     if batches:  # a target without ids gets the results in the order of their calls
         facts = Facts(place_results(facts, batches), facts.profile)
     calls = PartMap(
@@ -139,14 +141,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield part.path, message, fix
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     uncertain = _uncertain_results(facts)
     if uncertain:
         changes = tuple(
             (result.path, f"rewrote the result for {shorten(result.call_id)} as text")
             for result in uncertain
         )
-        return Fixed(tell_results_of_batches(facts, uncertain, NO_ID_FIELD), changes)
+        return FixedConversation(rewrite_results_of_batches(facts, uncertain, NO_ID_FIELD), changes)
     if facts.own_wire:
         parts = [part for part, _ in _parts_with_ids(facts.conversation)]
     else:
@@ -154,7 +156,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     changes = tuple((part.path, f"removed the id {shorten(call_id_of(part))}") for part in parts)
     if facts.own_wire:
         return FixedBody(_body_without_ids(facts), changes)
-    return Fixed(_with_minted_ids(facts), changes)
+    return FixedConversation(_with_minted_ids(facts), changes)
 
 
 def _contents(

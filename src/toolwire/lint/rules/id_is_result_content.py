@@ -31,18 +31,18 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.uncertain_results import tell_uncertain_results
+from toolwire.lint.fixes.uncertain_results import rewrite_uncertain_results
 from toolwire.lint.ids.edits import (
+    all_ids,
     calls_with_invalid_id,
     describe_move,
     new_id,
     reassign_ids,
-    used_ids,
     with_id,
 )
 from toolwire.lint.ids.formats import is_composite, shorten
 from toolwire.lint.ids.output_as_id import has_output_as_id, results_with_output_as_id
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
@@ -53,7 +53,7 @@ def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
     profile = facts.profile
     if not profile.rejects_orphan_results or not profile.has_id_field:
         return []
-    return results_with_output_as_id(facts) if facts.unpaired_results else []
+    return results_with_output_as_id(facts) if facts.results_without_call else []
 
 
 def _calls_to_rename(facts: Facts) -> list[Call]:
@@ -83,8 +83,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, f"{message}, and {facts.profile.name} refuses it", "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    ids_in_use = used_ids(facts)
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    ids_in_use = all_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     call_of_result: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
@@ -102,11 +102,11 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         calls[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
     if changes:
-        return Fixed(reassign_ids(facts, calls, call_of_result), tuple(changes))
+        return FixedConversation(reassign_ids(facts, calls, call_of_result), tuple(changes))
     return _uncertain_results_as_text(facts)
 
 
-def _uncertain_results_as_text(facts: Facts) -> Fixed | None:
+def _uncertain_results_as_text(facts: Facts) -> FixedConversation | None:
     matches = _results_to_assign(facts)
     if not matches:
         return None
@@ -119,7 +119,7 @@ def _uncertain_results_as_text(facts: Facts) -> Fixed | None:
         )
         for result in results
     )
-    return Fixed(tell_uncertain_results(facts, calls, results), changes)
+    return FixedConversation(rewrite_uncertain_results(facts, calls, results), changes)
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"

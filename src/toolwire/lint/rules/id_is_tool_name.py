@@ -29,22 +29,15 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.uncertain_results import tell_results_of_shared_ids
+from toolwire.lint.fixes.uncertain_results import rewrite_results_of_shared_ids
 from toolwire.lint.ids.duplicates import (
+    calls_reusing_an_id,
     distinct_calls_sharing_an_id,
     has_repeated_ids,
     ids_must_differ,
-    reused_ids,
 )
-from toolwire.lint.ids.edits import (
-    describe_move,
-    new_id,
-    numbered_id,
-    reassign_ids,
-    used_ids,
-    with_id,
-)
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[list[Call]]:
@@ -55,11 +48,11 @@ def _groups(facts: Facts) -> list[list[Call]]:
     return [group for group in groups if group[0].id == group[0].name]
 
 
-def _reused_names(facts: Facts) -> list[tuple[Call, int]]:
+def _calls_reusing_a_name(facts: Facts) -> list[tuple[Call, int]]:
     """The calls with an id of an earlier turn, and their number among the calls with that id."""
     if not facts.profile.ids_unique_in_request or not has_repeated_ids(facts):
         return []
-    return [(call, number) for call, number in reused_ids(facts) if call.id == call.name]
+    return [(call, number) for call, number in calls_reusing_an_id(facts) if call.id == call.name]
 
 
 def _pairs_are_certain(facts: Facts, group: list[Call], *, unsafe: bool = False) -> bool:
@@ -82,25 +75,25 @@ def _check(facts: Facts) -> Iterable[Problem]:
             doubt = "; the ids do not show which result belongs to which call"
         for call in group[1:]:
             yield call.path, message.format(call.name) + doubt, "safe"
-    for call, _ in _reused_names(facts):
+    for call, _ in _calls_reusing_a_name(facts):
         yield call.path, message.format(call.name), "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     groups = _groups(facts)
     uncertain = [group for group in groups if not _pairs_are_certain(facts, group, unsafe=unsafe)]
     if uncertain:
-        return tell_results_of_shared_ids(facts, uncertain)
+        return rewrite_results_of_shared_ids(facts, uncertain)
     renamed = [(call, number) for group in groups for number, call in enumerate(group) if number]
-    renamed += _reused_names(facts)
-    ids_in_use = used_ids(facts)
+    renamed += _calls_reusing_a_name(facts)
+    ids_in_use = all_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call, number in renamed:
-        call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
+        call_id = new_id(facts, call, nth_id(call.id, number), ids_in_use)
         calls[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
+    return FixedConversation(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 _CALL_1, _CALL_2 = (

@@ -26,24 +26,17 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.ids.duplicates import reused_ids
-from toolwire.lint.ids.edits import (
-    describe_move,
-    new_id,
-    numbered_id,
-    reassign_ids,
-    used_ids,
-    with_id,
-)
+from toolwire.lint.ids.duplicates import calls_reusing_an_id
+from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import describe_maker, shorten
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _calls_with_reused_id(facts: Facts) -> list[tuple[Call, int]]:
     """Return the calls with a reused id, and the number of each among the calls with that id."""
     if not facts.profile.ids_unique_in_request:
         return []
-    return [(call, number) for call, number in reused_ids(facts) if call.id != call.name]
+    return [(call, number) for call, number in calls_reusing_an_id(facts) if call.id != call.name]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -55,15 +48,15 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    ids_in_use = used_ids(facts)
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    ids_in_use = all_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call, number in _calls_with_reused_id(facts):
-        call_id = new_id(facts, call, numbered_id(call.id, number), ids_in_use)
+        call_id = new_id(facts, call, nth_id(call.id, number), ids_in_use)
         calls[call] = with_id(call, call_id)
         changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
+    return FixedConversation(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 _TURNS = (

@@ -27,9 +27,9 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.ids.edits import id_rule_for
-from toolwire.lint.ids.fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.ids.fitting import calls_with_id_to_fit, fit_refused_ids
 from toolwire.lint.ids.formats import shorten
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _rewrite_naively(call_id: str, rule: IdRule) -> str:
@@ -48,7 +48,7 @@ def _collisions(facts: Facts) -> list[tuple[Call, str]]:
     for call_id in dict.fromkeys(call.id for call in facts.calls if call.origin == "wire"):
         ids_by_rewrite.setdefault(_rewrite_naively(call_id, rule), []).append(call_id)
     collisions: list[tuple[Call, str]] = []
-    for call in unexplained_refusals(facts):
+    for call in calls_with_id_to_fit(facts):
         ids = ids_by_rewrite[_rewrite_naively(call.id, rule)]
         if len(ids) > 1:
             collisions.append((call, next(call_id for call_id in ids if call_id != call.id)))
@@ -64,7 +64,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     return fit_refused_ids(facts, [call for call, _ in _collisions(facts)])
 
 

@@ -19,16 +19,16 @@ from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.ids.edits import id_rule_for
-from toolwire.lint.ids.fitting import fit_refused_ids, unexplained_refusals
+from toolwire.lint.ids.fitting import calls_with_id_to_fit, fit_refused_ids
 from toolwire.lint.ids.formats import describe_maker, shorten
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _calls(facts: Facts) -> list[Call]:
     rule = id_rule_for(facts)
     if not rule.longest or rule.exact or not facts.invalid_ids:
         return []
-    return [call for call in unexplained_refusals(facts) if len(call.id) > rule.longest]
+    return [call for call in calls_with_id_to_fit(facts) if len(call.id) > rule.longest]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -41,7 +41,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     return fit_refused_ids(facts, _calls(facts))
 
 

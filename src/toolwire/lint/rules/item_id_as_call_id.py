@@ -22,7 +22,7 @@ from toolwire.lint.examples.items import function_call, function_call_output, it
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import results_as_text
 from toolwire.lint.items import input_items, without_id
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
 """What follows the prefix in item ids that servers generate."""
@@ -100,7 +100,7 @@ def _id_path(result: Result) -> JsonPath:
     return (*result.path, "tool_call_id" if is_chat_field else "call_id")
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for result, call, item_id in _results_with_item_id(facts):
@@ -120,7 +120,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         (result.path, f"rewrote the result for {result.call_id} as text: its call is not here")
         for result in orphans
     ]
-    return Fixed(results_as_text(facts, orphans), tuple(changes)) if changes else None
+    return FixedConversation(results_as_text(facts, orphans), tuple(changes)) if changes else None
 
 
 _ITEM_ID = "fc_68ab0123456789abcdef0123456789abcdef"

@@ -20,7 +20,7 @@ from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import results_as_text
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _LEGACY = "function-legacy"
 
@@ -53,7 +53,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield result.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     calls = _legacy_calls(facts)
     if not calls:
         return _results_without_call_as_text(facts)
@@ -81,13 +81,13 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return FixedBody(body, (*changes, *setting_changes))
 
 
-def _results_without_call_as_text(facts: Facts) -> Fixed | None:
+def _results_without_call_as_text(facts: Facts) -> FixedConversation | None:
     results = [result for result in _legacy_results(facts) if result not in facts.call_of]
     changes = tuple(
         (result.path, f"rewrote the result of {result.name} as text: its call is not known")
         for result in results
     )
-    return Fixed(results_as_text(facts, results), changes) if results else None
+    return FixedConversation(results_as_text(facts, results), changes) if results else None
 
 
 def _convert_settings(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:

@@ -23,9 +23,9 @@ from toolwire.lint.examples.blocks import (
     call_item,
     call_part,
     contents_example,
+    converse_call,
     converse_example,
     items_request,
-    keyed_use,
     model_parts,
     tool_use,
     user_blocks,
@@ -40,8 +40,8 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.fixes.transforms import interrupted_result
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.fixes.transforms import placeholder_result
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
@@ -51,7 +51,7 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
     ambiguous = ambiguous_calls(facts)
     return [
         (batch, call)
-        for batch, call in facts.unanswered
+        for batch, call in facts.missing_results
         if not batch.results and call not in ambiguous
     ]
 
@@ -65,13 +65,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     unanswered = _calls_without_result(facts)
     changes = tuple(
         (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
         for _, call in unanswered
     )
-    return Fixed(add_results(facts, unanswered, interrupted_result), changes)
+    return FixedConversation(add_results(facts, unanswered, placeholder_result), changes)
 
 
 RULE = Rule(
@@ -91,7 +91,7 @@ RULE = Rule(
         blocks_example(USER, assistant_blocks(tool_use("t1")), USER),
         items_request(call_item("c1"), USER),
         contents_example(HI, model_parts(call_part("f")), HI),
-        converse_example(assistant_blocks(keyed_use("t1")), user_blocks({"text": "well?"})),
+        converse_example(assistant_blocks(converse_call("t1")), user_blocks({"text": "well?"})),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1"))),

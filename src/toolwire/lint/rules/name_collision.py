@@ -25,7 +25,7 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.lint.examples.chat import USER, blocks_example, chat_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 from toolwire.lint.tool_names import name_path, name_rule_for, tool_definitions
 
 
@@ -56,7 +56,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if not facts.own_wire:
         return _merge_or_rename(facts)
     names = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
@@ -75,7 +75,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return FixedBody(remove_paths(body, copies), tuple(changes)) if changes else None
 
 
-def _merge_or_rename(facts: Facts) -> Fixed | None:
+def _merge_or_rename(facts: Facts) -> FixedConversation | None:
     """The conversation without copies of definitions, and with other names for the rest."""
     duplicates = PartMap(_duplicates(facts))
     names = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
@@ -93,7 +93,7 @@ def _merge_or_rename(facts: Facts) -> Fixed | None:
             changes.append((tool.path, f"the second tool {tool.name} was renamed to {name}"))
     if not changes:
         return None
-    return Fixed(replace(facts.conversation, tools=tuple(tools)), tuple(changes))
+    return FixedConversation(replace(facts.conversation, tools=tuple(tools)), tuple(changes))
 
 
 def _free_name(facts: Facts, tool: Tool, names: set[str]) -> str:

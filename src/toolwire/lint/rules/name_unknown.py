@@ -25,7 +25,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 from toolwire.lint.tool_names import tool_choice_names
 
 
@@ -49,7 +49,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         )
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     path = facts.conversation.source.setting_paths.get("choice")
     names = _invalid_choices(facts)
     if path is None or not names:
@@ -58,7 +58,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     if facts.own_wire:
         return FixedBody(remove_paths(facts.body, [path]), ((path, message),))
     settings = {key: value for key, value in facts.conversation.settings.items() if key != "choice"}
-    return Fixed(replace(facts.conversation, settings=settings), ((path, message),))
+    return FixedConversation(replace(facts.conversation, settings=settings), ((path, message),))
 
 
 _F: JSON = {"type": "function", "function": {"name": "f"}}

@@ -19,9 +19,9 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.ids.edits import describe_move, native_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.edits import all_ids, describe_move, native_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import is_mangled_native_id, shorten
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _calls_with_altered_id(facts: Facts) -> list[Call]:
@@ -43,8 +43,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    ids = used_ids(facts)
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    ids = all_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in _calls_with_altered_id(facts):
@@ -53,7 +53,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
             ids.add(call_id)
             calls[call] = with_id(call, call_id)
             changes.append((call.path, describe_move(facts, call, call_id)))
-    return Fixed(reassign_ids(facts, calls), tuple(changes)) if changes else None
+    return FixedConversation(reassign_ids(facts, calls), tuple(changes)) if changes else None
 
 
 RULE = Rule(

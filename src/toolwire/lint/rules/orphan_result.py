@@ -25,8 +25,8 @@ from toolwire.lint.examples.blocks import (
     assistant_blocks,
     contents_example,
     converse_example,
+    converse_result,
     items_request,
-    keyed_result,
     output_item,
     response_part,
     text_block,
@@ -47,7 +47,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts, results_as_text
 from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
 from toolwire.lint.orphans import leading_orphans, orphans_of_removed_calls, surplus_orphans
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _plain_orphans(facts: Facts) -> list[Result]:
@@ -84,7 +84,7 @@ def _describe(result: Result) -> str:
     return f"the result for {result.call_id}{tool}"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     rewritten = calls_of_rewritten_ids(facts)
     if rewritten:
         return _restore_ids(facts, rewritten)
@@ -95,10 +95,10 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"{_describe(result)} was turned into text: its call is not in this history")
         for result in orphans
     )
-    return Fixed(results_as_text(facts, orphans), changes)
+    return FixedConversation(results_as_text(facts, orphans), changes)
 
 
-def _restore_ids(facts: Facts, rewritten: PartMap[Result, Call]) -> Fixed:
+def _restore_ids(facts: Facts, rewritten: PartMap[Result, Call]) -> FixedConversation:
     results = [result for result in facts.orphans if result in rewritten]
     parts: PartMap[Part, Part] = PartMap(
         (result, replace(result, call_id=rewritten[result].id, origin="wire")) for result in results
@@ -107,7 +107,7 @@ def _restore_ids(facts: Facts, rewritten: PartMap[Result, Call]) -> Fixed:
         (result.path, f"the result for {result.call_id} was given the id {rewritten[result].id}")
         for result in results
     )
-    return Fixed(replace_parts(facts.conversation, parts), changes)
+    return FixedConversation(replace_parts(facts.conversation, parts), changes)
 
 
 RULE = Rule(
@@ -141,7 +141,7 @@ RULE = Rule(
         items_request(output_item("c9")),
         contents_example(HI, user_parts(response_part("f"))),
         converse_example(
-            {"role": "assistant", "content": [{"text": "ok"}]}, user_blocks(keyed_result("t9"))
+            {"role": "assistant", "content": [{"text": "ok"}]}, user_blocks(converse_result("t9"))
         ),
     ),
     good=(

@@ -39,8 +39,8 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.fixes.transforms import interrupted_result
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.fixes.transforms import placeholder_result
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
@@ -49,7 +49,9 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
         return []
     ambiguous = ambiguous_calls(facts)
     return [
-        (batch, call) for batch, call in facts.unanswered if batch.results and call not in ambiguous
+        (batch, call)
+        for batch, call in facts.missing_results
+        if batch.results and call not in ambiguous
     ]
 
 
@@ -62,13 +64,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     unanswered = _calls_without_result(facts)
     changes = tuple(
         (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
         for _, call in unanswered
     )
-    return Fixed(add_results(facts, unanswered, interrupted_result), changes)
+    return FixedConversation(add_results(facts, unanswered, placeholder_result), changes)
 
 
 RULE = Rule(

@@ -21,7 +21,7 @@ from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, thinking_switch
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _FIELD = "reasoning_content"
 _ALIASES = ("reasoning", "reasoning_text", "thinking")
@@ -72,7 +72,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield message.path, text, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if not facts.own_wire:
         return _add_reasoning(facts)
     body: JSON = facts.body
@@ -88,7 +88,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _add_reasoning(facts: Facts) -> Fixed | None:
+def _add_reasoning(facts: Facts) -> FixedConversation | None:
     targets = [message for message, _ in _messages_without_reasoning(facts)]
     messages = tuple(
         replace(message, parts=(Reasoning(""), *message.parts))
@@ -97,7 +97,11 @@ def _add_reasoning(facts: Facts) -> Fixed | None:
         for message in facts.messages
     )
     changes = tuple((message.path, f"an empty `{_FIELD}` was added") for message in targets)
-    return Fixed(replace(facts.conversation, messages=messages), changes) if targets else None
+    return (
+        FixedConversation(replace(facts.conversation, messages=messages), changes)
+        if targets
+        else None
+    )
 
 
 _CALL = assistant(tool_call("call_00_x"))

@@ -33,13 +33,13 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _early_results(facts: Facts) -> list[Result]:
-    if not facts.profile.rejects_orphan_results or not facts.unpaired_results:
+    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
         return []
-    return [result for result in facts.unpaired_results if result in facts.calls_after_results]
+    return [result for result in facts.results_without_call if result in facts.calls_after_results]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -49,7 +49,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield result.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     results = _early_results(facts)
     result_of = PartMap((facts.calls_after_results[result], result) for result in results)
     calls = [(batch, call) for batch in facts.batches for call in batch.calls if call in result_of]
@@ -57,7 +57,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {result.call_id} was moved after its call")
         for result in results
     )
-    return Fixed(add_results(facts, calls, lambda call: result_of[call]), changes)
+    return FixedConversation(add_results(facts, calls, lambda call: result_of[call]), changes)
 
 
 RULE = Rule(

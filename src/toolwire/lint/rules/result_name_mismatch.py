@@ -26,7 +26,7 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _mismatches(facts: Facts) -> list[tuple[Call, Result]]:
@@ -47,7 +47,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield result.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     mismatches = _mismatches(facts)
     results: PartMap[Part, Part] = PartMap(
         (result, replace(result, name=call.name)) for call, result in mismatches
@@ -56,7 +56,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {call.id} was given the name of its call, {call.name}")
         for call, result in mismatches
     )
-    return Fixed(replace_parts(facts.conversation, results), changes)
+    return FixedConversation(replace_parts(facts.conversation, results), changes)
 
 
 RULE = Rule(

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 
 from toolwire.lint.examples.blocks import (
     assistant_blocks,
+    converse_call,
     converse_example,
-    keyed_result,
-    keyed_use,
+    converse_result,
     text_block,
     tool_result,
     tool_use,
@@ -26,19 +26,19 @@ from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import describe_calls
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+    for batch in facts.position_violations.get(NAME, ()) if facts.calls else ():
         message = (
             f"other content comes before the results for {describe_calls(batch)} in their message"
         )
         yield batch.results[0].path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    batches = facts.misplaced.get(NAME, [])
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    batches = facts.position_violations.get(NAME, [])
     changes = tuple(
         (
             batch.results[0].path,
@@ -46,7 +46,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for batch in batches
     )
-    return Fixed(place_results(facts, batches), changes)
+    return FixedConversation(place_results(facts, batches), changes)
 
 
 NAME = "result-not-first"
@@ -78,7 +78,8 @@ RULE = Rule(
             user_blocks(tool_result("t1"), text_block("see")),
         ),
         converse_example(
-            assistant_blocks(keyed_use("t1")), user_blocks({"text": "see"}, keyed_result("t1"))
+            assistant_blocks(converse_call("t1")),
+            user_blocks({"text": "see"}, converse_result("t1")),
         ),
     ),
 )

@@ -19,10 +19,10 @@ from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     assistant_blocks,
     call_item,
+    converse_call,
     converse_example,
+    converse_result,
     items_request,
-    keyed_result,
-    keyed_use,
     output_item,
     tool_result,
     tool_use,
@@ -39,11 +39,11 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import describe_calls
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+    for batch in facts.position_violations.get(NAME, ()) if facts.calls else ():
         message = (
             f"other content comes between {describe_calls(batch)} and the results; expected the"
             " results directly after their calls"
@@ -51,8 +51,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield batch.results[0].path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    batches = facts.misplaced.get(NAME, [])
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    batches = facts.position_violations.get(NAME, [])
     changes = tuple(
         (
             batch.results[0].path,
@@ -60,7 +60,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for batch in batches
     )
-    return Fixed(place_results(facts, batches), changes)
+    return FixedConversation(place_results(facts, batches), changes)
 
 
 NAME = "result-separated"
@@ -117,10 +117,10 @@ RULE = Rule(
         ),
         items_request(call_item("c1"), _REPLY, output_item("c1"), target="deepseek-responses"),
         converse_example(
-            assistant_blocks(keyed_use("t1")),
+            assistant_blocks(converse_call("t1")),
             user_blocks({"text": "wait"}),
             assistant_blocks({"text": "I do"}),
-            user_blocks(keyed_result("t1")),
+            user_blocks(converse_result("t1")),
         ),
     ),
     good=(

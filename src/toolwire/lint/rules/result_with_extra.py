@@ -30,11 +30,11 @@ from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import describe_calls
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+    for batch in facts.position_violations.get(NAME, ()) if facts.calls else ():
         message = (
             f"the results for {describe_calls(batch)} share their message with other"
             f" content; {facts.profile.name} requires a message with results only"
@@ -42,8 +42,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield batch.results[0].path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    batches = facts.misplaced.get(NAME, [])
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    batches = facts.position_violations.get(NAME, [])
     changes = tuple(
         (
             batch.results[0].path,
@@ -51,7 +51,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for batch in batches
     )
-    return Fixed(place_results(facts, batches), changes)
+    return FixedConversation(place_results(facts, batches), changes)
 
 
 NAME = "result-with-extra"

@@ -26,17 +26,17 @@ from toolwire.lint.examples.chat import USER
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import describe_calls
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for batch in facts.misplaced.get(NAME, ()) if facts.calls else ():
+    for batch in facts.position_violations.get(NAME, ()) if facts.calls else ():
         message = f"the results for {describe_calls(batch)} are not in the order of their calls"
         yield batch.results[0].path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
-    batches = facts.misplaced.get(NAME, [])
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    batches = facts.position_violations.get(NAME, [])
     changes = tuple(
         (
             batch.results[0].path,
@@ -44,7 +44,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for batch in batches
     )
-    return Fixed(place_results(facts, batches), changes)
+    return FixedConversation(place_results(facts, batches), changes)
 
 
 NAME = "results-out-of-order"

@@ -28,7 +28,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import parts_as_text
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _SERVER_TYPES = {"tool_use": "server_tool_use"}
 """The type of a block as a call for the client, and its type as a call that the provider runs."""
@@ -57,7 +57,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     return _restore_types(facts) or _calls_as_text(facts)
 
 
@@ -72,7 +72,7 @@ def _restore_types(facts: Facts) -> FixedBody | None:
     return FixedBody(body, tuple(changes)) if changes else None
 
 
-def _calls_as_text(facts: Facts) -> Fixed | None:
+def _calls_as_text(facts: Facts) -> FixedConversation | None:
     calls = facts.server_calls_as_client
     if not calls:
         return None
@@ -80,7 +80,7 @@ def _calls_as_text(facts: Facts) -> Fixed | None:
     changes = tuple(
         (call.path, f"the call {call.id} ({call.name}) was turned into text") for call in calls
     )
-    return Fixed(parts_as_text(facts.conversation, texts), changes)
+    return FixedConversation(parts_as_text(facts.conversation, texts), changes)
 
 
 _SEARCH_RESULT = tool_result("srvtoolu_1", "web_search_tool_result", [])

@@ -20,7 +20,7 @@ from toolwire.lint.examples.blocks import assistant_blocks, text_block, tool_res
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import parts_as_text
-from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _incomplete_pairs(facts: Facts) -> list[tuple[Call | None, Result | None]]:
@@ -70,14 +70,14 @@ def _describe(part: Call | Result) -> str:
     return f"the result for {part.call_id}, which the provider returned,"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     incomplete = _incomplete_pairs(facts)
     if not incomplete:
         return None
     parts = [part for pair in incomplete for part in pair if part is not None]
     texts: PartMap[Part, str] = PartMap((part, describe(part)) for part in parts)
     changes = tuple((part.path, f"{_describe(part)} became text") for part in parts)
-    return Fixed(parts_as_text(facts.conversation, texts), changes)
+    return FixedConversation(parts_as_text(facts.conversation, texts), changes)
 
 
 _USE = tool_use("srvtoolu_1", "server_tool_use", "web_search")

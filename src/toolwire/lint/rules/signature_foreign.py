@@ -24,7 +24,7 @@ from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import parts_as_text, remove_parts
 from toolwire.lint.reasoning import thinking_switch
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 _FERNET_PREFIX = "gAAAA"
 """The beginning of a Fernet token, the format in which some providers encrypt reasoning."""
@@ -81,7 +81,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield part.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     parts = _foreign_parts(facts)
     if not parts:
         return None
@@ -101,7 +101,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     )
 
 
-def _thinking_as_text(facts: Facts, parts: list[Part]) -> Fixed:
+def _thinking_as_text(facts: Facts, parts: list[Part]) -> FixedConversation:
     """Replace thinking blocks by their text, and remove those without text."""
     texts: PartMap[Part, str] = PartMap(
         (part, f"earlier reasoning: {part.text}")
@@ -114,7 +114,7 @@ def _thinking_as_text(facts: Facts, parts: list[Part]) -> Fixed:
         for what in ["became text" if part in texts else "was removed"]
     )
     empty: PartSet[Part] = PartSet(part for part in parts if part not in texts)
-    return Fixed(remove_parts(parts_as_text(facts.conversation, texts), empty), changes)
+    return FixedConversation(remove_parts(parts_as_text(facts.conversation, texts), empty), changes)
 
 
 def _thinking_example(signature: str, text: str = "hm", *, enabled: bool = False) -> Example:

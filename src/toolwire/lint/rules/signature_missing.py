@@ -21,10 +21,10 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
-from toolwire.lint.ids.edits import new_id, reassign_ids, used_ids, with_id
+from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import split_payload
 from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, may_be_reasoning_model
-from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 from toolwire.wires.engine.specs import Block
 
 
@@ -80,7 +80,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield call.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     hidden = _calls_with_signature_in_id(facts)
     if hidden:
         return _remove_signatures_from_ids(facts, hidden)
@@ -95,15 +95,15 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         parts: PartMap[Part, Part] = PartMap(
             (call, replace(call, signature=PLACEHOLDER_SIGNATURE)) for call in calls
         )
-        return Fixed(replace_parts(facts.conversation, parts), changes)
+        return FixedConversation(replace_parts(facts.conversation, parts), changes)
     body: JSON = facts.body
     for call in calls:
         body = put(body, (*call.path, "thoughtSignature"), PLACEHOLDER_SIGNATURE)
     return FixedBody(body, changes)
 
 
-def _remove_signatures_from_ids(facts: Facts, plain_ids: PartMap[Call, str]) -> Fixed:
-    ids_in_use = used_ids(facts)
+def _remove_signatures_from_ids(facts: Facts, plain_ids: PartMap[Call, str]) -> FixedConversation:
+    ids_in_use = all_ids(facts)
     calls = PartMap(
         (call, with_id(call, new_id(facts, call, plain_id, ids_in_use)))
         for call, plain_id in plain_ids.items()
@@ -112,7 +112,7 @@ def _remove_signatures_from_ids(facts: Facts, plain_ids: PartMap[Call, str]) -> 
         (call.path, f"removed the signature from the id of the call of {call.name}")
         for call in calls
     )
-    return Fixed(reassign_ids(facts, calls), changes)
+    return FixedConversation(reassign_ids(facts, calls), changes)
 
 
 def _calls_example(

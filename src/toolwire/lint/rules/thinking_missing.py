@@ -20,7 +20,7 @@ from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import current_turn_start, thinking_path, thinking_switch
-from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 
 def _turn_without_thinking(facts: Facts) -> Message | None:
@@ -57,7 +57,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield message.path, text, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if _turn_without_thinking(facts) is None:
         return None
     message = "thinking was disabled for this request"
@@ -66,7 +66,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
         return FixedBody(put(facts.body, path, {"type": "disabled"}), ((path, message),))
     settings = {**facts.conversation.settings, "budget": 0}
     changes = ((facts.conversation.source.setting_paths.get("budget", ()), message),)
-    return Fixed(replace(facts.conversation, settings=settings), changes)
+    return FixedConversation(replace(facts.conversation, settings=settings), changes)
 
 
 _ENABLED: JSON = {"type": "enabled", "budget_tokens": 1024}

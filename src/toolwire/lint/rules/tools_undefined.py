@@ -20,7 +20,7 @@ from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, tool_definitions
 
 STUB = (
@@ -69,7 +69,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield first.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     if not _lacks_tools(facts):
         return None
     schema: Object = {"type": "object", "properties": {}}
@@ -78,7 +78,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     names = ", ".join(tool.name for tool in stubs)
     message = f"stub definitions were added for {names}"
     tools = (*facts.conversation.tools, *stubs)
-    return Fixed(replace(facts.conversation, tools=tools), ((path, message),))
+    return FixedConversation(replace(facts.conversation, tools=tools), ((path, message),))
 
 
 _MESSAGES: list[JSON] = [

@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import user_note, with_messages
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _trailing_message(facts: Facts) -> Message | None:
@@ -47,13 +47,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield last.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     last = _trailing_message(facts)
     if last is None:
         return None
     messages = (*facts.messages, user_note("please continue"))
     changes = ((last.path, "a user message was added at the end"),)
-    return Fixed(with_messages(facts.conversation, messages), changes)
+    return FixedConversation(with_messages(facts.conversation, messages), changes)
 
 
 _USER: JSON = {"role": "user", "content": "hi"}

@@ -18,7 +18,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Media, Message, Opaque, Part, Result, Source, Text, describe
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK, merge_same_roles
-from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 from toolwire.wires import wire
 
 
@@ -77,7 +77,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield following.path, message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     runs = _runs_before_user(facts)
     if not runs:
         return None
@@ -97,7 +97,7 @@ def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for run in runs
     )
-    return Fixed(merge_same_roles(facts, messages), changes)
+    return FixedConversation(merge_same_roles(facts, messages), changes)
 
 
 def _without_parts_for_user(facts: Facts, message: Message) -> Message:
