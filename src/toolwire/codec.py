@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON, Body, dump, load
 from toolwire.conversation.model import Change, Choice, Conversation, Finding, Kind, Loss
 from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Pair, Text
+from toolwire.conversation.parts import Call, Message, Pair, Result, Text, Traceable
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
@@ -239,11 +239,22 @@ def _lower_fit_write(
     if lowered.conversation is not conversation:
         conversation = lowered.conversation
         observations = observe(conversation, target.name)
+        leftovers = _follow_lowering(leftovers, observations.results)
     context = _fit(conversation, observations, target, profile, kind, reverse_map)
     context.losses += losses
     for part in leftovers:
         context.report_unknown_fields(part)
     return _write(conversation, target, context)
+
+
+def _follow_lowering(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:
+    """The same parts, with results as lowering left them: the id to send belongs to those."""
+    if not any(part.__class__ is Result for part in leftovers):
+        return leftovers
+    by_path = {result.path: result for result in results if result.path}
+    return [
+        by_path.get(part.path, part) if part.__class__ is Result else part for part in leftovers
+    ]
 
 
 def _write(conversation: Conversation, target: Wire, context: EncodeContext) -> Encoded:

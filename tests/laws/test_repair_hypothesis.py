@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Reasoning, Result, Text
+from toolwire.conversation.parts import ERROR_PREFIX, Reasoning, Result, Text
 from toolwire.lint import Repaired, all_rules, check, repair
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
@@ -251,7 +251,10 @@ def test_results_in_any_order_find_their_calls_on_every_wire(
         repaired = repair(sent.body, other)
         for after in (sent.body, repaired.body):
             pairs = [pair for pair in read(after, other).pairs() if pair.call and pair.result]
-            found = sorted((pair.call.input["x"], pair.result.text) for pair in pairs)  # type: ignore[union-attr,index,call-overload]
+            found = sorted(
+                (pair.call.input["x"], pair.result.text.removeprefix(ERROR_PREFIX))  # type: ignore[union-attr,index,call-overload]
+                for pair in pairs
+            )
             assert found == wanted, other
 
 

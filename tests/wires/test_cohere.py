@@ -164,7 +164,7 @@ def test_an_error_flag_is_reported_and_comes_home() -> None:
     )
     there = translate(start.body, "gemini", "cohere")
     assert [loss.reason for loss in there.losses] == [
-        "a result has no error flag here; its text is kept"
+        "a result has no error flag here; its text says that it is an error"
     ]
     home = translate(there.body, "cohere", "gemini", ids=there.ids)
     assert decode(home.body, "gemini").results()[0].error

@@ -330,7 +330,7 @@ def test_a_failed_result_keeps_its_text_and_the_flag_is_reported() -> None:
         ],
     }
     made = translate(source, "anthropic", NAME)
-    assert at(made.body, "messages", 1) == message("tool", tell("broken", ref="t1"))
+    assert at(made.body, "messages", 1) == message("tool", tell("[error] broken", ref="t1"))
     assert [loss.pointer for loss in made.losses] == ["/messages/1/content/0"]
     home = decode(translate(made.json(), NAME, "anthropic", ids=made.ids).json(), "anthropic")
     assert home.results()[0].error

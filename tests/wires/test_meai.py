@@ -278,7 +278,7 @@ def test_the_flag_of_a_failed_result_is_reported_and_comes_home_with_the_map() -
         ],
     }
     made = translate(source, "anthropic", NAME)
-    assert at(made.body, "messages", 1) == message("tool", result("broken", "t1"))
+    assert at(made.body, "messages", 1) == message("tool", result("[error] broken", "t1"))
     assert [loss.pointer for loss in made.losses] == ["/messages/1/content/0"]
     assert (
         decode(translate(made.json(), NAME, "anthropic", ids=made.ids).json(), "anthropic")

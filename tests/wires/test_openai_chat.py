@@ -184,7 +184,7 @@ def test_media_of_a_result_follow_the_whole_batch_in_a_user_message_and_are_repo
     ]
 
 
-def test_a_result_that_is_an_error_keeps_its_text_and_the_flag_is_reported_lost() -> None:
+def test_a_result_that_is_an_error_says_so_in_its_text_and_the_flag_is_reported_lost() -> None:
     body: JSON = {
         "max_tokens": 1,
         "messages": [
@@ -201,7 +201,7 @@ def test_a_result_that_is_an_error_keeps_its_text_and_the_flag_is_reported_lost(
         ],
     }
     assert [loss.path for loss in losses(body, "anthropic")] == [("messages", 1, "content", 0)]
-    assert decode(translate(body, "anthropic", NAME).body, NAME).results()[0].text == "no"
+    assert decode(translate(body, "anthropic", NAME).body, NAME).results()[0].text == "[error] no"
 
 
 def test_reasoning_is_shown_in_an_answer_and_has_no_place_in_a_history() -> None:

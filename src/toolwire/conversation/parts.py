@@ -6,7 +6,8 @@ back verbatim what it sent. This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -295,6 +296,43 @@ def output_text(output: Output) -> str:
     return text_of(output)
 
 
+ERROR_PREFIX = "[error] "
+_SAYS_ERROR = ("error", "[toolwire]")
+"""How a text begins that needs no prefix to be read as an error."""
+
+
+def say_error(output: Output) -> Output:
+    """The output of a failed call for a wire without an error flag: it says so in words."""
+    if isinstance(output, str):
+        says_error = output.lower().startswith(_SAYS_ERROR)
+        return output if says_error else f"{ERROR_PREFIX}{output}"
+    if not isinstance(output, tuple):
+        return {"error": output}
+    first = output[0] if output else None
+    if not isinstance(first, Text):
+        return (Text(ERROR_PREFIX), *output)
+    text = say_error(first.text)
+    assert isinstance(text, str)
+    if text == first.text:
+        return output
+    return (Text(text, source=Source(path=first.path)), *output[1:])
+
+
+def unsay_error(output: Output) -> Output:
+    """The output before `say_error`."""
+    if isinstance(output, str):
+        return output.removeprefix(ERROR_PREFIX)
+    if isinstance(output, tuple):
+        first = output[0] if output else None
+        if not isinstance(first, Text) or not first.text.startswith(ERROR_PREFIX):
+            return output
+        text = first.text.removeprefix(ERROR_PREFIX)
+        return (Text(text), *output[1:]) if text else output[1:]
+    if isinstance(output, dict) and len(output) == 1:
+        return output.get("error", output)
+    return output
+
+
 def describe(part: Part) -> str:
     """A part in a few readable words, for targets that can only hold text."""
     match part:
@@ -311,8 +349,34 @@ def describe(part: Part) -> str:
             verb = "failed" if part.error else "answered"
             return f"[{part.name or 'the tool'} {verb}: {part.text}]"
         case Opaque():
-            return f"[{part.type}]"
+            text = readable_text(part.value)
+            return f"[{part.type}] {text}" if text else f"[{part.type}]"
     return ""
+
+
+_NOT_READABLE = re.compile(r"type|id|.*_id|signature|encrypted_.*|data|bytes|mime_type|.*Id")
+"""Fields whose text says nothing to a reader: identifiers, encrypted content, binary data."""
+_UNLABELLED = frozenset({"text", "content"})
+
+
+def readable_text(value: JSON) -> str:
+    """The text that a block of unknown type holds, one line for each field that a person can read.
+
+    Fields other than `text` and `content` are labelled: `title: Oslo`.
+    """
+    return "\n".join(_readable_lines(value, ""))
+
+
+def _readable_lines(value: JSON, name: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if _NOT_READABLE.fullmatch(key) is None:
+                yield from _readable_lines(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _readable_lines(inner, name)
+    elif isinstance(value, str) and value.strip():
+        yield value if name in _UNLABELLED or not name else f"{name}: {value}"
 
 
 class Message(Traceable, frozen=True, eq=False, gc=False):

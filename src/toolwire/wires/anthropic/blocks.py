@@ -116,6 +116,11 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     return {"type": "document", "source": source, **title}
 
 
+def _read_compaction(block: Object, path: JsonPath, spec: Block) -> Part:
+    """The summary of older messages, which the model reads instead of them."""
+    return Text(require_string(block["content"]), source=Source(block, path, spec))
+
+
 def _read_thinking(block: Object, path: JsonPath, spec: Block) -> Part:
     return Reasoning(
         require_string(block["thinking"]),
@@ -298,6 +303,14 @@ BLOCKS = blocks(
         ),
         write=lambda part, context: {"type": "container_upload", "file_id": part.file},
         keys=keys("type", "file_id"),
+    ),
+    Block(
+        "compaction",
+        part=Text,
+        read=_read_compaction,
+        write=lambda part, context: {"type": "compaction", "content": part.text},
+        keys=keys("type", "content"),
+        deltas={"compaction_delta": ("content", "content")},
     ),
     Block(
         "thinking",

@@ -51,12 +51,12 @@ def _thinking_block(text: str) -> Object:
 
 def _read_document(block: Object, path: JsonPath, spec: Block) -> Part:
     document = require_object(block["document"])
-    data = require_object(document["data"])
-    text = _only_text(data)
+    data = document["data"]
+    text = data if isinstance(data, str) else _only_text(data)
     return Media(
         "file",
         "application/json" if text is None else "text/plain",
-        text=text_of(data) if text is None else text,
+        text=text_of(require_object(data)) if text is None else text,
         name=text_or_none(document.get("id")),
         source=Source(block, path, spec),
     )

@@ -29,6 +29,7 @@ from toolwire.conversation.parts import (
     Part,
     Result,
     Traceable,
+    unsay_error,
 )
 
 
@@ -221,17 +222,17 @@ class EncodeContext:
         )
 
     def output(self, result: Result) -> Output:
-        """Return the output, parsed if an earlier wire had to send JSON as text."""
-        if (
-            self.reverse_map.forms
-            and isinstance(result.output, str)
-            and JSON_OUTPUT in self.recorded_forms(result)
-        ):
+        """Return the output as it was before an earlier wire had to change its form."""
+        output = result.output
+        if not self.reverse_map.forms:
+            return output
+        forms = self.recorded_forms(result)
+        if JSON_OUTPUT in forms and isinstance(output, str):
             try:
-                return parse(result.output)
+                output = parse(output)
             except ValueError:
-                return result.output
-        return result.output
+                return output
+        return unsay_error(output) if ERROR_RESULT in forms and not result.error else output
 
     def record_result_form(self, result: Result, *, flag: bool, structure: bool) -> None:
         """Record what the target cannot express about a result.

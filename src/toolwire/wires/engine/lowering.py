@@ -26,6 +26,7 @@ from toolwire.conversation.parts import (
     Text,
     describe,
     output_text,
+    say_error,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
 from toolwire.wires.engine.media import mime_of
@@ -34,6 +35,7 @@ CLIENT_TOOLS = ("function", "custom")
 """Kinds of tools that a client runs; any other is a provider's own."""
 _FORMAT_FIELDS = ("name", "strict", "description")
 _USAGE_FIELDS = ("cached", "cache_write", "reasoning")
+NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
 _SHOWN = 80
 """Characters of a part that a loss quotes."""
 
@@ -289,8 +291,9 @@ def _lower_result(
     result: Result, capabilities: Capabilities, losses: list[Loss], following: list[Part]
 ) -> Result:
     """A result as the target can hold it. That it is an error stays known to the writer."""
-    if result.error and not capabilities.error_flag and result.executor == "client":
-        losses.append(Loss(result.path, "a result has no error flag here; its text is kept"))
+    if result.error and result.executor == "client" and not capabilities.error_flag:
+        losses.append(Loss(result.path, NO_ERROR_FLAG))
+        result = replace(result, output=say_error(result.output))
     if not isinstance(result.output, tuple):
         return result
     output: list[Part] = []

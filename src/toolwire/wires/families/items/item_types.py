@@ -17,6 +17,7 @@ from toolwire.conversation.parts import (
     Result,
     Source,
     Text,
+    output_text,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
@@ -190,7 +191,7 @@ def _list_or_plain(output: Output) -> JSON:
 
 def _write_patch_output(result: Result, context: EncodeContext) -> Object:
     status = "failed" if context.is_error(result) else "completed"
-    return {"status": status, "output": result.text}
+    return {"status": status, "output": output_text(context.output(result))}
 
 
 def _shell_executor(block: Object) -> Executor:

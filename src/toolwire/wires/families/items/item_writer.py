@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -24,10 +25,11 @@ from toolwire.conversation.parts import (
     Result,
     Role,
     Text,
+    say_error,
 )
 from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_part
+from toolwire.wires.engine.lowering import NO_ERROR_FLAG, lower_part
 from toolwire.wires.engine.specs import Block, keys, patch_block, patch_message, read_id
 from toolwire.wires.families.items.content import (
     CAPABILITIES,
@@ -351,8 +353,13 @@ class ItemWriter:
         structured = spec.name not in _TEXT_RESULTS
         context.record_result_form(result, flag=has_flag, structure=structured)
         if context.is_error(result) and not has_flag:
-            context.report_loss(result, "a result has no error flag here; its text is kept")
-        item = spec.write(result, context)
+            context.report_loss(result, NO_ERROR_FLAG)
+            output = say_error(context.output(result))
+            item = spec.write(
+                replace(result, call_id=context.result_id(result), output=output), context
+            )
+        else:
+            item = spec.write(result, context)
         assert isinstance(item, dict)
         if spec.ids is ONLY_ITEM_ID:  # an item id of another server names nothing here
             item["id"] = context.result_id(result)
