@@ -14,11 +14,11 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result
-from toolwire.streaming.events import Chunk, Finish, PartComplete, PartStart, StreamError, TurnStart
+from toolwire.streaming.events import Chunk, PartComplete, PartStart, StreamError, TurnStart
 from toolwire.wires.adk.bodies import write
 from toolwire.wires.adk.events import AGENT, answer_event, write_block
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.sequential_parts import Piece
+from toolwire.wires.engine.sequential_writer import QueuedPart
 from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.stream_writer import ContentWriter
 
@@ -48,7 +48,6 @@ class EventWriter(ContentWriter):
         self.turn_results: list[tuple[Part, JSON]] = []
         self.completed = False
         """True if a completed Event was written."""
-        self.stop: str | None = None
 
     def empty_event(self, stop: str | None = None) -> Object:
         answer = Conversation((Message("assistant", (), stop),), (), self.settings, "", "response")
@@ -63,8 +62,8 @@ class EventWriter(ContentWriter):
         super().start(event)
         return self._write_results()
 
-    def text_appender(self, slot: int) -> Callable[[str], object] | None:
-        if self.turn_parts and self.turn_parts[-1].block is None:
+    def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
+        if self.turn_parts and self.turn_parts[-1].part is queued.part:
             return self.turn_parts[-1].texts.append
         return None
 
@@ -77,14 +76,16 @@ class EventWriter(ContentWriter):
             self.turn_results.append((event.part, block))
         return out
 
-    def write_text(self, piece: Piece, text: str, choice: int) -> list[Chunk]:
-        last = self.turn_parts[-1] if self.turn_parts else None
-        if last is None or last.block is not None or piece.fresh:
-            piece.fresh = False  # a turn may end while a text is open
-            last = _TurnPart(piece.part)
-            self.turn_parts.append(last)
-        last.texts.append(text)
-        return [self._partial_event(piece.part, text_block(piece.part, text))]
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        self.turn_parts.append(_TurnPart(queued.part))
+        return self.grow_part(queued, text)
+
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        part = queued.part
+        if not self.turn_parts or self.turn_parts[-1].part is not part:
+            self.turn_parts.append(_TurnPart(part))  # a turn may end while a text is open
+        self.turn_parts[-1].texts.append(text)
+        return [self._partial_event(part, text_block(part, text))]
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
         block = write_block(part, self.context)
@@ -113,10 +114,6 @@ class EventWriter(ContentWriter):
         self.completed = True
         results, self.turn_results = self.turn_results, []
         return [answer_event(self.head, results)]
-
-    def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = event.stop
-        return []
 
     def close(self) -> list[Chunk]:
         out = self._write_results()

@@ -186,7 +186,6 @@ class AnthropicWriter(IndexedBlockWriter):
     """Writes the events of a message."""
 
     requires_object_arguments = True
-    sequential = True
     repeats_deltas = True
     specs = _SPECS
     writers = FOREIGN

@@ -21,7 +21,7 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.sequential_parts import Piece
+from toolwire.wires.engine.sequential_writer import QueuedPart
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import count_at
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
@@ -256,20 +256,18 @@ class GeminiWriter(ContentWriter):
     def empty_event(self, stop: str | None = None) -> Object:
         return self.write_empty_body(write, stop)
 
-    def text_appender(self, slot: int) -> Callable[[str], object] | None:
-        return bool  # no state depends on the text of an open part
-
-    def write_text(self, piece: Piece, text: str, choice: int) -> list[Chunk]:
-        part = piece.part
-        chunk = self._chunk(text_block(part, text), choice)
-        if not piece.fresh:
-            return [chunk]
-        piece.fresh = False
-        separate = self.last_written.get(choice) is type(part) and not piece.more
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        part, choice = queued.part, queued.choice
+        separate = self.last_written.get(choice) is type(part) and not queued.more
         self.last_written[choice] = type(part)
-        if not separate:
-            return [chunk]
-        return [self._chunk(text_block(part, ""), choice), chunk]
+        out = [self._chunk(text_block(part, ""), choice)] if separate else []
+        return [*out, *self.grow_part(queued, text)]
+
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        return [self._chunk(text_block(queued.part, text), queued.choice)]
+
+    def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
+        return bool  # no state depends on the text of an open part
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
         if isinstance(part, Call):

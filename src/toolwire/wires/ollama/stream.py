@@ -36,13 +36,12 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
-from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.engine.stream import (
     STREAM_CUT,
     StreamReader,
     StreamSpec,
-    StreamWriter,
     copy_json,
     merge,
     ndjson_line,
@@ -240,20 +239,14 @@ def _readable(key: str, value: JSON) -> JSON:
 # --- writing --------------------------------------------------------------------------------------
 
 
-class OllamaWriter(StreamWriter):
+class OllamaWriter(SequentialWriter):
     """Writes lines."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self._frame: Object = {}
-        self._calls = PartBuffer()
-        self._texts: dict[int, Part] = {}
-        """Open texts and reasoning, by slot."""
-        self._empty: set[int] = set()
-        """Slots of those of which nothing was written."""
         self._written: set[type[Part]] = set()
         """The types of the parts that were written."""
-        self._stop: str | None = None
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
@@ -264,30 +257,20 @@ class OllamaWriter(StreamWriter):
     def _line(self, message: Object) -> Chunk:
         return {**self._frame, "message": message, "done": False}
 
-    def start(self, event: PartStart) -> list[Chunk]:
-        if isinstance(event.part, Call):
-            self._calls.start(event)
-            return []
-        self._texts[event.slot] = event.part
-        if not event.more:
-            self._empty.add(event.slot)
-        return []
+    def waits_for_end(self, part: Part) -> bool:
+        return isinstance(part, Call)
 
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        slot, text = event.slot, event.text
-        if slot in self._calls:
-            self._calls.delta(event)
-            return []
-        part = self._texts[slot]
-        if slot in self._empty and text:
-            self._empty.remove(slot)
-            text = self._separator(part) + text
-        if isinstance(part, Reasoning):
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        separator = "" if queued.more else self._separator(queued.part)
+        return self.grow_part(queued, separator + text)
+
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        if isinstance(queued.part, Reasoning):
             return [self._line({"role": "assistant", "content": "", "thinking": text})]
         return [self._line({"role": "assistant", "content": text})]
 
-    def text_appender(self, slot: int) -> Callable[[str], object] | None:
-        return None if slot in self._calls else bool  # nothing is kept of a text that was written
+    def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
+        return bool  # nothing is kept of a text that was written
 
     def _separator(self, part: Part) -> str:
         """The line break before a further text: texts are joined as in a whole message."""
@@ -304,32 +287,19 @@ class OllamaWriter(StreamWriter):
         written.add(type(part))
         return separator
 
-    def end(self, event: PartEnd) -> list[Chunk]:
-        self._texts.pop(event.slot, None)
-        self._empty.discard(event.slot)
-        if event.slot not in self._calls:
-            return []
-        self._written.add(Call)
-        return [self._write_part(call) for call in self._calls.end(event)]
-
-    def _write_part(self, part: Part) -> Chunk:
-        return self._line(CHAT.write_assistant(Message("assistant", (part,)), self.context))
-
-    def complete(self, event: PartComplete) -> list[Chunk]:
-        part = event.part
-        if isinstance(part, Media):
-            if Call in self._written:
-                self.context.report_loss(part, IMAGE_AFTER_CALL)
-            self._written.add(Media)
-        return [self._write_part(part)]
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        if isinstance(part, Media) and Call in self._written:
+            self.context.report_loss(part, IMAGE_AFTER_CALL)
+        self._written.add(type(part))
+        return [self._line(CHAT.write_assistant(Message("assistant", (part,)), self.context))]
 
     def finish(self, event: Finish) -> list[Chunk]:
         ends_with_calls = event.stop == "tool" and Call in self._written
-        self._stop = BODIES.stop_after_calls if ends_with_calls else event.stop
+        self.stop = BODIES.stop_after_calls if ends_with_calls else event.stop
         return []
 
     def close(self) -> list[Chunk]:
-        return [self.write_empty_body(BODIES.write, self._stop)]
+        return [self.write_empty_body(BODIES.write, self.stop)]
 
     def error(self, event: StreamError) -> list[Chunk]:
         return [{"error": event.message}]

@@ -8,7 +8,6 @@ the part; its pieces are forwarded as they arrive. This module knows no wire by 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -31,9 +30,10 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.engine.settings import SettingSpec, read_settings
 from toolwire.wires.engine.specs import UNREADABLE, Block, opaque
-from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, StreamWriter, merge
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, merge
 from toolwire.wires.families.blocks.deltas import Join, join_text, leaves
 
 BlockKey: TypeAlias = "JSON | tuple[str, JSON]"
@@ -365,23 +365,18 @@ class WrittenBlock(Struct, eq=False):
     field: str = ""
     """The field of the delta that holds the text."""
     grew: bool = False
-    closed: bool = False
-    delayed: list[Chunk] = []
-    """Events that wait until the blocks before this one are closed."""
 
     def __post_init__(self) -> None:
         if self.spec.deltas:
             self.delta, (self.field, _) = next(iter(self.spec.deltas.items()))
 
 
-class IndexedBlockWriter(StreamWriter):
+class IndexedBlockWriter(SequentialWriter):
     """Writes a stream of indexed blocks. A subclass makes the events of the wire.
 
-    A text opens with its first words, because wires refuse empty text.
+    The APIs close a block before the next one opens, and clients append deltas to the newest block.
     """
 
-    sequential = False
-    """True if a block must be closed before the next one opens: later blocks then wait."""
     repeats_deltas = False
     """True if the deltas of a block are the same bytes except for their text."""
     specs: Mapping[type[Part], Block] = {}
@@ -393,13 +388,9 @@ class IndexedBlockWriter(StreamWriter):
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
-        self.open: dict[int, WrittenBlock] = {}
-        self.empty: dict[int, Part] = {}
-        """Parts that were opened and have no text yet."""
-        self.order: deque[WrittenBlock] = deque()
-        """Blocks that are not closed yet, in the order of opening, if the wire is sequential."""
+        self.block: WrittenBlock | None = None
+        """The block that is open; None if the wire has no block for the part."""
         self.count = 0
-        self.stop: str | None = None
 
     # --- for subclasses ---
 
@@ -414,6 +405,10 @@ class IndexedBlockWriter(StreamWriter):
     def write_stop(self, block: WrittenBlock) -> Chunk:
         """The event that closes a block."""
         raise NotImplementedError
+
+    def write_complete(self, block: WrittenBlock, part: Part, content: Object) -> list[Chunk]:
+        """The events of a block that does not grow."""
+        return [*self.write_start(block, content), self.write_stop(block)]
 
     def write_end(self) -> list[Chunk]:
         """The last events of the stream."""
@@ -430,97 +425,53 @@ class IndexedBlockWriter(StreamWriter):
 
     # --- blocks ---
 
-    def start(self, event: PartStart) -> list[Chunk]:
-        if isinstance(event.part, Call):
-            return self._open_block(event.slot, event.part)
-        self.empty[event.slot] = event.part
-        return []
-
-    def _open_block(self, slot: int, part: Part) -> list[Chunk]:
-        content = self.writers[type(part)](part, self.context)
-        if not isinstance(content, dict):
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        part = queued.part if isinstance(queued.part, Call) else with_text(queued.part, text)
+        content = self._write_block(part)
+        if self.block is None or content is None:
             return []
-        block = self.open[slot] = self._append(type(part))
-        return self._emit(block, self.write_start(block, content))
+        out = self.write_start(self.block, content)
+        return out + self.grow_part(queued, text) if text else out
 
-    def _append(self, part_type: type[Part]) -> WrittenBlock:
-        spec = self.specs[part_type]
-        block = WrittenBlock(self.next_index(spec), spec)
-        if self.sequential:
-            self.order.append(block)
-        return block
+    def _write_block(self, part: Part) -> Object | None:
+        """The block of a part, which becomes the open one; None if the wire has no such block."""
+        content = self.writers[type(part)](part, self.context)
+        self.block = None
+        if not isinstance(content, dict):
+            return None
+        spec = self.specs[type(part)]
+        self.block = WrittenBlock(self.next_index(spec), spec)
+        return content
 
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        chunks: list[Chunk] = []
-        if event.slot in self.empty:
-            if not event.text:
-                return []
-            part = with_text(self.empty.pop(event.slot), event.text)
-            chunks = self._open_block(event.slot, part)
-        block = self.open.get(event.slot)
-        if block is None:
-            return chunks
-        block.grew = True
-        return chunks + self._emit(block, [self.write_delta(block, event.text)])
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        if self.block is None:
+            return []
+        self.block.grew = True
+        return [self.write_delta(self.block, text)]
 
-    def text_appender(self, slot: int) -> Callable[[str], object] | None:
+    def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
         return bool if self.repeats_deltas else None
 
-    def end(self, event: PartEnd) -> list[Chunk]:
+    def close_part(self, queued: QueuedPart, event: PartEnd) -> list[Chunk]:
         self.report_changed_arguments(event)
-        self.empty.pop(event.slot, None)
-        block = self.open.pop(event.slot, None)
+        block = self.block
         if block is None:
             return []
-        chunks = [self.write_stop(block)]
-        if self.empty_arguments and block.spec.part is Call and not (block.grew or event.cut):
-            chunks.insert(0, self.write_delta(block, self.empty_arguments))
-        return self._close(block, chunks)
+        needs_text = isinstance(queued.part, Call) and not (block.grew or event.cut)
+        if self.empty_arguments and needs_text:
+            return [self.write_delta(block, self.empty_arguments), self.write_stop(block)]
+        return [self.write_stop(block)]
 
-    def complete(self, event: PartComplete) -> list[Chunk]:
-        content = self.writers[type(event.part)](event.part, self.context)
-        if not isinstance(content, dict):
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        content = self._write_block(part)
+        if self.block is None or content is None:
             return []
-        block = self._append(type(event.part))
-        return self._close(block, self.write_complete(block, event.part, content))
-
-    def write_complete(self, block: WrittenBlock, part: Part, content: Object) -> list[Chunk]:
-        """The events of a block that does not grow."""
-        return [*self.write_start(block, content), self.write_stop(block)]
-
-    def _emit(self, block: WrittenBlock, chunks: list[Chunk]) -> list[Chunk]:
-        """The events that can be sent now; those of a block that is not first in line wait."""
-        if not self.sequential or self.order[0] is block:
-            return chunks
-        block.delayed += chunks
-        return []
-
-    def _close(self, block: WrittenBlock, chunks: list[Chunk]) -> list[Chunk]:
-        """The last events of a block, and those of later blocks that waited for it."""
-        block.closed = True
-        ready = self._emit(block, chunks)
-        if not self.sequential or self.order[0] is not block:
-            return ready
-        ready = list(ready)
-        while self.order and self.order[0].closed:
-            self.order.popleft()
-            if self.order:
-                ready += self.order[0].delayed
-                self.order[0].delayed = []
-        return ready
+        return self.write_complete(self.block, part, content)
 
     # --- the end ---
 
-    def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = event.stop
-        return []
-
-    def _close_all(self) -> list[Chunk]:
-        """Close the blocks that the source left open."""
-        return [chunk for slot in list(self.open) for chunk in self.end(PartEnd(slot, cut=True))]
-
     def close(self) -> list[Chunk]:
-        return [*self._close_all(), *self.write_end()]
+        return [*self.close_unfinished(), *self.write_end()]
 
     def error(self, event: StreamError) -> list[Chunk]:
-        return [*self._close_all(), self.write_error(event)]
+        return [*self.close_unfinished(), self.write_error(event)]

@@ -1,9 +1,9 @@
 """Writing a stream of items.
 
-Every part is an item of its own: added, its deltas, its complete text, done. The last event has the
-whole response, so everything written is kept until then. Two things are deferred: the opening of a
-text or reasoning that is still empty, because an answer has no empty items, and a call whose type
-has no deltas. Items are written as in a body, so their ids are those of a body.
+Every part is an item of its own: added, its deltas, its complete text, done; then the next one. The
+last event has the whole response, so everything written is kept until then. A call whose type has
+no deltas is written when it is complete. Items are written as in a body, so their ids are those of
+a body.
 """
 
 from __future__ import annotations
@@ -13,18 +13,9 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message, Part
 from toolwire.streaming.accumulate import with_text
-from toolwire.streaming.events import (
-    Chunk,
-    Finish,
-    MessageStart,
-    PartComplete,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    StreamError,
-)
+from toolwire.streaming.events import Chunk, MessageStart, PartEnd, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.stream import StreamWriter
+from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.families.items.bodies import ItemBodies
 from toolwire.wires.families.items.deltas import CHANGES
 from toolwire.wires.families.items.item_writer import ItemWriter
@@ -76,33 +67,22 @@ def _growth_of(item: Object) -> _Growth | None:
     return _GROWTH.get(kind) if isinstance(kind, str) else None
 
 
-class _OpenItem:
-    """A part whose item is not done."""
+class _OpenItem(Struct, eq=False):
+    """The item that is being written."""
 
-    __slots__ = ("growth", "id", "index", "part", "texts")
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        self.texts: list[str] = []
-        self.index = -1
-        """Its index in the output; -1 until it is reserved."""
-        self.growth: _Growth | None = None
-        """None if it is not sent in deltas."""
-        self.id = ""
-
-    def complete_part(self) -> Part:
-        """The part with all of its text."""
-        return with_text(self.part, "".join(self.texts))
+    growth: _Growth
+    id: str
+    index: int
+    """Its index in the output."""
+    texts: list[str] = []
 
     def location(self) -> Object:
         """The fields of an event that name the item, and the part in it."""
         out: Object = {"item_id": self.id, "output_index": self.index}
-        if self.growth is not None and self.growth.index:
-            out[self.growth.index] = 0
-        return out
+        return {**out, self.growth.index: 0} if self.growth.index else out
 
 
-class ItemStreamWriter(StreamWriter):
+class ItemStreamWriter(SequentialWriter):
     """Writes the events of a wire of this shape."""
 
     supports_custom_calls = True
@@ -115,19 +95,18 @@ class ItemStreamWriter(StreamWriter):
         self._sent = 0
         """The number of events sent."""
         self._output: list[JSON] = []
-        """The items of the response; None for one that is not done."""
-        self._open: dict[int, _OpenItem] = {}
-        self._cut: list[_OpenItem] = []
-        """Items that ended because the source did."""
-        self._finish_reason: str | None = None
+        """The items of the response that are done."""
+        self._open: _OpenItem | None = None
+        self._cut: list[PartEnd] = []
+        """The ends of parts that ended because the source did: an error may follow."""
 
     def _event(self, kind: str, fields: Object) -> Chunk:
         self._sent += 1
         return {"type": kind, **fields, "sequence_number": self._sent - 1}
 
-    def _item(self, part: Part, index: int) -> Object | None:
-        """A part as the item that a body has at an index; None if it has none."""
-        writer = ItemWriter(self._bodies, self.context, first_index=index)
+    def _item(self, part: Part) -> Object | None:
+        """A part as the next item of the output; None if a body has none for it."""
+        writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
         items = writer.write_items((Message("assistant", (part,)),))
         return items[0] if items and isinstance(items[0], dict) else None
 
@@ -142,29 +121,25 @@ class ItemStreamWriter(StreamWriter):
             for kind in ("response.created", "response.in_progress")
         ]
 
-    def finish(self, event: Finish) -> list[Chunk]:
-        self._finish_reason = event.stop
-        return []
-
     def close(self) -> list[Chunk]:
-        out: list[Chunk] = []
-        for item in [*self._cut, *self._open.values()]:
-            out += self._end_item(item)
+        out = [chunk for event in self._cut for chunk in super(ItemStreamWriter, self).end(event)]
+        out += self.close_unfinished()
         body = self._body()
         return [*out, self._event(f"response.{body['status']}", {"response": body})]
 
     def _body(self) -> Object:
         # This shape has no finish reason for tool calls: the items show them.
-        reason = "stop" if self._finish_reason == "tool" else self._finish_reason
-        body = self.write_empty_body(self._bodies.write, reason)
-        return {**body, "output": [item for item in self._output if item is not None]}
+        body = self.write_empty_body(
+            self._bodies.write, "stop" if self.stop == "tool" else self.stop
+        )
+        return {**body, "output": self._output}
 
     def error(self, event: StreamError) -> list[Chunk]:
-        for open_item in [*self._cut, *self._open.values()]:
-            index = open_item.index
-            item = self._item(open_item.complete_part(), index) if index >= 0 else None
+        for queued in self.unfinished_parts():
+            texts = self._open.texts if queued.opened and self._open is not None else queued.texts
+            item = self._item(with_text(queued.part, "".join(texts)))
             if item is not None:
-                self._output[index] = {**item, "status": "incomplete"}
+                self._output.append({**item, "status": "incomplete"})
         code = event.code if event.code in _ERROR_CODES else "server_error"
         error: Object = {"code": code, "message": event.message}
         body: Object = {**self._body(), "status": "failed", "error": error}
@@ -173,94 +148,81 @@ class ItemStreamWriter(StreamWriter):
 
     # --- items ---
 
-    def start(self, event: PartStart) -> list[Chunk]:
-        item = self._open[event.slot] = _OpenItem(event.part)
-        return self._start_item(item) if isinstance(event.part, Call) else []
+    def waits_for_end(self, part: Part) -> bool:
+        """True for a call whose type has no deltas, or is known only from an earlier encoding."""
+        if not isinstance(part, Call):
+            return False
+        item = self._item(part)
+        return item is None or _growth_of(item) is None or bool(self.context.recorded_forms(part))
 
-    def _start_item(self, open_item: _OpenItem) -> list[Chunk]:
-        """Reserve an index, and add the item if it can be sent in deltas."""
-        open_item.index = len(self._output)
-        self._output.append(None)
-        part = open_item.part
-        item = self._item(part, open_item.index)
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        part = queued.part if isinstance(queued.part, Call) else with_text(queued.part, text)
+        item = self._item(part)
         growth = _growth_of(item) if item is not None else None
+        self._open = None
         if item is None or growth is None:
             return []
-        if isinstance(part, Call) and self.context.recorded_forms(part):
-            return []
-        open_item.growth, open_item.id = growth, str(item.get("id"))
+        opened = self._open = _OpenItem(growth, str(item.get("id")), len(self._output))
         added: Object = {**item, growth.parts: []} if growth.parts else {**item, growth.field: ""}
         if "status" in item:
             added["status"] = "in_progress"
-        fields: Object = {"output_index": open_item.index, "item": added}
-        out = [self._event("response.output_item.added", fields)]
+        out = [self._item_event("added", added)]
         if growth.parts:
             empty = {**_only_part(item, growth), growth.field: ""}
-            fields = {**open_item.location(), "part": empty}
+            fields: Object = {**opened.location(), "part": empty}
             out.append(self._event(f"{_PART_EVENTS[growth.parts]}.added", fields))
-        return out
+        return out + self.grow_part(queued, text) if text else out
 
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        item = self._open.get(event.slot)
-        if item is None or not event.text:
+    def _item_event(self, kind: str, item: Object) -> Chunk:
+        fields: Object = {"output_index": len(self._output), "item": item}
+        return self._event(f"response.output_item.{kind}", fields)
+
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        opened = self._open
+        if opened is None or not text:
             return []
-        item.texts.append(event.text)
-        out: list[Chunk] = []
-        if item.index < 0:
-            item.part = with_text(item.part, event.text)
-            out = self._start_item(item)
-        if item.growth is not None:
-            out.append(self._delta_event(item, item.growth, event.text))
-        return out
-
-    def _delta_event(self, item: _OpenItem, growth: _Growth, text: str) -> Chunk:
-        fields = {**item.location(), "delta": text, **growth.required}
-        return self._event(f"{growth.events}.delta", fields)
+        opened.texts.append(text)
+        fields = {**opened.location(), "delta": text, **opened.growth.required}
+        return [self._event(f"{opened.growth.events}.delta", fields)]
 
     def end(self, event: PartEnd) -> list[Chunk]:
-        item = self._open.pop(event.slot, None)
-        if item is None:
-            return []
-        if event.whole is not None:
-            item.texts = [event.whole]
-        if event.cut:
-            self._cut.append(item)
-            return []
-        return self._end_item(item)
+        if not event.cut:
+            return super().end(event)
+        self._cut.append(event)
+        return []
 
-    def _end_item(self, open_item: _OpenItem) -> list[Chunk]:
-        part = open_item.complete_part()
-        out: list[Chunk] = []
-        if open_item.index < 0:
-            if not open_item.texts:
-                return []
-            open_item.part = part
-            out = self._start_item(open_item)
-        index, growth = open_item.index, open_item.growth
-        item = self._output[index] = self._item(part, index)
-        if item is None:
-            return out
-        if growth is None:
-            fields: Object = {"output_index": index, "item": item}
-            kinds = ("response.output_item.added", "response.output_item.done")
-            return [*out, *(self._event(kind, fields) for kind in kinds)]
+    def close_part(self, queued: QueuedPart, event: PartEnd) -> list[Chunk]:
+        opened = self._open
+        if opened is None:
+            return []
+        growth = opened.growth
+        text = "".join(opened.texts) if event.whole is None else event.whole
+        item = self._item(with_text(queued.part, text))
+        assert item is not None
         inner = _only_part(item, growth) if growth.parts else item
-        text = inner.get(growth.field)
-        if not open_item.texts and isinstance(text, str) and text:
-            out.append(self._delta_event(open_item, growth, text))
-        fields = open_item.location()
+        final = inner.get(growth.field)
+        out: list[Chunk] = []
+        if not opened.texts and isinstance(final, str):  # a call without arguments
+            out = self.grow_part(queued, final)
+        fields = opened.location()
         if growth is _GROWTH["function_call"]:
             fields["name"] = item["name"]
-        fields = {**fields, growth.field: text, **growth.required}
+        fields = {**fields, growth.field: final, **growth.required}
         out.append(self._event(f"{growth.events}.done", fields))
         if growth.parts:
-            fields = {**open_item.location(), "part": inner}
+            fields = {**opened.location(), "part": inner}
             out.append(self._event(f"{_PART_EVENTS[growth.parts]}.done", fields))
-        fields = {"output_index": index, "item": item}
-        return [*out, self._event("response.output_item.done", fields)]
+        out.append(self._item_event("done", item))
+        self._output.append(item)
+        return out
 
-    def complete(self, event: PartComplete) -> list[Chunk]:
-        return []  # lowering leaves nothing that is not sent in deltas
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        item = self._item(part)
+        if item is None:
+            return []
+        out = [self._item_event("added", item), self._item_event("done", item)]
+        self._output.append(item)
+        return out
 
 
 def _only_part(item: Object, growth: _Growth) -> Object:

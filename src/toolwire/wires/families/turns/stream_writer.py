@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Part, Result, Role, Text
-from toolwire.streaming.events import Chunk, Finish, PartComplete, PartDelta, PartEnd, PartStart
-from toolwire.wires.engine.buffered_parts import PartBuffer
+from toolwire.streaming.accumulate import with_text
+from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.stream import StreamWriter
+from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 
 _TEXT_TYPES = frozenset({"text", "reasoning"})
 """Blocks that a reader continues with the first block of the next chunk."""
@@ -30,7 +29,7 @@ class GrowingBlock(Struct, frozen=True, eq=False):
     """Keeps a further text, on a wire whose last chunk repeats it."""
 
 
-class TurnStreamWriter(StreamWriter):
+class TurnStreamWriter(SequentialWriter):
     """Writes blocks as they come; subclasses put them into chunks."""
 
     supports_results = True
@@ -40,16 +39,12 @@ class TurnStreamWriter(StreamWriter):
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.role: Role = "assistant"
-        self.buffer = PartBuffer()
-        """Open parts that are written whole."""
-        self.empty: dict[int, Part] = {}
-        """Open texts and reasoning without text so far."""
-        self.growing: dict[int, GrowingBlock] = {}
+        self.growing: GrowingBlock | None = None
+        """The block of the open text or reasoning."""
         self.separated = False
         """True if the newest chunk starts with an empty piece, which ends the text before it."""
         self.last_type: str | None = None
         """The type of the newest block, if a block of that type would continue it."""
-        self.stop: str | None = None
 
     def block_type(self, block: Object) -> str:
         """The type of a block."""
@@ -76,63 +71,53 @@ class TurnStreamWriter(StreamWriter):
         """
         return bool
 
-    def start(self, event: PartStart) -> list[Chunk]:
-        part = event.part
-        if isinstance(part, Call) or (isinstance(part, Text) and part.refusal):
-            self.buffer.start(event)
-        else:
-            self.empty[event.slot] = part
-        return []
+    def waits_for_end(self, part: Part) -> bool:
+        return isinstance(part, Call) or (isinstance(part, Text) and part.refusal)
 
-    def delta(self, event: PartDelta) -> list[Chunk]:
-        growing = self.growing.get(event.slot)
-        if growing is not None:
-            self.separated = False
-            self._turn_to("assistant")
-            growing.add_text(event.text)
-            return [self.create_chunk([self.text_block(growing.type, event.text)])]
-        if event.slot in self.buffer:
-            self.buffer.delta(event)
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        self.growing = None
+        block = self._write_block(with_text(queued.part, text))
+        if block is None:
             return []
-        part = self.empty.pop(event.slot, None)
-        if part is None:
-            return []
-        return self._write_part(replace(part, text=event.text), slot=event.slot)
+        self.growing = GrowingBlock(self.block_type(block), self.keep_block(block))
+        return self._write_chunk(block)
 
-    def text_appender(self, slot: int) -> Callable[[str], object] | None:
-        growing = self.growing.get(slot)
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        growing = self.growing
+        if growing is None:
+            return []
+        self.separated = False
+        self._turn_to("assistant")
+        growing.add_text(text)
+        return [self.create_chunk([self.text_block(growing.type, text)])]
+
+    def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
+        growing = self.growing
         return None if growing is None or self.separated else growing.add_text
 
-    def end(self, event: PartEnd) -> list[Chunk]:
-        self.empty.pop(event.slot, None)
-        self.growing.pop(event.slot, None)
-        if event.slot not in self.buffer:
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        block = self._write_block(part)
+        if block is None:
             return []
-        return [chunk for part in self.buffer.end(event) for chunk in self._write_part(part)]
+        self.keep_block(block)
+        return self._write_chunk(block)
 
-    def complete(self, event: PartComplete) -> list[Chunk]:
-        return self._write_part(event.part)
+    def _write_block(self, part: Part) -> Object | None:
+        block = self.part_writers[type(part)](part, self.context)
+        if not isinstance(block, dict):
+            return None
+        self._turn_to("tool" if isinstance(part, Result) else "assistant")
+        return block
+
+    def _write_chunk(self, block: Object) -> list[Chunk]:
+        """The chunk of a block; an empty piece separates it from a block that it would continue."""
+        kind = self.block_type(block)
+        previous, self.last_type = self.last_type, kind if kind in _TEXT_TYPES else None
+        self.separated = previous == kind
+        separator = [self.text_block(kind, "")] if self.separated else []
+        return [self.create_chunk([*separator, block])]
 
     def _turn_to(self, role: Role) -> None:
         """Start the next message where results follow the assistant's parts, or the reverse."""
         if role != self.role:
             self.start_message(role)
-
-    def _write_part(self, part: Part, slot: int | None = None) -> list[Chunk]:
-        """Write a part; one with a slot is a text that may grow."""
-        block = self.part_writers[type(part)](part, self.context)
-        if not isinstance(block, dict):
-            return []
-        self._turn_to("tool" if isinstance(part, Result) else "assistant")
-        kind = self.block_type(block)
-        previous, self.last_type = self.last_type, kind if kind in _TEXT_TYPES else None
-        self.separated = previous == kind
-        add_text = self.keep_block(block)
-        if slot is not None and self.last_type is not None:
-            self.growing[slot] = GrowingBlock(kind, add_text)
-        separator = [self.text_block(kind, "")] if self.separated else []
-        return [self.create_chunk([*separator, block])]
-
-    def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = event.stop
-        return []
