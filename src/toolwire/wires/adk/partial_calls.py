@@ -49,8 +49,7 @@ class PartialCalls:
         out: list[Event] = []
         for event in [*events, *parts.close(cut=True)]:
             if isinstance(event, PartComplete) and isinstance(event.part, Call):
-                reader.last_slot += 1
-                slot, call = reader.last_slot, event.part
+                slot, call = reader.next_slot(), event.part
                 out.append(PartStart(slot, replace(call, args=LazyJson(""))))
                 out.append(PartDelta(slot, call.arguments))
                 out.append(PartEnd(slot, signature=call.signature, cut=True))

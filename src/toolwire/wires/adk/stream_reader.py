@@ -37,10 +37,10 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.adk.partial_calls import PartialCalls
 from toolwire.wires.adk.pending_calls import PendingCalls
-from toolwire.wires.engine.stream import STREAM_CUT
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD
 from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
-from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream, error_message
+from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream
 
 _ADK_ID = "adk-"
 """The prefix of ids that ADK makes."""
@@ -108,7 +108,7 @@ class EventReader(ContentReader):
         if event.get("partial") is True:
             return [*out, *self._read_partial(message)]
         out += [
-            Unsupported(path, "no such field on this wire")
+            Unsupported(path, UNKNOWN_FIELD)
             for path in unknown_fields(event, message.path, RUN_FIELDS)
         ]
         if message.role == "assistant":
@@ -123,7 +123,7 @@ class EventReader(ContentReader):
         self.uncompleted.clear()
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        if not self.turn.is_open_text(slot):
+        if self.turn.open is None or self.turn.open.slot != slot:
             return None
         kind = self.turn.open_kind
 
@@ -197,7 +197,7 @@ class EventReader(ContentReader):
         out: list[Event] = []
         block = _block(part)
         if part.spec is not None and not part.spec.clean(block):
-            out.append(Unsupported(part.path, "no such field on this wire"))
+            out.append(Unsupported(part.path, UNKNOWN_FIELD))
         if emitted < len(part.text):
             rest = part.text[emitted:]
             out += self.turn.read_text(rest, kind, block=block, path=part.path)
@@ -262,7 +262,7 @@ class EventReader(ContentReader):
     def _read_settings(self, path: JsonPath) -> list[Event]:
         settings = read_event_settings(self.event)
         out: list[Event] = [
-            Unsupported((*path, *field), "no such field on this wire") for field in settings.unknown
+            Unsupported((*path, *field), UNKNOWN_FIELD) for field in settings.unknown
         ]
         usage = settings.values.pop("usage", None)
         late = {
@@ -282,26 +282,26 @@ class EventReader(ContentReader):
         # Finish reasons are repeated as error codes.
         is_error = reason is None and code not in FINISH_REASON_FROM_WIRE
         if is_error and isinstance(code, str) and code:
-            message = error_message(get_field(self.event, "errorMessage"), code)
-            self.failure = StreamError(message, code)
+            message = get_field(self.event, "errorMessage")
+            text = message if isinstance(message, str) and message else code
+            self.failure = StreamError(text, code)
         return out
 
     def _read_error(self, record: Object) -> list[Event]:
-        self.error = record
         code = self.failure.code if self.failure is not None else None
-        return [*self._cut(), StreamError(error_message(record["error"], "the run failed"), code)]
+        error = record["error"]
+        message = error.get("message") if isinstance(error, dict) else error
+        return self.fail(record, code, message=message or "the run failed")
 
-    def _cut(self) -> list[Event]:
-        """The events that close what was not completed."""
-        out = self.turn.close(cut=True)
+    def close_parts(self, *, cut: bool) -> list[Event]:
+        out = self.turn.close(cut=cut)
         return [*out, *self.partial_calls.cut(self)] if self.in_progress else out
 
     def end(self) -> list[Event]:
         if self.error is not None:
             return []
         if self.in_progress or not self.recognized:
-            self.error = dict(_CUT_ERROR)
-            return self.pending.add([*self._cut(), StreamError(STREAM_CUT, cut=True)])
+            return self.pending.add(self.fail_cut(_CUT_ERROR))
         if self.failure is not None:
             self.error = {}
             return self.pending.add([self.failure])
@@ -309,7 +309,7 @@ class EventReader(ContentReader):
 
     def body(self) -> JSON:
         if not self.recognized:
-            if self.error is None or self.error == _CUT_ERROR:
+            if self.error is None or self.cut:
                 raise self.no_events_error()
             return [self.error]
         repeated = fragments([read_event(event, (i,)) for i, event in enumerate(self.events)])

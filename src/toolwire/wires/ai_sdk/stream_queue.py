@@ -28,11 +28,6 @@ class EventQueue:
         self._call_events = call_events
         self.waiting: deque[tuple[int, Event | StreamedToolPart]] = deque()
         """Events and calls that wait, each with its step; the first is a call without an output."""
-        self._slots = 0
-
-    def new_slot(self) -> int:
-        self._slots += 1
-        return self._slots - 1
 
     def start_step(self) -> None:
         self.step += 1

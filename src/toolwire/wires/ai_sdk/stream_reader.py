@@ -33,7 +33,6 @@ from toolwire.streaming.events import (
     PartDelta,
     PartEnd,
     PartStart,
-    StreamError,
     Unsupported,
 )
 from toolwire.wires.ai_sdk.blocks import NAME
@@ -43,11 +42,10 @@ from toolwire.wires.ai_sdk.stream_queue import EventQueue
 from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input
 from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part, read_response_message
-from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamReader, copy_json
 
 DEFAULT_MESSAGE_ID = "msg-0"
 """The id of a message without one; bodies without an id are written with the same."""
-_NO_SUCH_FIELD = "no such field on this wire"
 
 
 class _OpenText(Struct):
@@ -81,7 +79,6 @@ class ChunkReader(StreamReader):
         """Type and id of the data parts so far."""
         self.reason: str | None = None
         self.finished = False
-        self.error: str | None = None
         self.unplaced: list[JSON] = []
 
     def read(self, event: Chunk) -> list[Event]:
@@ -110,7 +107,7 @@ class ChunkReader(StreamReader):
         return Unsupported((self.count, *keys), reason)
 
     def _unknown_fields(self, fields: Iterable[str]) -> list[Event]:
-        return [self._unsupported(_NO_SUCH_FIELD, key) for key in fields]
+        return [self._unsupported(UNKNOWN_FIELD, key) for key in fields]
 
     def _call_events(self, tool: StreamedToolPart) -> list[Event]:
         """The events of a call and its result, as they are read from the whole message."""
@@ -129,7 +126,7 @@ class ChunkReader(StreamReader):
         call = self.assign_call_id(call)
         events: list[Event] = [PartComplete(call)]
         if block.get("state") == "input-streaming":
-            slot = self.queue.new_slot()
+            slot = self.next_slot()
             events = [PartStart(slot, replace(call, args=LazyJson("")))]
             if call.args.text:
                 events.append(PartDelta(slot, call.args.text))
@@ -145,9 +142,7 @@ class ChunkReader(StreamReader):
         out: list[Event] = []
         if (kind, key) in self.open_texts:
             out = self._read_text_end({"type": f"{kind}-end", "id": chunk.get("id")})
-        text = _OpenText(
-            {"type": kind, "text": "", "state": "streaming"}, self.queue.new_slot(), []
-        )
+        text = _OpenText({"type": kind, "text": "", "state": "streaming"}, self.next_slot(), [])
         if kind == "reasoning":
             text.block["id"] = chunk.get("id")
         text.block.update(other_keys(chunk, "id"))
@@ -328,20 +323,14 @@ class ChunkReader(StreamReader):
 
     def _read_error(self, chunk: Chunk) -> list[Event]:
         text = chunk.get("errorText")
-        message = text if isinstance(text, str) and text else "the server reported an error"
-        return self._fail(StreamError(message))
+        return self.fail(text if isinstance(text, str) and text else "the server reported an error")
 
     def _read_abort(self, chunk: Chunk) -> list[Event]:
         reason = chunk.get("reason")
         message = reason if isinstance(reason, str) and reason else "the response was aborted"
-        return self._fail(StreamError(message, "abort"))
+        return self.fail(message, "abort")
 
-    def _fail(self, error: StreamError) -> list[Event]:
-        self.error = error.message
-        return [*self._close_all(cut=True), error]
-
-    def _close_all(self, *, cut: bool) -> list[Event]:
-        """End the open texts and release the queue."""
+    def close_parts(self, *, cut: bool) -> list[Event]:
         ends = [PartEnd(text.slot, cut=cut) for text in self.open_texts.values()]
         self.open_texts.clear()
         return [*self.queue.emit(*ends), *self.queue.release(all_of_it=True)]
@@ -351,10 +340,10 @@ class ChunkReader(StreamReader):
             return []
         start = [] if self.started else self._start_message()
         if not (self.finished or self.done):
-            return [*start, *self._fail(StreamError(STREAM_CUT, cut=True))]
+            return [*start, *self.fail_cut(STREAM_CUT)]
         stop = FINISH_REASON_FROM_WIRE.get(self.reason, self.reason) if self.reason else None
         finish = Finish("stop" if stop in IMPLIED_REASONS else stop)
-        return [*start, *self._close_all(cut=False), finish]
+        return [*start, *self.close_parts(cut=False), finish]
 
     def body(self) -> JSON:
         if not self.recognized:

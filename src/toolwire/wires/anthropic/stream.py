@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolwire.conversation.json import JSON, Object, put
+from toolwire.conversation.json import JSON, Object, get, put
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
 from toolwire.wires.anthropic.blocks import BLOCKS, FOREIGN
@@ -20,10 +20,15 @@ from toolwire.wires.anthropic.bodies import write
 from toolwire.wires.anthropic.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
-from toolwire.wires.engine.stream import StreamSpec, copy_json, named_sse, unwrap_typed
+from toolwire.wires.engine.stream import (
+    UNKNOWN_FIELD,
+    StreamSpec,
+    copy_json,
+    named_sse,
+    unwrap_typed,
+)
 from toolwire.wires.families.blocks.deltas import Join, join_arguments, join_list, openers
 from toolwire.wires.families.blocks.indexed_stream import (
-    NO_FIELD,
     BlockKey,
     IndexedBlockReader,
     IndexedBlockWriter,
@@ -79,7 +84,7 @@ class AnthropicReader(IndexedBlockReader):
         settings = read_settings(RESPONSE, message, _MESSAGE_KEYS)
         events: list[Event] = [MessageStart(settings.values)]
         events += [
-            Unsupported((self.count, "message", *path), NO_FIELD) for path in settings.unknown
+            Unsupported((self.count, "message", *path), UNKNOWN_FIELD) for path in settings.unknown
         ]
         for block in content if isinstance(content, list) else []:
             events += [*self._start_block(0, block), *self.close_block(0)]
@@ -138,9 +143,8 @@ class AnthropicReader(IndexedBlockReader):
         return []
 
     def _error(self, event: Chunk) -> list[Event]:
-        self.error = event.get("error")
-        error = self.error if isinstance(self.error, dict) else {}
-        return self.fail(error.get("message"), error.get("type"))
+        error = event.get("error")
+        return self.fail(error, get(error, ("type",)) or None)
 
     def body(self) -> JSON:
         if not self.message:

@@ -138,11 +138,8 @@ class BedrockReader(IndexedBlockReader):
                 events += handler(self, payload)
             elif name.endswith("Exception"):
                 error = payload if isinstance(payload, dict) else {}
-                self.error = {"type": name, **error}
-                message = (
-                    error.get("message") or error.get("Message") or error.get("originalMessage")
-                )
-                events += self.fail(message, name)
+                message = error.get("Message") or error.get("originalMessage")
+                events += self.fail({"type": name, **error}, name, message=message)
             else:
                 events.append(Unsupported((self.count, name), f"an unknown event: {name}"))
         return events
@@ -154,7 +151,7 @@ class BedrockReader(IndexedBlockReader):
         events: list[Event] = [MessageStart({})]
         for key in self.message:
             if key != "role":
-                events += self.report(("messageStart", key))
+                events += self.report_unknown("messageStart", key)
         return events
 
     def _block_start(self, payload: Object) -> list[Event]:
@@ -194,7 +191,8 @@ class BedrockReader(IndexedBlockReader):
             record.block = {**beside, **record.block}
         if record.slot < 0:
             return []
-        return [event for key in beside for event in self.report((name, key), record)]
+        reports = (self.report_unknown(name, key, scope=record.slot) for key in beside)
+        return [event for report in reports for event in report]
 
     def _block_stop(self, payload: Object) -> list[Event]:
         return self.close_block(_index(payload))

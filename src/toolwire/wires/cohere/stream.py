@@ -76,8 +76,7 @@ class CohereReader(IndexedBlockReader):
         if not isinstance(event_type, str) or event_type not in _EVENTS:
             message = event.get("message")
             if event_type is None and isinstance(message, str):
-                self.error = message
-                return self.fail(message, None)
+                return self.fail(message)
             return [Unsupported((self.count,), f"an unknown event: {event_type}")]
         self.recognized = True
         out: list[Event] = []
@@ -146,7 +145,7 @@ class CohereReader(IndexedBlockReader):
             grows = target is self.message and key in _GROWING
             if self.keep and not grows and target.get(key) != value:
                 target[key] = merge(target.get(key), value)
-            events += self.report((*path, key))
+            events += self.report_unknown(*path, key)
         return events
 
     def _keep_logprobs(self, value: JSON) -> list[Event]:
@@ -154,14 +153,14 @@ class CohereReader(IndexedBlockReader):
             return []
         if self.keep:
             self.logprobs.append(value)
-        return self.report(("logprobs",))
+        return self.report_unknown("logprobs")
 
     def _keep_citation(self, key: ListKey, citation: JSON) -> list[Event]:
         if citation is None:
             return []
         if self.keep:
             self.citations += citation if isinstance(citation, list) else [citation]
-        return self.report(("delta", "message", "citations"))
+        return self.report_unknown("delta", "message", "citations")
 
     def _debug(self, event: Chunk) -> list[Event]:
         return self._keep((), _without(event, _EVENT_KEYS), self.fields)
@@ -229,8 +228,8 @@ class CohereReader(IndexedBlockReader):
         self.stop = reason if isinstance(reason, str) and reason else None
         known = keys("finish_reason", "error")
         events += self.read_metadata(RESPONSE, fields, known, path=("delta",))
-        self.error = fields.get("error")
-        return events if self.error is None else events + self.fail(self.error, reason)
+        error = fields.get("error")
+        return events if error is None else events + self.fail(error, reason)
 
     def end(self) -> list[Event]:
         self.finished = self.over or self.done

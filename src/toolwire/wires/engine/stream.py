@@ -13,10 +13,10 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import first_free, mint
-from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.json import JSON, JsonPath, Object, dump, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Setting
-from toolwire.conversation.parts import Call, Message, Result
+from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.errors import RemoteError
 from toolwire.streaming.events import (
     Chunk,
@@ -30,12 +30,14 @@ from toolwire.streaming.events import (
     PartStart,
     StreamError,
     TurnStart,
+    Unsupported,
 )
 from toolwire.streaming.framing import aws, ndjson
 from toolwire.wires.engine.encode_context import EncodeContext
 
 DONE = b"data: [DONE]\n\n"
 STREAM_CUT = "the stream ended before the answer was over"
+UNKNOWN_FIELD = "no such field on this wire"
 
 
 class StreamReader:
@@ -61,6 +63,13 @@ class StreamReader:
         """Every call so far, with its id and without its arguments."""
         self.answered_indexes: set[int] = set()
         """The indexes in `calls` of the calls that have a result."""
+        self.slots = 0
+        """The number of slots in use."""
+        self.error: JSON = None
+        """The error that ended the stream, as the body holds it."""
+        self.cut = False
+        """True if that error is that the stream ended before the answer did."""
+        self._reported: set[tuple[object, JsonPath]] = set()
 
     def read(self, event: Chunk) -> list[Event]:
         """Return the neutral events of one event of the wire."""
@@ -69,6 +78,10 @@ class StreamReader:
     def end(self) -> list[Event]:
         """Return the events that remain at the end of the input: the ends of open parts, the finish
         reason, or the error that the stream was cut off."""
+        raise NotImplementedError
+
+    def close_parts(self, *, cut: bool) -> list[Event]:
+        """End all open parts. `cut`: the stream ended before they did."""
         raise NotImplementedError
 
     def body(self) -> JSON:
@@ -123,6 +136,17 @@ class StreamReader:
         self.answered_indexes.add(index)
         return replace(result, call_id=self.calls[index].id)
 
+    def identify(self, part: Part) -> Part:
+        """Return a complete part; a call or a result gets its id."""
+        if isinstance(part, Call):
+            return self.assign_call_id(part)
+        return self.assign_result_id(part) if isinstance(part, Result) else part
+
+    def next_slot(self) -> int:
+        """Return the slot of a part that starts."""
+        self.slots += 1
+        return self.slots - 1
+
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         """Return a function that appends text to an open part, or None if there is none.
 
@@ -131,6 +155,33 @@ class StreamReader:
         all.
         """
         return None
+
+    def report_unknown(self, *path: str | int, scope: object = None) -> list[Event]:
+        """Report a field of this event without a neutral form, once in a stream or in a scope."""
+        if (scope, path) in self._reported:
+            return []
+        self._reported.add((scope, path))
+        return [Unsupported((self.count, *path), UNKNOWN_FIELD)]
+
+    def fail(self, error: JSON, code: JSON = None, *, message: JSON = None) -> list[Event]:
+        """End all parts, because the server reported an error.
+
+        Args:
+            error: The error as the body holds it.
+            code: The server's word for it.
+            message: Its text, if that is not the `message` of the error, or the error itself.
+        """
+        self.error = error
+        text = message or (error.get("message") if isinstance(error, dict) else error)
+        if not isinstance(text, str) or not text:
+            text = text_of(error) if error else "the server reported an error"
+        event = StreamError(text, code if isinstance(code, str) else None)
+        return [*self.close_parts(cut=True), event]
+
+    def fail_cut(self, error: JSON) -> list[Event]:
+        """End all parts, because the stream ended before the answer did; the body holds `error`."""
+        self.error, self.cut = error, True
+        return [*self.close_parts(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def no_events_error(self) -> RemoteError:
         """Return the error for a stream without any event of this wire."""

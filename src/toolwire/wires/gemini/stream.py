@@ -24,11 +24,11 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import count_at
-from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.settings import USAGE, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
-from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream, error_message
+from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream
 from toolwire.wires.families.contents.stream_writer import ContentWriter
 from toolwire.wires.gemini.blocks import PARTS
 from toolwire.wires.gemini.bodies import CANDIDATE_FIELDS, write
@@ -75,15 +75,15 @@ class GeminiReader(ContentReader):
         self.usage_key = "usageMetadata"
         self.blocked = False
         """True if the prompt was blocked."""
-        self.reported: set[str] = set()
-        """The unknown fields that were reported."""
 
     def read(self, event: Chunk) -> list[Event]:
         if self.error is not None:
             return []
         error = event.get("error")
         if error is not None:
-            return self._read_error(error)
+            return self.fail(
+                copy_json(error), error.get("status") if isinstance(error, dict) else None
+            )
         out: list[Event] = []
         if not self.started:
             self.started = True
@@ -105,8 +105,8 @@ class GeminiReader(ContentReader):
         return out
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        candidates = self.candidates.values()
-        return bool if any(each.parts.is_open_text(slot) for each in candidates) else None
+        texts = [candidate.parts.open for candidate in self.candidates.values()]
+        return bool if any(text is not None and text.slot == slot for text in texts) else None
 
     def _read_field(self, key: str, value: JSON, out: list[Event]) -> None:
         if key in _USAGE_FIELDS:
@@ -116,17 +116,11 @@ class GeminiReader(ContentReader):
             return
         constant = key in _CONSTANT_FIELDS
         if not constant:
-            self._report_field(key, (self.count, key), out)
+            out += self.report_unknown(key)
         if key in _FEEDBACK_FIELDS and isinstance(value, dict) and get_field(value, "blockReason"):
             self.blocked = True
         if self.keep and not (constant and key in self.fields):
             self.fields[key] = _merge_field(self.fields.get(key), value)
-
-    def _report_field(self, name: str, path: JsonPath, out: list[Event]) -> None:
-        """Report an unknown field, once in a stream."""
-        if name not in self.reported:
-            self.reported.add(name)
-            out.append(Unsupported(path, "no such field on this wire"))
 
     def _read_candidate(
         self, raw: Object, path: JsonPath, *, position: int, out: list[Event]
@@ -160,19 +154,12 @@ class GeminiReader(ContentReader):
             if key == "content" or value is None:
                 continue
             if key not in CANDIDATE_FIELDS:
-                self._report_field(f"candidate {key}", (*path, key), out)
+                out += self.report_unknown(*path[1:], key)
             if self.keep:
                 previous = None if key in _REPEATED_LISTS else candidate.fields.get(key)
                 candidate.fields[key] = _merge_field(previous, value)
 
-    def _read_error(self, error: JSON) -> list[Event]:
-        self.error = copy_json(error)
-        status = error.get("status") if isinstance(error, dict) else None
-        code = status if isinstance(status, str) else None
-        message = error_message(error, "the server reported an error")
-        return [*self._close(cut=True), StreamError(message, code)]
-
-    def _close(self, *, cut: bool) -> list[Event]:
+    def close_parts(self, *, cut: bool) -> list[Event]:
         """Close every open part; an open call was cut off, whatever the finish reason is."""
         return [
             event
@@ -190,21 +177,19 @@ class GeminiReader(ContentReader):
             settings = read_settings(_USAGE_ONLY, {USAGE.path[0]: self.usage}, frozenset())
             usage.append(Metadata(settings.values))
             usage += [
-                Unsupported((self.count - 1, *path), "no such field on this wire")
-                for path in settings.unknown
+                Unsupported((self.count - 1, *path), UNKNOWN_FIELD) for path in settings.unknown
             ]
         reasons = {i: each.finish_reason for i, each in sorted(self.candidates.items())}
         if None in reasons.values() or not (reasons or self.blocked):
-            self.error = dict(_CUT_ERROR)
-            return [*usage, *self._close(cut=True), StreamError(STREAM_CUT, cut=True)]
-        out = [*self._close(cut=False), *usage]
+            return [*usage, *self.fail_cut(_CUT_ERROR)]
+        out = [*self.close_parts(cut=False), *usage]
         if not reasons:
             return [*out, Finish("filter")]
         return [*out, *(Finish(read_finish_reason(reasons[i]), i) for i in reasons)]
 
     def body(self) -> JSON:
         if not self.recognized:
-            if self.error is None or self.error == _CUT_ERROR:
+            if self.error is None or self.cut:
                 raise self.no_events_error()
             return {"candidates": [], "error": self.error}
         body = dict(self.fields)

@@ -48,12 +48,8 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.engine.specs import text_or_none
-from toolwire.wires.engine.stream import copy_json, merge
-from toolwire.wires.families.turns.stream_reader import (
-    UNKNOWN_FIELD,
-    MessageRecord,
-    TurnStreamReader,
-)
+from toolwire.wires.engine.stream import UNKNOWN_FIELD, copy_json, merge
+from toolwire.wires.families.turns.stream_reader import CUT_ERROR, TurnStreamReader
 from toolwire.wires.genkit.blocks import NAME
 from toolwire.wires.genkit.bodies import MESSAGES, read
 from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_request, match_calls
@@ -89,7 +85,6 @@ class GenkitReader(TurnStreamReader):
         """True if a chunk repeated its whole message."""
         self.unknown: Object = {}
         """Unknown fields of chunks, and what a flow returned if it is no response."""
-        self.reported: set[str] = set()
         self.response: Object | None = None
 
     def read(self, event: Chunk) -> list[Event]:
@@ -116,14 +111,12 @@ class GenkitReader(TurnStreamReader):
         return [*out, Unsupported((self.count,), "an unknown event")]
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        growing = self.growing
-        if growing is None or growing.slot != slot or self.aggregates:
-            return None
-        return self._count_text
+        is_open = super().text_appender(slot) is not None
+        return self._count_text if is_open and not self.aggregates else None
 
     def _count_text(self, text: str) -> bool:
-        assert self.growing is not None
-        self.sizes[Text if self.growing.spec.part is Text else Reasoning] += len(text)
+        assert self.parts.open is not None
+        self.sizes[type(self.parts.open.part)] += len(text)
         return True
 
     def _count(self, part: Part) -> None:
@@ -155,9 +148,7 @@ class GenkitReader(TurnStreamReader):
                 continue
             if self.keep:
                 self.unknown[key] = merge(self.unknown.get(key), value)
-            if key not in self.reported:
-                self.reported.add(key)
-                out.append(Unsupported((*path, key), UNKNOWN_FIELD))
+            out += self.report_unknown(*path[1:], key)
         return out
 
     def _read_head(self, chunk: Object, content: list[JSON]) -> list[Event]:
@@ -180,8 +171,7 @@ class GenkitReader(TurnStreamReader):
         self.role, self.index = role, index
         self.requests = []
         self.sizes = {}
-        if self.keep:
-            self.messages.append(MessageRecord({"role": MESSAGES.role_to_wire[role]}, []))
+        self.start_record({"role": MESSAGES.role_to_wire[role]})
 
     # --- parts ---
 
@@ -217,14 +207,15 @@ class GenkitReader(TurnStreamReader):
         out: list[Event] = []
         fragment = request is not None and not part.name
         if request is None:
-            out = self.close_growing()
+            out = self.close_text()
             for earlier in self.requests:  # fragments belong to the newest request
                 if earlier.ref and earlier.pieces:
                     out += self._close_request(earlier, cut=False)
             request = ToolRequest.begin(part, block, self.ordinal)
             self.ordinal += 1
             self.requests.append(request)
-            self.keep_block(request.block)
+            if self.keep:
+                self.parts.blocks.append(request.block)
         request.ref = request.ref or part.id
         partial = data.get("partial") is True
         request.add_input(data.get("input"), partial=partial, fragment=fragment)
@@ -257,13 +248,12 @@ class GenkitReader(TurnStreamReader):
         """Emit the start of a call, unless it was emitted."""
         if request.slot is not None:
             return []
-        out = self.close_growing()
+        out = self.close_text()
         call = replace(request.call, id=request.ref, origin="wire" if request.ref else "minted")
         call = self.assign_call_id(call, request.ordinal)
         self.unanswered.append(self.calls[-1])
         self._count(call)
-        request.slot = self.slots
-        self.slots += 1
+        request.slot = self.next_slot()
         return [*out, PartStart(request.slot, replace(call, args=LazyJson(""), signature=None))]
 
     def _close_request(self, request: ToolRequest, *, cut: bool) -> list[Event]:
@@ -284,7 +274,7 @@ class GenkitReader(TurnStreamReader):
         return [*out, end]
 
     def close_parts(self, *, cut: bool) -> list[Event]:
-        out = self.close_growing(cut=cut)
+        out = self.close_text(cut=cut)
         for request in self.requests:
             out += self._close_request(request, cut=cut)
         return out
@@ -332,12 +322,12 @@ class GenkitReader(TurnStreamReader):
 
     def _replace_content(self, content: list[JSON]) -> None:
         """Replace the kept blocks of the current message; open parts continue in the new ones."""
-        self.messages[-1].content = content
-        last, growing = content[-1] if content else None, self.growing
-        if growing is not None and isinstance(last, dict):
-            text = last.get(growing.field)
+        self.messages[-1].content = self.parts.blocks = content
+        last, current = content[-1] if content else None, self.parts.open
+        if current is not None and isinstance(last, dict):
+            text = last.get(current.field)
             if isinstance(text, str):
-                growing.block, growing.pieces = last, [text]
+                current.block, current.pieces = last, [text]
         for block in content:
             ref = get(block, ("toolRequest", "ref"))
             for request in self.requests:
@@ -408,7 +398,7 @@ class GenkitReader(TurnStreamReader):
             return []
         if self.role is not None and not self.framed:
             return [*self.close_parts(cut=False), Finish(None)]
-        return self.fail_cut()
+        return self.fail_cut(CUT_ERROR)
 
     def body(self) -> JSON:
         messages = self.message_bodies()
@@ -418,7 +408,8 @@ class GenkitReader(TurnStreamReader):
         earlier: Object = {"request": {"messages": messages}} if messages else {}
         if self.response is not None:
             return {**earlier, **self.response, **self.error_field()}
-        if not self.messages and not self.unknown and not self.peer_failed:
+        failed = self.error is not None and not self.cut
+        if not self.messages and not self.unknown and not failed:
             raise self.no_events_error()
         return {**self.unknown, "message": message, **earlier, **self.error_field()}
 

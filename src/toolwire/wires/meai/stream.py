@@ -18,16 +18,15 @@ Each update holds contents, and fields of the message and the answer they belong
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
+from toolwire.conversation.parts import Part, Reasoning, Text
 from toolwire.streaming.events import (
     Chunk,
     Event,
     Finish,
     MessageStart,
     Metadata,
+    PartComplete,
     StreamError,
     TurnStart,
     Unsupported,
@@ -35,14 +34,8 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, text_or_none
-from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
-from toolwire.wires.families.turns.stream_reader import (
-    UNKNOWN_FIELD,
-    GrowingPart,
-    MessageRecord,
-    TurnStreamReader,
-    growing_field,
-)
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, data_sse
+from toolwire.wires.families.turns.stream_reader import CUT_ERROR, TurnStreamReader, growing_field
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
 from toolwire.wires.meai.blocks import NAME, PART_WRITERS
 from toolwire.wires.meai.bodies import ANSWER_ROLES, MESSAGES, write
@@ -74,12 +67,14 @@ class MeaiReader(TurnStreamReader):
         """What is known of the newest message: its author, id and role."""
         self.ignored = False
         """True while the newest message is not part of the answer."""
-        self.reported: set[str] = set()
-        """Settings that were emitted, and unknown fields that were reported."""
+        self.emitted: set[str] = set()
+        """Settings that were emitted."""
         self.finished = False
         self.stop: str | None = None
         self.last_error: Object | None = None
         """The newest content, if it is an error."""
+        self.interpreter: Object | None = None
+        """The newest content, if it is a code interpreter's, which the next one may continue."""
 
     def read(self, event: Chunk) -> list[Event]:
         contents = event.get("contents")
@@ -95,18 +90,15 @@ class MeaiReader(TurnStreamReader):
             out += self.read_block(block, (self.count, "contents", i), first=i == 0)
         return out
 
-    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if self.growing is not None and self.growing.slot == slot else None
-
     # --- around the contents ---
 
     def _read_fields(self, fields: Object) -> list[Event]:
         out: list[Event] = []
         settings = read_settings(RESPONSE, fields, _UPDATE_KEYS)
         values = {
-            name: value for name, value in settings.values.items() if name not in self.reported
+            name: value for name, value in settings.values.items() if name not in self.emitted
         }
-        self.reported.update(values)
+        self.emitted.update(values)
         if self.fields is None:
             self.seed = text_or_none(fields.get("responseId")) or ""
             out.append(MessageStart(values))
@@ -114,9 +106,7 @@ class MeaiReader(TurnStreamReader):
             out.append(Metadata(values))
         self.fields = fields
         for path in settings.unknown:
-            if path[0] not in self.reported:
-                self.reported.add(str(path[0]))
-                out.append(Unsupported((self.count, *path), UNKNOWN_FIELD))
+            out += self.report_unknown(*path)
         out += self._read_message_fields(fields)
         reason = fields.get("finishReason")
         if isinstance(reason, str):
@@ -137,13 +127,12 @@ class MeaiReader(TurnStreamReader):
         if not first and all(self.message.get(key, value) == value for key, value in given.items()):
             self.message.update(given)
             return []
-        out = self.close_growing()
+        out = self.close_text()
         self.finished = False
         self.message = {"role": "assistant", **given}
         role = MESSAGES.role_from_wire.get(str(self.message["role"]))
         self.ignored = role not in ANSWER_ROLES
-        if self.keep:
-            self.messages.append(MessageRecord({}, []))
+        self.start_record({})
         if role is None or self.ignored:
             reason = f"an answer cannot hold a message of this role: {self.message['role']}"
             out.append(Unsupported((self.count,), reason))
@@ -173,54 +162,46 @@ class MeaiReader(TurnStreamReader):
         if isinstance(spec, Block) and spec.deltas and type(part) is spec.part:
             self.last_error = None
             if spec.clean(block):
-                return self._read_growing(part, spec, block, first=first)
+                if isinstance(part, Text | Reasoning):
+                    return self.read_text(part, spec, block, first=first)
+                return self._read_interpreter(block, growing_field(spec))
         details = block.get("details")
         if kind == "usage" and isinstance(details, dict):
             return self._read_usage(block, details, part.path)
         self.last_error = block if kind == "error" else None
-        out = self.close_growing()
-        self.keep_block(copy_json(block))
-        return out + self.complete(part)
+        out = self.close_text()
+        if not self.ignored:
+            return out + self.parts.add(part, copy_json(block))
+        self.parts.blocks.append(copy_json(block))
+        return out
 
-    def _read_growing(self, part: Part, spec: Block, block: Object, *, first: bool) -> list[Event]:
-        if isinstance(part, Text | Reasoning):
-            return self.read_text(part, spec, block, first=first)
-        if self._add_piece(block):
+    def read_text(
+        self, part: Text | Reasoning, spec: Block, block: Object, *, first: bool
+    ) -> list[Event]:
+        out = super().read_text(part, spec, block, first=first)
+        return [] if self.ignored else out
+
+    def _read_interpreter(self, block: Object, field: str) -> list[Event]:
+        """Read a code interpreter's content: a list under a call id, which may come in pieces."""
+        current, pieces = self.interpreter, block.get(field)
+        same_call = current is not None and bool(current.get("callId"))
+        for key in ("$type", "callId"):
+            same_call = same_call and current is not None and current.get(key) == block.get(key)
+        if current is not None and same_call and isinstance(pieces, list):
+            previous = current.get(field)
+            current[field] = [*(previous if isinstance(previous, list) else ()), *pieces]
             return []
-        out = self.close_growing()
-        self.growing = GrowingPart(spec, dict(block), growing_field(spec))
-        self.keep_block(self.growing.block)
+        out = self.close_text()
+        self.interpreter = dict(block)
+        self.parts.blocks.append(self.interpreter)
         return out
 
-    def _add_piece(self, block: Object) -> bool:
-        """Add the list of a further piece to the code interpreter content that grows.
-
-        False if the block is not a piece of it.
-        """
-        growing = self.growing
-        if growing is None or block.get("$type") != growing.spec.name:
-            return False
-        pieces, call_id = block.get(growing.field), growing.block.get("callId")
-        if not isinstance(pieces, list):
-            return False
-        if not call_id or call_id != block.get("callId"):
-            return False
-        previous = growing.block.get(growing.field)
-        growing.block[growing.field] = [*(previous if isinstance(previous, list) else ()), *pieces]
-        return True
-
-    def close_growing(self, *, cut: bool = False) -> list[Event]:
-        growing = self.growing
-        out = super().close_growing(cut=cut)
-        if growing is not None and growing.spec.part in (Call, Result):
-            return self.complete(MESSAGES.read_part(growing.block, (self.count,)))
-        return out
-
-    def next_slot(self) -> int | None:
-        return None if self.ignored else super().next_slot()
-
-    def complete(self, part: Part) -> list[Event]:
-        return [] if self.ignored else super().complete(part)
+    def close_text(self, *, cut: bool = False) -> list[Event]:
+        block, self.interpreter = self.interpreter, None
+        out = super().close_text(cut=cut)
+        if self.ignored or block is None:
+            return [] if self.ignored else out
+        return [PartComplete(self.identify(MESSAGES.read_part(block, (self.count,))))]
 
     def _read_usage(self, block: Object, details: Object, path: JsonPath) -> list[Event]:
         _add_counts(self.usage, details)
@@ -239,16 +220,16 @@ class MeaiReader(TurnStreamReader):
             return []
         if self.finished:
             reason = FINISH_REASON_FROM_WIRE.get(self.stop or "", self.stop)
-            return [*self.close_growing(), Finish(reason)]
+            return [*self.close_text(), Finish(reason)]
         if self.last_error is None:
-            return self.fail_cut()
+            return self.fail_cut(CUT_ERROR)
         message = self.last_error.get("message")
         error: Object = {"message": message if isinstance(message, str) else STREAM_CUT}
         return self.fail(error, text_or_none(self.last_error.get("errorCode")))
 
     def body(self) -> JSON:
         if not self.messages:
-            if not self.peer_failed:
+            if self.error is None or self.cut:
                 raise self.no_events_error()
             return self.error_field()
         usage: Object = {"usage": self.usage} if self.usage else {}

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import LATE
@@ -29,17 +27,16 @@ from toolwire.streaming.events import (
     Finish,
     MessageStart,
     Metadata,
-    PartComplete,
     PartDelta,
-    PartEnd,
-    PartStart,
     StreamError,
     Unsupported,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.part_sequence import PartSequence
 from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.engine.stream import (
     STREAM_CUT,
+    UNKNOWN_FIELD,
     StreamReader,
     StreamSpec,
     copy_json,
@@ -56,7 +53,6 @@ from toolwire.wires.ollama.blocks import (
 )
 from toolwire.wires.ollama.bodies import BODIES
 
-_UNKNOWN_FIELD = "no such field on this wire"
 _PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
 """The fields of a line that has only a piece of the message."""
 _FIRST_COUNTS = frozenset({"model", "created_at"})
@@ -85,13 +81,10 @@ class OllamaReader(StreamReader):
         self.message: Object = {}
         self.texts: dict[str, list[str]] = {}
         """Pieces of the texts of the message, by field."""
-        self.emitted: set[str | int] = set()
-        """Settings that were emitted, and unknown fields that were reported."""
-        self.slot = 0
-        self.open_type: type[Part] | None = None
-        """The type of the part that is open."""
+        self.emitted: set[str] = set()
+        """Settings that were emitted."""
+        self.parts = PartSequence(self, keep=False)
         self.stop: str | None = None
-        self.error: JSON = None
 
     def read(self, event: Chunk) -> list[Event]:
         message = event.get("message")
@@ -102,15 +95,16 @@ class OllamaReader(StreamReader):
         if isinstance(message, dict):
             out += self._read_message(message)
         elif message is not None:
-            out.append(Unsupported((self.count, "message"), _UNKNOWN_FIELD))
+            out.append(Unsupported((self.count, "message"), UNKNOWN_FIELD))
         if self.over:
-            out += self._close_part(cut=False)
+            out += self.parts.close()
         if event.get("error"):
-            out += self._read_error(event["error"])
+            out += self.fail(event["error"])
         return out
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if slot == self.slot and self.open_type is not None else None
+        current = self.parts.open
+        return bool if current is not None and current.slot == slot else None
 
     def _read_frame(self, event: Chunk) -> list[Event]:
         """Read all of a line but its message."""
@@ -127,9 +121,8 @@ class OllamaReader(StreamReader):
             self.emitted.update(set(late) - LATE)
             out.append(Metadata(late))
         for path in settings.unknown:
-            if path[0] not in self.emitted and path[0] != "error":
-                self.emitted.add(path[0])
-                out.append(Unsupported((self.count, *path), _UNKNOWN_FIELD))
+            if path[0] != "error":
+                out += self.report_unknown(*path)
         if event.get("done") is True or isinstance(event.get("done_reason"), str):
             self.over = True
             self.stop = BODIES.read_finish_reason(event) or self.stop
@@ -158,12 +151,13 @@ class OllamaReader(StreamReader):
                 self.message[key] = merge(self.message.get(key), value)
 
     def _read_message(self, message: Object) -> list[Event]:
-        content = message.get("content")
+        content, current = message.get("content"), self.parts.open
         only_content = len(message) == 2 and "role" in message
-        if content.__class__ is str and only_content and self.open_type is Text:
+        in_text = current is not None and isinstance(current.part, Text)
+        if content.__class__ is str and only_content and current is not None and in_text:
             if self.keep:
                 self.texts["content"].append(content)
-            return [PartDelta(self.slot, content)] if content else []
+            return [PartDelta(current.slot, content)] if content else []
         path: JsonPath = (self.count, "message")
         out: list[Event] = []
         try:
@@ -174,58 +168,34 @@ class OllamaReader(StreamReader):
             answer = CHAT.read_answer({**message, "role": "assistant"}, path)
         if self.keep:
             self._keep_message(message)
-        out += self._report_unknown(message, path)
+        for key, value in message.items():
+            if key not in CHAT.message.keys and value is not None and value != []:
+                out += self.report_unknown("message", key)
         for part in answer.parts:
             if isinstance(part, Text | Reasoning):
-                if self.open_type is not type(part):
-                    out += self._close_part(cut=False)
-                    out.append(PartStart(self.slot, replace(part, text="")))
-                    self.open_type = type(part)
-                out.append(PartDelta(self.slot, part.text))
+                current = self.parts.open
+                continues = current is not None and type(current.part) is type(part)
+                out += self.parts.add_text(part, message, continues=continues)
             else:
-                part = self.assign_call_id(part) if isinstance(part, Call) else part
-                out += [*self._close_part(cut=False), PartComplete(part)]
+                out += self.parts.add(part, None)
         return out
 
-    def _report_unknown(self, message: Object, path: JsonPath) -> list[Event]:
-        """Report the unknown fields of a message, each once in a stream."""
-        out: list[Event] = []
-        for key, value in message.items():
-            name = f"message {key}"
-            known = key in CHAT.message.keys or name in self.emitted
-            if not known and value is not None and value != []:
-                self.emitted.add(name)
-                out.append(Unsupported((*path, key), _UNKNOWN_FIELD))
-        return out
-
-    def _close_part(self, *, cut: bool) -> list[Event]:
-        if self.open_type is None:
-            return []
-        self.open_type = None
-        self.slot += 1
-        return [PartEnd(self.slot - 1, cut=cut)]
-
-    def _read_error(self, error: JSON) -> list[Event]:
-        self.error = error
-        self.frame["error"] = error
-        message = error.get("message") if isinstance(error, dict) else error
-        text = message if isinstance(message, str) else text_of(error)
-        return [*self._close_part(cut=True), StreamError(text)]
+    def close_parts(self, *, cut: bool) -> list[Event]:
+        return self.parts.close(cut=cut)
 
     def end(self) -> list[Event]:
         if self.error is not None:
             return []
-        if self.over:
-            return [Finish(self.stop)]
-        self.frame["error"] = STREAM_CUT
-        return [*self._close_part(cut=True), StreamError(STREAM_CUT, cut=True)]
+        return [Finish(self.stop)] if self.over else self.fail_cut(STREAM_CUT)
 
     def body(self) -> JSON:
         texts: Object = {key: "".join(pieces) for key, pieces in self.texts.items()}
         message = {**self.message, **texts}
-        if not message and not self.over and self.error is None:
+        if not message and not self.over and (self.error is None or self.cut):
             raise self.no_events_error()
-        return {**self.frame, "message": {"role": "assistant", **(message or {"content": ""})}}
+        error: Object = {} if self.error is None else {"error": self.error}
+        message = {"role": "assistant", **(message or {"content": ""})}
+        return {**self.frame, **error, "message": message}
 
 
 def _readable(key: str, value: JSON) -> JSON:

@@ -167,12 +167,11 @@ class TextStreamReader(ChatReader):
 
     def read_call_piece(self, candidate: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
         super().read_call_piece(candidate, entry, path)
-        return self.report_unknown((self.count, "choices", candidate.index, "delta", "tool_calls"))
+        return self.report_unknown("choices", candidate.index, "delta", "tool_calls")
 
     def start_call(self, candidate: ChoiceState, call: CallState) -> list[Event]:
-        call.slot = self.next_slot
+        call.slot = self.next_slot()
         self.native_slots.add(call.slot)
-        self.next_slot += 1
         self.waiting = [other for other in self.waiting if other is not call]
         if not self.keep:
             call.pieces.clear()

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
-from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
+from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import streamed_text, with_text, without_text
 from toolwire.streaming.events import (
@@ -33,14 +33,13 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.engine.settings import SettingSpec, read_settings
 from toolwire.wires.engine.specs import UNREADABLE, Block, opaque
-from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, merge
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamReader, merge
 from toolwire.wires.families.blocks.deltas import Join, join_text, leaves
 
 BlockKey: TypeAlias = "JSON | tuple[str, JSON]"
 """What tells open blocks apart: their index, with the name of the list if there are several."""
 
 CUT_ERROR: JSON = {"type": "stream_cut", "message": STREAM_CUT}
-NO_FIELD = "no such field on this wire"
 _STREAMED = (Text, Reasoning, Call)
 """Parts that are forwarded while they grow; others are emitted when they are complete."""
 
@@ -63,8 +62,6 @@ class OpenBlock(Struct, eq=False):
     signature: str | None = None
     pieces: dict[str, list[JSON]] = {}
     """The pieces by delta type; empty lists if the part is forwarded and no body is wanted."""
-    reported: set[JsonPath] = set()
-    """Paths of fields that were reported as unsupported."""
     main: str = ""
     """The type of the delta that carries the text of the part."""
     main_path: tuple[str, ...] = ()
@@ -103,15 +100,10 @@ class IndexedBlockReader(StreamReader):
         self.open: dict[BlockKey, OpenBlock] = {}
         self.blocks: list[OpenBlock] = []
         """Every block in the order of opening, if the body is wanted."""
-        self.slots = 0
         self.stop: str | None = None
         """The reason to stop, in the words of the wire."""
         self.finished = False
         """True once an event marked the answer as complete."""
-        self.error: JSON = None
-        self.cut = False
-        """True if the stream ended before the answer did."""
-        self.reported: set[JsonPath] = set()
 
     def read_block(self, key: BlockKey, block: Object) -> Part:
         """The part of a complete block."""
@@ -164,8 +156,7 @@ class IndexedBlockReader(StreamReader):
             part = self.assign_call_id(part)
             if not isinstance(opening, str):
                 record.arguments, text = ("" if text == "{}" else text), ""
-        record.slot = self.slots
-        self.slots += 1
+        record.slot = self.next_slot()
         events: list[Event] = [PartStart(record.slot, part)]
         if text:
             events.append(PartDelta(record.slot, text))
@@ -245,7 +236,7 @@ class IndexedBlockReader(StreamReader):
         assert record.spec is not None
         field = record.spec.deltas[delta][0]
         if not isinstance(piece, str) or (delta != record.main and field != "signature"):
-            return self.report(self.pointer(record.key, (field,)), record)
+            return self.report_unknown(*self.pointer(record.key, (field,)), scope=record.slot)
         if delta != record.main:
             record.signature = (record.signature or "") + piece
         elif piece:
@@ -257,12 +248,14 @@ class IndexedBlockReader(StreamReader):
         """Keep in its block a piece that no spec knows."""
         record = self.open.get(key)
         if record is None:
-            return self.report(self.pointer(key, path))
+            return self.report_unknown(*self.pointer(key, path))
         if self.keep or record.slot < 0:
             previous = get(record.block, path)
             value = merge(None if isinstance(previous, UnsetType) else previous, piece)
             record.block = put(record.block, path, value)  # type: ignore[assignment]
-        return self.report(self.pointer(key, path), record) if record.slot >= 0 else []
+        if record.slot < 0:
+            return []
+        return self.report_unknown(*self.pointer(key, path), scope=record.slot)
 
     def close_block(self, key: BlockKey, *, cut: bool = False) -> list[Event]:
         """Close a block, if one is open: emit the end of its part, or the complete part."""
@@ -279,11 +272,9 @@ class IndexedBlockReader(StreamReader):
             part = self.read_block(key, block)
         except RemoteError:  # a body with such a block is refused, but this stream has begun
             part = opaque(next(iter(block), ""), block, (self.count,))
-        if isinstance(part, Call):
-            part = self.assign_call_id(part)
-        return [PartComplete(self.assign_result_id(part) if isinstance(part, Result) else part)]
+        return [PartComplete(self.identify(part))]
 
-    def close_all(self, *, cut: bool) -> list[Event]:
+    def close_parts(self, *, cut: bool) -> list[Event]:
         """Close every open block."""
         return [event for key in list(self.open) for event in self.close_block(key, cut=cut)]
 
@@ -310,14 +301,6 @@ class IndexedBlockReader(StreamReader):
 
     # --- what is not in blocks ---
 
-    def report(self, path: JsonPath, record: OpenBlock | None = None) -> list[Event]:
-        """Report an unsupported field, once for a block or for the stream: not for every event."""
-        reported = self.reported if record is None else record.reported
-        if path in reported:
-            return []
-        reported.add(path)
-        return [Unsupported((self.count, *path), NO_FIELD)]
-
     def read_metadata(
         self, specs: tuple[SettingSpec, ...], fields: Object, known: frozenset[str], path: JsonPath
     ) -> list[Event]:
@@ -325,15 +308,10 @@ class IndexedBlockReader(StreamReader):
         settings = read_settings(specs, fields, known)
         events: list[Event] = [Metadata(settings.values)] if settings.values else []
         events += [
-            Unsupported((self.count, *path, *unknown), NO_FIELD) for unknown in settings.unknown
+            Unsupported((self.count, *path, *unknown), UNKNOWN_FIELD)
+            for unknown in settings.unknown
         ]
         return events
-
-    def fail(self, message: JSON, code: JSON) -> list[Event]:
-        """Close every block and report an error of the server."""
-        text = message if isinstance(message, str) and message else "the server reported an error"
-        error = StreamError(text, code if isinstance(code, str) else None)
-        return [*self.close_all(cut=True), error]
 
     def end(self) -> list[Event]:
         if self.error is not None:
@@ -341,10 +319,8 @@ class IndexedBlockReader(StreamReader):
         if self.finished:
             stop = self.stop or ""
             finish = Finish(self.finish_reasons.get(stop, self.stop))
-            return [*self.close_all(cut=stop not in self.complete_reasons), finish]
-        self.cut = True
-        self.error = self.cut_error
-        return [*self.close_all(cut=True), StreamError(STREAM_CUT, cut=True)]
+            return [*self.close_parts(cut=stop not in self.complete_reasons), finish]
+        return self.fail_cut(self.cut_error)
 
 
 def _fits(spec: Block, record: OpenBlock | None) -> bool:

@@ -11,14 +11,7 @@ from functools import partial
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
-from toolwire.streaming.events import (
-    Event,
-    PartComplete,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    Unsupported,
-)
+from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd, PartStart
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import StreamReader, merge
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, TEXT_FIELDS
@@ -55,30 +48,18 @@ class ChatPartReader(StreamReader):
         self.chat = chat = spec.bodies.chat
         self.wire = chat.name
         self.started = False
-        self.next_slot = 0
         self.choices: dict[int, ChoiceState] = {}
         self.waiting: list[CallState] = []
         """Calls that are not started: the next chunk may hold their id or the rest of their name.
         """
         self.envelope: Object = {}
         """All of the body but its choices."""
-        self.error: JSON = None
-        self.reported: set[JsonPath] = set()
-        """Paths of unknown fields that were reported, without the number of the event."""
         self.known_fields = frozenset({*_DELTA_FIELDS, *chat.reasoning_fields})
         own_fields = (chat.legacy_call, chat.server_tools)
         self.assembled_fields = frozenset(
             {"tool_calls", *(block.name for block in own_fields if block is not None)}
         )
         """Fields whose pieces are not joined as text."""
-
-    def report_unknown(self, path: JsonPath) -> list[Event]:
-        """Report a field without a neutral form, once in a stream."""
-        field_path = path[1:]
-        if field_path in self.reported:
-            return []
-        self.reported.add(field_path)
-        return [Unsupported(path, "no such field on this wire")]
 
     # --- texts ---
 
@@ -95,7 +76,7 @@ class ChatPartReader(StreamReader):
         if state.open_field == field:
             return [PartDelta(state.open_slot, text)]
         out = self.close_text(state)
-        state.open_field, state.open_slot, state.has_output = field, self._take_slot(), True
+        state.open_field, state.open_slot, state.has_output = field, self.next_slot(), True
         continued = field in state.seen_fields and not listed
         state.seen_fields.add(field)
         return [
@@ -110,10 +91,6 @@ class ChatPartReader(StreamReader):
             return []
         state.open_field = ""
         return [PartEnd(state.open_slot)]
-
-    def _take_slot(self) -> int:
-        self.next_slot += 1
-        return self.next_slot - 1
 
     # --- calls ---
 
@@ -171,7 +148,7 @@ class ChatPartReader(StreamReader):
             if key not in known and value is not None:
                 if self.keep:
                     target[key] = merge(target.get(key), value)
-                out += self.report_unknown((*path, key))
+                out += self.report_unknown(*path[1:], key)
         return out
 
     def read_legacy_call(self, state: ChoiceState, entry: Object) -> list[Event]:
@@ -202,7 +179,7 @@ class ChatPartReader(StreamReader):
     def start_call(self, state: ChoiceState, call: CallState) -> list[Event]:
         """Start a call under its id, or under a minted one, with the arguments so far."""
         out = [*self.close_text(state), *self._end_complete_calls(state)]
-        call.slot = self._take_slot()
+        call.slot = self.next_slot()
         state.has_output = True
         self.waiting = [other for other in self.waiting if other is not call]
         call.minted = not call.id
@@ -245,7 +222,7 @@ class ChatPartReader(StreamReader):
             if whole is None:
                 return out
             call.pieces = [whole]
-            return self.report_unknown((self.count, "choices", call.choice, "delta", "tool_calls"))
+            return self.report_unknown("choices", call.choice, "delta", "tool_calls")
         call.ended = True
         if rest:
             out.append(PartDelta(call.slot, rest))

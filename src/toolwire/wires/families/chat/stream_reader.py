@@ -17,7 +17,6 @@ from toolwire.streaming.events import (
     Metadata,
     PartComplete,
     PartDelta,
-    StreamError,
 )
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import read_block
@@ -110,7 +109,12 @@ class ChatReader(ChatPartReader):
         if not self.started and (choices or self.envelope.get("id")):
             out = [*self._start_message(), *out]
         error = event.get("error")
-        return out if error is None else [*out, *self._read_error(error)]
+        if error is None:
+            return out
+        code: JSON = None
+        if isinstance(error, dict):
+            code = error.get("type") or error.get("code")
+        return [*out, *self.fail(error, code if code is None else str(code))]
 
     def _start_message(self) -> list[Event]:
         self.started = True
@@ -119,21 +123,8 @@ class ChatReader(ChatPartReader):
         settings = read_settings(self.bodies.response, known, frozenset({"object"}))
         out: list[Event] = [MessageStart(settings.values)]
         for path in settings.unknown:
-            out += self.report_unknown((self.count, *path))
+            out += self.report_unknown(*path)
         return out
-
-    def _read_error(self, error: JSON) -> list[Event]:
-        self.error = error
-        message, code = error, None
-        if isinstance(error, dict):
-            message, code = error.get("message"), error.get("type") or error.get("code")
-        return [
-            *self.close_parts(cut=True),
-            StreamError(
-                str(message or "the server reported an error"),
-                str(code) if code is not None else None,
-            ),
-        ]
 
     def _read_choice(self, choice: Object, position: int) -> list[Event]:
         index = choice.get("index")
@@ -170,7 +161,7 @@ class ChatReader(ChatPartReader):
                     state.frame[key] = merge(state.frame.get(key), value)
         for key, value in choice.items():
             if key not in _CHOICE_FIELDS and value is not None:
-                out += self.report_unknown((self.count, "choices", position, key))
+                out += self.report_unknown("choices", position, key)
         return out
 
     # --- texts ---
@@ -220,7 +211,7 @@ class ChatReader(ChatPartReader):
             if spec is not None and key == spec.name:
                 out += self.read_server_tools(state, spec, value, path)
             else:
-                out += self.report_unknown(path)
+                out += self.report_unknown(*path[1:])
         return out
 
     def read_blocks(self, state: ChoiceState, content: list[JSON], position: int) -> list[Event]:
@@ -252,8 +243,7 @@ class ChatReader(ChatPartReader):
             return []
         unfinished = any(state.finish_reason is None for state in self.choices.values())
         if not self.choices or (unfinished and not self.done):
-            self.error = dict(_CUT_ERROR)
-            return [*self.close_parts(cut=True), StreamError(STREAM_CUT, cut=True)]
+            return self.fail_cut(_CUT_ERROR)
         out = self.close_parts(cut=False)
         for index, state in self.choices.items():
             reason = state.finish_reason
@@ -262,7 +252,7 @@ class ChatReader(ChatPartReader):
         return out
 
     def body(self) -> JSON:
-        if not self.choices and self.error == _CUT_ERROR and not self.envelope:
+        if not self.choices and self.cut and not self.envelope:
             raise self.no_events_error()
         body: Object = {
             **self.envelope,

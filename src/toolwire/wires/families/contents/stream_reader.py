@@ -11,20 +11,14 @@ Nothing numbers the parts; they arrive one after the other.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import Call, Reasoning, Result, Source, Text
-from toolwire.streaming.events import (
-    Event,
-    PartComplete,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    Unsupported,
-)
+from toolwire.conversation.parts import Call, Reasoning, Source, Text
+from toolwire.streaming.events import Event, PartDelta, PartEnd, PartStart, Unsupported
+from toolwire.wires.engine.part_sequence import PartSequence
 from toolwire.wires.engine.specs import read_id, read_name
 from toolwire.wires.engine.stream import StreamReader, copy_json, merge
 from toolwire.wires.families.contents.parts import ContentParts, signature_of
@@ -36,12 +30,6 @@ _FUNCTION_CALL = spellings("functionCall")
 _THOUGHT_FIELDS = {"text", "thought"}
 
 
-def error_message(error: JSON, default: str) -> str:
-    """The message of an error, which is an object with `message` or just a text."""
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) and message else default
-
-
 class ContentReader(StreamReader):
     """Reads a stream of contents."""
 
@@ -49,57 +37,43 @@ class ContentReader(StreamReader):
         super().__init__(keep=keep)
         self.wire = parts.name
         self.parts = parts
-        self.last_slot = -1
         self.started = False
         """True if `MessageStart` was emitted."""
         self.recognized = False
         """True if an event of this wire arrived."""
-        self.error: JSON = None
-        """The error that ended the stream."""
 
 
-class _OpenPart(Struct):
-    """The part that is still growing: a text, a thought or a call."""
+class _OpenCall(Struct, eq=False):
+    """A call that is still growing."""
 
-    kind: str
-    """The name of its block."""
     slot: int
     block: Object
     """The block as the whole body has it."""
-    texts: list[str] = []
-    """The texts so far, if the body is kept."""
-    arguments: PartialArguments | None = None
-    call: Object = {}
+    call: Object
     """The call inside the block."""
-    call_id: str = ""
+    call_id: str
     alias: str | None = None
     """The id of a call that was announced without one."""
     signature: str | None = None
+    arguments: PartialArguments = field(default_factory=PartialArguments)
 
 
-class PartStream:
+class PartStream(PartSequence):
     """Turns the parts of one candidate or one turn into events, in the order of their arrival."""
 
-    __slots__ = ("_open", "_parts", "_reader", "blocks", "choice", "keep")
+    __slots__ = ("_call", "_parts")
 
     def __init__(self, reader: ContentReader, choice: int = 0, *, keep: bool | None = None) -> None:
+        super().__init__(reader, choice, keep=keep)
         self._parts = reader.parts
-        self._reader = reader
-        self.keep = reader.keep if keep is None else keep
-        self.choice = choice
-        self.blocks: list[JSON] = []
-        """The parts as the whole body has them, if the body is kept."""
-        self._open: _OpenPart | None = None
+        self._call: _OpenCall | None = None
 
     @property
     def open_kind(self) -> str:
         """The block name of the open part: `text`, `thought` or `functionCall`; empty if none."""
-        return "" if self._open is None else self._open.kind
-
-    def is_open_text(self, slot: int) -> bool:
-        """True if a text or thought is open in this slot."""
-        part = self._open
-        return part is not None and part.slot == slot and part.arguments is None
+        if self._call is not None:
+            return "functionCall"
+        return "" if self.open is None else _kind(self.open.part)
 
     def read(self, block: JSON, path: JsonPath) -> list[Event]:
         """The events of the next part."""
@@ -113,67 +87,33 @@ class PartStream:
                 events = self._read_partial_call(block, call, path)
                 if events is not None:
                     return events
-        out = self.close()
         if not isinstance(block, dict):
-            return [*out, Unsupported(path, "not a part")]
-        if self.keep:
-            self.blocks.append(copy_json(block))
-        part = self._parts.read_part(block, path)
-        if isinstance(part, Call):
-            part = self._reader.assign_call_id(part)
-        elif isinstance(part, Result):
-            part = self._reader.assign_result_id(part)
-        out.append(PartComplete(part, self.choice))
-        return out
+            return [*self.close(), Unsupported(path, "not a part")]
+        return self.add(self._parts.read_part(block, path), copy_json(block))
 
     def read_text(self, text: str, kind: str, *, block: Object, path: JsonPath) -> list[Event]:
         """The events of a piece of text; an empty one closes the open part."""
-        part = self._open
-        out: list[Event] = []
-        if part is None or part.kind != kind or not text:
-            out = self.close()
-            if not text:
-                return out
-            source = Source(block, path, self._parts.blocks[kind])
-            opened = (Reasoning if kind == "thought" else Text)("", source=source)
-            part = self._start(kind, dict(block) if self.keep else block)
-            out.append(PartStart(part.slot, opened, self.choice))
-        if self.keep:
-            part.texts.append(text)
-        out.append(PartDelta(part.slot, text))
-        return out
-
-    def _start(self, kind: str, block: Object) -> _OpenPart:
-        self._reader.last_slot += 1
-        part = self._open = _OpenPart(kind, self._reader.last_slot, block)
-        if self.keep:
-            self.blocks.append(block)
-        return part
+        if not text:
+            return self.close()
+        source = Source(block, path, self._parts.blocks[kind])
+        part = (Reasoning if kind == "thought" else Text)(text, source=source)
+        return self.add_text(part, block, continues=self.open_kind == kind)
 
     def close(self, *, cut: bool = False, signature: str | None = None) -> list[Event]:
-        """Close the open part. `cut`: the stream ended before the part did."""
-        part = self._open
-        if part is None:
-            return []
-        self._open = None
-        if part.arguments is not None:
-            return self._close_call(part, part.arguments, cut=cut)
-        if self.keep:
-            part.block["text"] = "".join(part.texts)
-        return [PartEnd(part.slot, signature=signature, cut=cut)]
+        if self._call is None:
+            return super().close(cut=cut, signature=signature)
+        call, self._call = self._call, None
+        return self._close_call(call, cut=cut)
 
     # --- calls ---
 
     def _read_partial_call(self, block: Object, call: Object, path: JsonPath) -> list[Event] | None:
         """The events of a part of a growing call; None if the call is complete in itself."""
         out: list[Event] = []
-        part = self._open
+        part = self._call
         call_id, _ = read_id(call.get("id"))
-        if (
-            part is None
-            or part.arguments is None
-            or (read_name(call.get("name")) and (not call_id or call_id != part.call_id))
-        ):
+        is_named = bool(read_name(call.get("name")))
+        if part is None or (is_named and (not call_id or call_id != part.call_id)):
             if _PARTIAL_CALL.isdisjoint(call):
                 return None
             first = {key: copy_json(call[key]) for key in call if key not in _PARTIAL_CALL}
@@ -183,14 +123,14 @@ class PartStream:
             if not isinstance(opened, Call):
                 return None
             out = self.close()
-            opened = replace(self._reader.assign_call_id(opened), args=LazyJson(""), signature=None)
-            part = self._start("functionCall", block)
-            part.arguments, part.call, part.call_id = PartialArguments(), first, call_id
-            part.signature = signature_of(block)
+            opened = replace(self.reader.assign_call_id(opened), args=LazyJson(""), signature=None)
+            slot, signature = self.reader.next_slot(), signature_of(block)
+            part = self._call = _OpenCall(slot, block, first, call_id, signature=signature)
+            if self.keep:
+                self.blocks.append(block)
             out.append(PartStart(part.slot, opened, self.choice))
         else:
             self._continue_call(part, block, call, call_id=call_id)
-        assert part.arguments is not None
         values = get_field(call, "partialArgs")
         for value in values if isinstance(values, list) else []:
             text = part.arguments.add(value) if isinstance(value, dict) else ""
@@ -200,7 +140,7 @@ class PartStream:
             out += self.close()
         return out
 
-    def _continue_call(self, part: _OpenPart, block: Object, call: Object, *, call_id: str) -> None:
+    def _continue_call(self, part: _OpenCall, block: Object, call: Object, *, call_id: str) -> None:
         part.signature = signature_of(block) or part.signature
         if call_id and not part.call_id:
             part.call_id = part.alias = part.call["id"] = call_id
@@ -218,10 +158,9 @@ class PartStream:
             if key not in _FUNCTION_CALL and value is not None:
                 part.block[key] = copy_json(value)
 
-    def _close_call(
-        self, part: _OpenPart, arguments: PartialArguments, *, cut: bool
-    ) -> list[Event]:
+    def _close_call(self, part: _OpenCall, *, cut: bool) -> list[Event]:
         out: list[Event] = []
+        arguments = part.arguments
         corrected: str | None = None
         given = part.call.get("args")
         if not cut:
@@ -243,3 +182,7 @@ class PartStream:
                 part.call["args"] = value if isinstance(value, dict) else {"_raw": text}
         out.append(PartEnd(part.slot, corrected, part.signature, cut, part.alias))
         return out
+
+
+def _kind(part: Text | Reasoning) -> str:
+    return "thought" if isinstance(part, Reasoning) else "text"

@@ -16,11 +16,9 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
 from toolwire.wires.engine.specs import Block, read_id, text_or_none
-from toolwire.wires.engine.stream import StreamReader
+from toolwire.wires.engine.stream import UNKNOWN_FIELD, StreamReader
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
 from toolwire.wires.families.items.turns import CallIndex, ItemReader
-
-UNKNOWN_FIELD = "no such field on this wire"
 
 
 class GrowingPart:
@@ -85,12 +83,6 @@ class ItemStreamBase(StreamReader):
         self.index = CallIndex()
         self.trailing: list[Event] = []
         """Events to emit after those of the item that is being closed."""
-        self._slots = -1
-
-    def next_slot(self) -> int:
-        """A slot number for the next part."""
-        self._slots += 1
-        return self._slots
 
 
 class StreamItem(ItemAccumulator):

@@ -15,24 +15,15 @@ from collections.abc import Callable
 from functools import partial
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.streaming.events import (
-    Chunk,
-    Event,
-    Finish,
-    MessageStart,
-    Metadata,
-    StreamError,
-    Unsupported,
-)
+from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata, Unsupported
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import keys, read_id, text_or_none
-from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, named_sse
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, named_sse
 from toolwire.wires.families.items.bodies import ItemBodies
 from toolwire.wires.families.items.deltas import CHANGES, Change, list_index
 from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
 from toolwire.wires.families.items.stream_growing_items import GROWING_ITEMS
 from toolwire.wires.families.items.stream_items import (
-    UNKNOWN_FIELD,
     ImmediateItem,
     ItemStreamBase,
     OpenItems,
@@ -52,7 +43,6 @@ class ItemStreamReader(ItemStreamBase):
         self.item_types = {**GROWING_ITEMS, **dict.fromkeys(immediate, ImmediateItem)}
         self.response: Object = {}
         self.started = False
-        self.error: JSON = None
         self.received: list[StreamItem] = []
         """Every item; unless the body is kept, only the ids of those that were emitted."""
         self.pending: list[StreamItem] = []
@@ -229,8 +219,7 @@ class ItemStreamReader(ItemStreamBase):
             return out
         error = self.response.get("error")
         if kind == "response.failed" or error is not None:
-            self.error = error
-            return [*out, _stream_error(error)]
+            return [*out, *self.fail(error, _error_code(error))]
         status: Object = {"status": _STATUS.get(kind), **self.response}
         return [*out, Finish(read_finish_reason(status, has_calls=False))]
 
@@ -272,19 +261,17 @@ class ItemStreamReader(ItemStreamBase):
         return matched
 
     def _read_error(self, event: Chunk) -> list[Event]:
-        value = event.get("error")
-        if isinstance(value, dict):
-            self.error = value
-        else:
+        error = event.get("error")
+        if not isinstance(error, dict):
             known = ("type", "sequence_number", "error")
             fields: Object = {key: field for key, field in event.items() if key not in known}
-            self.error = {"message": value, **fields} if isinstance(value, str) else fields
-        return [*self._cut_open_items(), _stream_error(self.error)]
+            error = {"message": error, **fields} if isinstance(error, str) else fields
+        return self.fail(error, _error_code(error))
 
-    def _cut_open_items(self) -> list[Event]:
+    def close_parts(self, *, cut: bool) -> list[Event]:
         out: list[Event] = []
         for item in [item for item in self.received if not item.ended]:
-            out += self._end_item(item, None, cut=True)
+            out += self._end_item(item, None, cut=cut)
         return out
 
     def end(self) -> list[Event]:
@@ -292,18 +279,16 @@ class ItemStreamReader(ItemStreamBase):
             return []
         if self.done and self.received and not self.open:
             return [Finish(None)]
-        out = self._cut_open_items()
-        self.error = {"code": "stream_cut", "message": STREAM_CUT}
         unknown = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS).unknown
-        out += [Unsupported((0, "response", *path), UNKNOWN_FIELD) for path in unknown]
-        return [*out, StreamError(STREAM_CUT, cut=True)]
+        out: list[Event] = [Unsupported((0, "response", *path), UNKNOWN_FIELD) for path in unknown]
+        return out + self.fail_cut({"code": "stream_cut", "message": STREAM_CUT})
 
     # --- the whole body ---
 
     def body(self) -> JSON:
         error = self.error
         if not self.response and not self.received:
-            if error is None or (isinstance(error, dict) and error.get("code") == "stream_cut"):
+            if error is None or self.cut:
                 raise self.no_events_error()
             return {"object": "response", "status": "failed", "error": error, "output": []}
         frame: Object = {} if self.response else {"object": "response"}
@@ -345,11 +330,8 @@ def _ids(block: Object) -> list[tuple[str, str]]:
     return [(key, found) for key in ("id", "call_id") if (found := read_id(block.get(key))[0])]
 
 
-def _stream_error(error: JSON) -> StreamError:
-    message, code = error, None
-    if isinstance(error, dict):
-        message, code = error.get("message"), text_or_none(error.get("code") or error.get("type"))
-    return StreamError(str(message or "the server reported an error"), code)
+def _error_code(error: JSON) -> JSON:
+    return error.get("code") or error.get("type") if isinstance(error, dict) else None
 
 
 _STATUS = {
