@@ -7,13 +7,13 @@ another client asks for whole answers, as it did before the streams came.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import ExitStack
 from time import perf_counter
 
 import uvloop
-from load import CHAT, HELD, Order, Rate, Shot, posted, sent
+from door_traffic import body
+from load import HELD, Order, Rate, Shot, post_request, sent
 from msgspec import Struct
 from processes import Client, Server, client, server
 
@@ -106,10 +106,10 @@ async def _held(
     model: Server, gateway: Server, load: Client, before: Rate, streams: int, seconds: int
 ) -> Held:
     loop = asyncio.get_running_loop()
-    asks = posted(
+    asks = post_request(
         gateway.port,
         "/v1/chat/completions",
-        json.dumps({"model": "idle", **CHAT, "stream": True}).encode(),
+        body("openai-chat", rounds=1, label="0", question="0", model="idle", stream=True),
         {},
     )
     empty = gateway.megabytes()
@@ -127,7 +127,7 @@ async def _held(
     full = gateway.megabytes()
     start = perf_counter()
     waiting = [one for one in listeners if not one.ended.done()]
-    await sent(model.port, [Shot(posted(model.port, "/release", b"", {}))], connections=1)
+    await sent(model.port, [Shot(post_request(model.port, "/release", b"", {}))], connections=1)
     if waiting:
         await asyncio.wait([one.ended for one in waiting], timeout=WAIT)
     ending = perf_counter() - start

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from itertools import count, islice
 
 import uvloop
-from load import HELD, Shot, posted, sent
+from load import HELD, Shot, post_request, sent
 from processes import server
 
 CONNECTIONS = 16
@@ -66,7 +66,7 @@ def shots(port: int) -> Iterator[Shot]:
         body["model"] = {"unknown": "nobody", "refused": "refused"}.get(odd, "m")
         body["stream"] = stream and odd != "refused"
         raw = json.dumps(body).encode()
-        data = posted(port, "/v1/chat/completions", raw[:-9] if odd == "broken" else raw, {})
+        data = post_request(port, "/v1/chat/completions", raw[:-9] if odd == "broken" else raw, {})
         status = {"broken": 400, "refused": 400, "unknown": 404}.get(odd, 200)
         yield Shot(data, status, HELD if status == 200 else b"error", odd == "left")
 

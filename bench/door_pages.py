@@ -6,78 +6,52 @@ import door
 import door_idle
 import door_memory
 import door_workers
-from door import ADDED_MS, BARE, LIMIT, OURS, TUNED
-from marks import Word, least, most
+from door import ADDED_MS, BARE, OURS
+from marks import Word, most
 from processes import Turns
 
 
 def passed() -> list[str]:
     """The gateway against a pass-through on the same stack."""
-    many = door.CONNECTIONS
     lines = [
-        (
-            "A chat client asks an Anthropic model, through the gateway and through a bare"
-            " pass-through (uvicorn as it comes in"
-        ),
-        (
-            f"front, aiohttp behind, bytes in, bytes out): one process each, {many} connections, in"
-            " turns. The model's server sends"
-        ),
-        (
-            "each event of a stream in a write of its own, as models do; in a row without a mark it"
-            " sends them all in one write."
-        ),
-        (
-            "Beside it stands the ratio to the same pass-through on uvicorn as this project runs"
-            " it, which is faster than it comes."
-        ),
-        (
-            "At full load every connection asks again as soon as it is answered: this shows how"
-            " much passes, and the median only"
-        ),
-        f"says it again ({many} divided by the rate).",
+        "CPU time of the server process for one request, through the gateway and through a bare",
+        "pass-through (uvicorn as it comes in front, aiohttp behind, bytes in, bytes out): one process",
+        f"each, {door.CONNECTIONS} connections that send the next request at once, in turns. The model",
+        "server speaks Anthropic. *Translated* requests come from a chat client, *same wire* requests",
+        "from an Anthropic client. A stream has 50 events, each in a write of its own.",
         "",
-        (
-            "| full load | gateway, requests/s | pass-through | ratio | to the faster one | CPU µs"
-            " of all | median ms | at least |"
-        ),
+        "What is sent: every request has one tool and a system prompt. A *new conversation* has texts",
+        "and call ids that no other request has. A *new last question* follows a history that was sent",
+        "before. *Same bytes* is one request again and again. Histories of more than one message repeat",
+        "four: a question, a call, its result, an answer. Nothing is cached between requests.",
+        "",
+        "| wires | response | messages | traffic | gateway, CPU µs | pass-through | × | at most |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    found = door.rows()
-    for row in found:
-        rates = f"{row.full.rate(OURS):.0f} | {row.full.rate(BARE):.0f}"
-        ratio = row.full.ratio(OURS, BARE)
-        faster = row.full.ratio(OURS, TUNED)
-        cpu = ", ".join(f"{row.full.cpu[name]:.0f}" for name in (OURS, BARE, TUNED))
-        waits = f"{row.full.median_ms(OURS):.1f}, {row.full.median_ms(BARE):.1f}"
-        mark = least(ratio, LIMIT) if row.judged else ""
-        lines.append(
-            f"| {row.what} | {rates} | {ratio:.2f} | {faster:.2f} | {cpu} | {waits} | {mark} |"
-        )
+    for row in door.rows():
+        mark = "" if row.mark is None else most(row.cpu_ratio, row.mark)
+        lines.append(f"{door.line(row)} {mark} |")
     lines += [
         "",
-        (
-            f"At an even pace the same {many} connections ask one after the other, both servers"
-            f" equally often: {door.SHARE:.0%} of"
-        ),
-        (
-            "what the pass-through can do. This shows how long an answer takes, to its last byte. A"
-            " request that is due while its"
-        ),
-        "connection still waits for an answer is sent after it, and that wait is counted.",
+        "Latency of new conversations of five messages, to the last byte. Both servers get the same",
+        f"pace: {door.SHARE:.0%} of what the pass-through can do. A request that is due while its",
+        "connection still waits is sent after it, and that wait counts.",
         "",
         (
-            "| even pace | requests/s | gateway, median ms | pass-through, median ms | added ms |"
+            "| response | requests/s | gateway, median ms | pass-through, median ms | added ms |"
             " 99 % of both, ms | at most |"
         ),
         "|---|---|---|---|---|---|---|",
     ]
-    for row in found:
-        waits = f"{row.paced.median_ms(OURS):.2f} | {row.paced.median_ms(BARE):.2f}"
-        slow = f"{row.paced.p99_ms(OURS):.1f}, {row.paced.p99_ms(BARE):.1f}"
-        added = row.paced.added_ms(OURS, BARE)
-        mark = most(added, ADDED_MS) if row.judged else ""
-        lines.append(f"| {row.what} | {row.pace:.0f} | {waits} | {added:.2f} | {slow} | {mark} |")
+    for paced in door.paced_rows():
+        turns = paced.turns
+        medians = f"{turns.median_ms(OURS):.2f} | {turns.median_ms(BARE):.2f}"
+        slow = f"{turns.p99_ms(OURS):.1f}, {turns.p99_ms(BARE):.1f}"
+        added = turns.added_ms(OURS, BARE)
+        lines.append(
+            f"| {paced.what} | {paced.pace:.0f} | {medians} | {added:.2f} | {slow} |"
+            f" {most(added, ADDED_MS)} |"
+        )
     return lines
 
 

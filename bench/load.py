@@ -1,75 +1,48 @@
-"""A client that costs little: requests on so many connections, one at a time on each, on bare
-sockets, in a process of its own.
+"""A cheap HTTP client for benchmarks: a process that sends requests over a fixed number of connections.
 
-Reads orders as lines of JSON and prints what came of each: requests in a second, and the median and
-the 99th percentile of milliseconds. An answer of another status, or without the words it must hold,
-ends it all. A connection asks again at once, or, if the order has a pace, when it is its turn: a
-turn that comes while the answer before is still out waits, and its wait counts.
+It reads orders as lines of JSON and prints the outcome of each: requests per second, and the median
+and 99th percentile of milliseconds. A response with another status, or without the expected bytes,
+ends the process. Each connection has one request at a time. It sends the next one at once or, if
+the order has a pace, when it is due; time that a due request waits for its connection counts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter, sleep
+from itertools import islice
+from time import perf_counter, sleep, time_ns
 
 import uvloop
+from door_traffic import PATHS, Traffic, bodies
 from msgspec import Struct
 from msgspec.json import decode, encode
 
 from toolwire.execution.call_ids import uuid7
 
-CALL = {
-    "id": "call_1",
-    "type": "function",
-    "function": {"name": "get_weather", "arguments": '{"city":"Rome"}'},
-}
-CHAT: dict[str, object] = {
-    "messages": [
-        {
-            "role": "system",
-            "content": "You are a helpful assistant that answers questions about the weather.",
-        },
-        {"role": "user", "content": "What is the weather in Rome?"},
-        {"role": "assistant", "content": None, "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "call_1", "content": '{"degrees": 24, "sky": "clear"}'},
-        {"role": "assistant", "content": "It is 24 degrees in Rome, under a clear sky."},
-        {"role": "user", "content": "And in Oslo?"},
-    ],
-    "tools": [
-        {
-            "type": "function",
-            "function": {
-                "name": "get_weather",
-                "description": "The weather in a city.",
-                "parameters": {
-                    "type": "object",
-                    "properties": {"city": {"type": "string", "description": "The city."}},
-                    "required": ["city"],
-                },
-            },
-        }
-    ],
-}
 HELD = b"toolu_01A"
-"""The id of the call that every answer of the model asks for."""
+"""The id of the call in every response of the model server."""
 
 
 class Order(Struct):
-    """What to ask for, where, and how often."""
+    """What to send, where, and how often."""
 
     what: str
-    """A row of `KINDS`."""
+    """A key of `KINDS`."""
     port: int
     connections: int
     requests: int
     pace: float = 0.0
-    """Requests in a second on all connections together; without it each asks again at once."""
+    """Requests per second on all connections together; 0 sends each as soon as possible."""
     model: str = "m"
     headers: dict[str, str] = {}
+    wire: str = "openai-chat"
+    """The wire of the client, for requests to a gateway."""
+    traffic: Traffic = "new conversation"
+    rounds: int = 1
+    """Rounds of four messages before the last question."""
 
 
 class Rate(Struct):
@@ -90,7 +63,7 @@ class Shot(Struct):
     """Closes the connection as soon as the answer has begun, and goes on with a new one."""
 
 
-def posted(port: int, path: str, body: bytes, headers: dict[str, str]) -> bytes:
+def post_request(port: int, path: str, body: bytes, headers: dict[str, str]) -> bytes:
     """A request as it travels."""
     lines = {
         "host": f"127.0.0.1:{port}",
@@ -102,19 +75,27 @@ def posted(port: int, path: str, body: bytes, headers: dict[str, str]) -> bytes:
     return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body
 
 
-def chat(order: Order, *, stream: bool) -> list[Shot]:
-    """The same request again and again."""
-    more: dict[str, object] = {"stream": True} if stream else {}
-    body = json.dumps({"model": order.model, **CHAT, **more}).encode()
+def conversations(order: Order, *, stream: bool) -> list[Shot]:
+    """Requests to a gateway, as varied as the order says."""
+    endless = bodies(
+        order.wire,
+        order.traffic,
+        rounds=order.rounds,
+        first=time_ns(),
+        model=order.model,
+        stream=stream,
+    )
+    path = PATHS[order.wire]
     return [
-        Shot(posted(order.port, "/v1/chat/completions", body, order.headers), holds=HELD)
-    ] * order.requests
+        Shot(post_request(order.port, path, raw, order.headers), holds=HELD)
+        for raw in islice(endless, order.requests)
+    ]
 
 
 def tool(order: Order, path: str, body: str) -> list[Shot]:
     """Calls of the same tool, each with an id of its own: a UUIDv7, as our client makes them."""
     made = (
-        posted(order.port, path, (body % uuid7()).encode(), order.headers)
+        post_request(order.port, path, (body % uuid7()).encode(), order.headers)
         for _ in range(order.requests)
     )
     return [Shot(data, holds=b"15") for data in made]
@@ -124,8 +105,8 @@ _OXP = '{"tool_id":"Calculator.Add","call_id":"%s","input":{"a":10,"b":5}}'
 _ROUTE = '{"call_id":"%s","a":10,"b":5}'
 _MCP = '{"jsonrpc":"2.0","id":"%s","method":"tools/call","params":{"name":"add","arguments":{"a":10,"b":5}}}'
 KINDS: dict[str, Callable[[Order], list[Shot]]] = {
-    "whole": lambda order: chat(order, stream=False),
-    "stream": lambda order: chat(order, stream=True),
+    "whole": lambda order: conversations(order, stream=False),
+    "stream": lambda order: conversations(order, stream=True),
     "toolwire": lambda order: tool(order, "/tools/call", _OXP),
     "fastapi": lambda order: tool(order, "/tools/call", _ROUTE),
     "mcp": lambda order: tool(order, "/mcp", _MCP),

@@ -20,7 +20,6 @@ from msgspec import Struct
 from msgspec.json import decode, encode
 
 HERE = Path(__file__).parent
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -36,9 +35,9 @@ class Server(Struct):
         return urlsplit(self.url).port or 0
 
     def cpu(self) -> float:
-        """Seconds of CPU time it has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        """Seconds of CPU time that its threads have used, to the nanosecond."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def megabytes(self) -> float:
         """What it has in memory."""

@@ -220,7 +220,7 @@ def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
         {"role": "user", "content": [done]},
     ]
     again = relay.request(dump({**TURN, "messages": history}))
-    messages = again.whole()["messages"]
+    messages = again.body["messages"]
     assert isinstance(messages, list)
     assert (
         messages[1:] == [CALL, {"role": "tool", "tool_call_id": "call_1", "content": "a.txt"}]

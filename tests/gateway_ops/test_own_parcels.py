@@ -320,7 +320,7 @@ def request(wire: str, *assistant: Blocks, relay: Translator | None = None) -> t
         "messages": [{"role": "user", "content": TALK}, *messages, thanks],
     }
     sent = (relay or Translator(BY_WIRE["anthropic"], wire, model="m")).request(dump(asked))
-    return sent.whole(), sent.parcels
+    return sent.body, sent.parcels
 
 
 def plain(blocks: Blocks) -> Blocks:
@@ -441,21 +441,6 @@ def test_a_parcel_of_the_whole_message_covers_what_the_others_leave(
     assert "Both rang." not in json.dumps(listed(body, "openai-chat")[1:]), (
         "the parcel is all that there was"
     )
-
-
-def test_what_is_remembered_of_histories_changes_nothing_for_one_with_parcels(
-    told: dict[str, Blocks],
-) -> None:
-    for wire, blocks in told.items():
-        short = Translator(BY_WIRE["anthropic"], wire, model="m").remember()
-        for _ in range(2):
-            for one in (
-                plain(blocks),
-                blocks,
-                *(change(blocks) for change in CHANGES.values()),
-                plain(blocks),
-            ):
-                assert request(wire, one, relay=short) == request(wire, one)
 
 
 def test_many_parcels_that_unfold_to_too_much_take_no_longer_than_one() -> None:

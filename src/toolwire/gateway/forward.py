@@ -110,13 +110,12 @@ class Translators:
         if found is None:
             if len(self._known) >= self._most:
                 self._known.clear()
-            made = Translator(
+            found = self._known[key] = Translator(
                 front,
                 target.address.row.profile,
                 model=target.address.model,
                 settings=target.settings,
             )
-            found = self._known[key] = made.remember()
         return found
 
 
@@ -133,9 +132,7 @@ async def exchanged(asked: GatewayRequest, target: ModelTarget, upstream: Upstre
         return
     sent = relayed(asked, relay)
     address = target.address
-    data = sent.data(
-        lambda body: address.body(body, stream=seen.stream), (address.row.name, seen.stream)
-    )
+    data = sent.data(lambda body: address.body(body, stream=seen.stream))
     response = await _posted(asked, target, upstream, data)
     try:
         if response.status >= 300:
@@ -388,7 +385,7 @@ async def _tooled(
 
     @asynccontextmanager
     async def ask(sent: UpstreamRequest) -> AsyncIterator[UpstreamResponse]:
-        data = dump(target.address.body(sent.whole(), stream=seen.stream))
+        data = dump(target.address.body(sent.body, stream=seen.stream))
         response = await _posted(asked, target, upstream, data)
         try:
             if response.status >= 300:
@@ -504,7 +501,7 @@ async def _counted(
     )
     sent = relayed(asked, relay)
     response = await _posted(
-        asked, target, upstream, dump(count.asks(sent.whole(), address.model)), url
+        asked, target, upstream, dump(count.asks(sent.body, address.model)), url
     )
     try:
         if response.status >= 300:
@@ -548,7 +545,7 @@ async def _refusal(
         return UpstreamFailed(
             f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept
         )
-    meaning = explain(text, sent.whole(), relay.target) if status in _WRONG else []
+    meaning = explain(text, sent.body, relay.target) if status in _WRONG else []
     if meaning:
         kept["x-toolwire-explain"] = header("; ".join(map(str, meaning)))
         text = f"{text} ({meaning[0].message})"

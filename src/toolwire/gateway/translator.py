@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Self
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
@@ -25,7 +24,6 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.gateway.client_apis import ClientApi, foreign, may_be_foreign, may_hold, taken
 from toolwire.gateway.continuation_tokens import packed, restored, seen, wanted
 from toolwire.gateway.stream_relay import RelayStream
-from toolwire.gateway.translation_cache import CachedTranslation, TranslationCache
 from toolwire.gateway.upstream_request import UpstreamRequest, called, customised, unsealed
 from toolwire.lint import repair
 from toolwire.profiles.table import Profile
@@ -69,17 +67,7 @@ class Translator:
     """The way from one front to one model and back. Has no state of its own: any number of
     exchanges may use it."""
 
-    __slots__ = (
-        "_thinker",
-        "front",
-        "model",
-        "recall",
-        "rules",
-        "same",
-        "settings",
-        "target",
-        "wire",
-    )
+    __slots__ = ("_thinker", "front", "model", "rules", "same", "settings", "target", "wire")
 
     def __init__(
         self,
@@ -101,24 +89,8 @@ class Translator:
             bool(rules.reasoning_models) and re.search(rules.reasoning_models, model) is not None
         )
         """Whether it is one of those that must get back what they thought."""
-        self.recall: TranslationCache | None = None
-        """What is known from earlier requests; None where each goes the long way."""
 
     # --- there ---
-
-    def remember(self) -> Self:
-        """Put requests together from what was translated before, where that gives the
-        same bytes.
-        """
-        if not self.same:
-            self.recall = TranslationCache(self.front.wire, self._long)
-        return self
-
-    def _long(self, raw: bytes) -> CachedTranslation:
-        sent = self._translated(raw)
-        return CachedTranslation(
-            sent.body, sent.ids, sent.losses, sent.tidy, sent.asked, sent.customs
-        )
 
     def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> UpstreamRequest:
         """What the model is asked. `tools` are offered beside those of the client.
@@ -134,18 +106,6 @@ class Translator:
             and not (self.front.signs and may_be_foreign(raw))
         ):
             return self._untouched(raw)
-        if self.recall is not None and not tools and not may_hold(raw):
-            woven = self.recall.woven(raw)
-            if woven is not None:
-                return UpstreamRequest(
-                    {},
-                    None,
-                    woven.ids,
-                    losses=woven.losses,
-                    asked=woven.asked,
-                    customs=woven.customs,
-                    woven=woven,
-                )
         return self._translated(raw, tools)
 
     def _translated(self, raw: bytes, tools: Sequence[Tool] = ()) -> UpstreamRequest:
@@ -207,8 +167,6 @@ class Translator:
             used,
             asked,
             customs,
-            None,
-            made.well_formed and not used,
         )
 
     def _nameless(self, body: Object, asked: Object) -> Object:

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import Object, dump, parse
+from toolwire.conversation.json import Object, dump
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Change, Loss, Setting
 from toolwire.conversation.parts import Call, Part
-from toolwire.gateway.translation_cache import MergedBody
 
 _CARRIED = "that only its own provider can read"
 """How a loss is told that a parcel makes good."""
@@ -42,28 +41,12 @@ class UpstreamRequest(Struct, frozen=True, eq=False):
     """The request as it came."""
     customs: frozenset[str] = frozenset()
     """The client's tools that take a free text."""
-    woven: MergedBody | None = None
-    """The request put together from what is known, instead of a body."""
-    tidy: bool = False
 
-    def whole(self) -> Object:
-        """The body, also of a request that was put together."""
-        if self.woven is None:
-            return self.body
-        value = parse(self.woven.data(lambda body: body))
-        assert isinstance(value, dict)
-        return value
-
-    def data(self, dress: Callable[[Object], Object], how: object = None) -> bytes:
+    def data(self, dress: Callable[[Object], Object]) -> bytes:
         """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the
-        client asked it itself.
-
-        `how`, if it is given, is the same whenever `dress` does the same.
-        """
+        client asked it itself."""
         if self.raw is not None:
             return self.raw
-        if self.woven is not None:
-            return self.woven.data(dress, how)
         if self.same:
             return dump(
                 {**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}}
