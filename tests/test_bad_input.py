@@ -1,4 +1,4 @@
-"""Broken input raises a RemoteError with wire and path, or is read as data. It is never changed."""
+"""Broken input raises a DecodeError with wire and path, or is read as data. It is never changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletion
 from rows import rows
 from stories import hand_made
 
-from toolwire import LocalError, RemoteError, decode, detect, encode, translate
+from toolwire import DecodeError, UsageError, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Kind
 
@@ -22,8 +22,8 @@ READERS = [(wire, kind) for wire in WIRES for kind in KINDS]
 on_every_reader = pytest.mark.parametrize(("wire", "kind"), READERS)
 
 
-def decode_error(body: object, wire: str, kind: Kind) -> RemoteError:
-    with pytest.raises(RemoteError) as caught:
+def decode_error(body: object, wire: str, kind: Kind) -> DecodeError:
+    with pytest.raises(DecodeError) as caught:
         decode(body, wire, kind)  # type: ignore[arg-type]
     assert caught.value.wire == wire
     assert str(caught.value).startswith(wire)
@@ -31,10 +31,10 @@ def decode_error(body: object, wire: str, kind: Kind) -> RemoteError:
 
 
 def assert_refused_or_written(body: object, wire: str, kind: Kind) -> None:
-    """Assert that a body is refused by a RemoteError, or read and then written."""
+    """Assert that a body is refused by a DecodeError, or read and then written."""
     try:
         conversation = decode(body, wire, kind)  # type: ignore[arg-type]
-    except RemoteError as error:
+    except DecodeError as error:
         assert error.wire == wire
         return
     encode(conversation, wire, kind).json()
@@ -171,7 +171,7 @@ def test_a_body_that_is_no_object_is_refused_with_the_expected_and_the_actual_ty
 @rows("thing", [None, 7, 1.5, True, object()], ids=lambda thing: type(thing).__name__)
 @rows("wire", WIRES)
 def test_a_body_of_an_unsupported_type_is_a_local_error(thing: object, wire: str) -> None:
-    with pytest.raises(LocalError, match="expected bytes, text, a dict, a list or an SDK object"):
+    with pytest.raises(UsageError, match="expected bytes, text, a dict, a list or an SDK object"):
         decode(thing, wire)  # type: ignore[arg-type]
 
 
@@ -230,14 +230,14 @@ def test_arguments_and_schemas_of_any_depth_go_through_or_are_refused(
     }
     try:
         translate(body, "openai-chat", wire).json()
-    except (RemoteError, LocalError) as error:
+    except (DecodeError, UsageError) as error:
         assert error.why
 
 
 def test_fifty_megabytes_are_read_and_written_back() -> None:
     big = b'{"messages":[{"role":"user","content":"' + b"x" * 50_000_000 + b'"}]}'
     assert encode(decode(big, "openai-chat"), "openai-chat").json() is big
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         decode(big[:-1], "openai-chat")
 
 
@@ -315,18 +315,18 @@ def test_tuples_and_mappings_are_read_as_lists_and_dicts(case: Case) -> None:
 
 def test_an_unknown_wire_or_kind_is_a_local_error() -> None:
     for name in ("", "openai", "OPENAI-CHAT", "../wires", "_wire", "__init__"):
-        with pytest.raises(LocalError, match="no such wire"):
+        with pytest.raises(UsageError, match="no such wire"):
             decode(b"{}", name)
     for thing in (None, 7, ["openai-chat"], b"openai-chat"):
-        with pytest.raises(LocalError):
+        with pytest.raises(UsageError):
             decode(b"{}", thing)  # type: ignore[arg-type]
     for kind in ("", "stream", "requests", None):
-        with pytest.raises(LocalError, match="kind is request or response"):
+        with pytest.raises(UsageError, match="kind is request or response"):
             decode(b"{}", "openai-chat", kind)  # type: ignore[arg-type]
 
 
 def test_detect_fails_if_no_wire_matches() -> None:
-    with pytest.raises(LocalError, match="none of the wires"):
+    with pytest.raises(UsageError, match="none of the wires"):
         detect(b'{"weather": "fine"}')
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         detect(b"{")

@@ -11,7 +11,7 @@ from cases import WIRES, differences
 from cli.shell import ROOT, environment, fences
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, LocalError, Message, Text, decode, encode
+from toolwire import Call, Conversation, Message, Text, UsageError, decode, encode
 from toolwire.conversation.json import JSON, JsonPath, get
 
 HISTORY_WIRES = [wire for wire in WIRES if wire != "oxp"]
@@ -543,7 +543,7 @@ NOT_JSON: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("mistake", NOT_JSON)
 def test_a_value_of_the_wrong_type_is_a_local_error_that_names_it(mistake: str) -> None:
     make, message = NOT_JSON[mistake]
-    with pytest.raises(LocalError) as raised:
+    with pytest.raises(UsageError) as raised:
         make()
     assert str(raised.value) == message
 

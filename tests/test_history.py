@@ -9,7 +9,7 @@ import pytest
 from cases import CASES, DEEP, WIRES, Case, recorded, same
 from rows import rows
 
-from toolwire import Call, Conversation, LocalError, decode
+from toolwire import Call, Conversation, UsageError, decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import BodySource
 from toolwire.errors import pointer
@@ -145,7 +145,7 @@ def test_abandon_leaves_no_pending_call_or_reports_why(case: Case) -> None:
 def test_every_result_given_to_resume_finds_its_call(case: Case) -> None:
     calls = pending(case.body, case.wire)
     if len({call.id for call in calls}) < len(calls):
-        with pytest.raises(LocalError, match="repair"):
+        with pytest.raises(UsageError, match="repair"):
             resume(case.body, case.wire, {call.id: "x" for call in calls})
         return
     done = resume(case.body, case.wire, {call.id: f"result {n}" for n, call in enumerate(calls)})
@@ -203,9 +203,9 @@ def test_a_partial_batch_is_completed_in_the_message_that_holds_the_others() -> 
 
 
 def test_an_id_that_is_not_pending_is_an_error_that_lists_the_pending_ones() -> None:
-    with pytest.raises(LocalError, match=r"c9.*c1 \(f\), c2 \(f\)"):
+    with pytest.raises(UsageError, match=r"c9.*c1 \(f\), c2 \(f\)"):
         resume(chat(USER, call_message("c1", "c2")), "openai-chat", {"c9": "1"})
-    with pytest.raises(LocalError, match="none"):
+    with pytest.raises(UsageError, match="none"):
         resume(chat(USER), "openai-chat", {"c1": "1"})
 
 
@@ -217,7 +217,7 @@ def test_a_result_made_from_its_call_keeps_its_error_flag() -> None:
         resume(body, "anthropic", {"t1": call.result("no", error=True)}).body, "anthropic"
     ).results()
     assert result.error
-    with pytest.raises(LocalError, match="t1"):
+    with pytest.raises(UsageError, match="t1"):
         resume(chat(USER, call_message("c1")), "openai-chat", {"c1": call.result("no")})
 
 
@@ -350,7 +350,7 @@ def test_the_last_turn_is_kept_under_any_token_budget() -> None:
     [(None, None), (1, 1), (0, None), (-1, None), (None, 0), (None, -5), (True, None), (1.5, None)],
 )
 def test_cut_takes_exactly_one_positive_limit(messages: int | None, tokens: int | None) -> None:
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         cut(chat(USER), "openai-chat", messages=messages, tokens=tokens)
 
 

@@ -8,7 +8,7 @@ import pytest
 from cases import CASES, WIRES, Case, load, same
 from rows import rows
 
-from toolwire import Call, Conversation, Encoded, LocalError, Result, Text, decode, encode
+from toolwire import Call, Conversation, Encoded, Result, Text, UsageError, decode, encode
 from toolwire.wires import wire
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 
@@ -50,7 +50,7 @@ def test_a_call_that_a_provider_ran_is_reported_and_does_not_arrive_as_one(
 ) -> None:
     try:
         source, encoded, found = translate_with(case, target, policy)
-    except LocalError:
+    except UsageError:
         return
     reported = {loss.path for loss in encoded.losses}
     assert [path for path in server_parts(source) if path not in reported] == []

@@ -285,6 +285,8 @@ def signature(name: str, value: object) -> str:
         }
         fields = [f"{one}: {hints[one]}" for one in value.__struct_fields__]
         return f"{name}({', '.join(fields)})"
+    if value is toolwire.ToolwireError:  # which takes what every exception takes
+        return f"{name}(*args: 'object')"
     return f"{name}{inspect.signature(value)}" if callable(value) else f"{name} = {value!r}"
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolwire
-from toolwire import LocalError, RemoteError
+from toolwire import DecodeError, UsageError
 from toolwire.conversation.json import JSON, dump, get, load, parse, patch, put, require_json, snake
 from toolwire.conversation.lazy_json import LazyJson
 
@@ -76,7 +76,7 @@ def test_a_lone_surrogate_is_dumped_as_an_escape() -> None:
     "value", [object(), {1, 2}, b"x", {1: 2}, date(2026, 1, 1)], ids=lambda v: type(v).__name__
 )
 def test_what_is_not_json_is_not_dumped(value: object) -> None:
-    with pytest.raises(LocalError, match="not JSON"):
+    with pytest.raises(UsageError, match="not JSON"):
         dump(value)  # type: ignore[arg-type]
 
 
@@ -92,9 +92,9 @@ def test_what_json_cannot_say_is_refused_where_it_is_put_in(value: object) -> No
     }
     conversation = toolwire.decode(body, "openai-chat")
     [call] = conversation.calls()
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         call.result(value)  # type: ignore[arg-type]
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         conversation.replace(call, msgspec.structs.replace(call, args=LazyJson.from_value(value)))  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def test_a_value_of_subclasses_and_tuples_becomes_plain_and_is_not_changed() -> 
 def test_load_keeps_the_bytes_of_text() -> None:
     assert load(' {"a": 1.0} ', "") == ({"a": 1.0}, b' {"a": 1.0} ')
     assert load({"a": 1}, "") == ({"a": 1}, None)
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         load("{", "")
 
 

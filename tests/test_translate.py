@@ -24,10 +24,10 @@ from toolwire import (
     Call,
     Choice,
     Conversation,
-    LocalError,
     Message,
     Text,
     Tool,
+    UsageError,
     catalogue,
     decode,
     detect,
@@ -173,7 +173,7 @@ def test_detect_names_the_wire_of_a_case_unless_another_wire_scores_higher(case:
     mine = wire_of(case.wire).match_score(case.body)
     try:
         found = detect(case.body)
-    except LocalError as error:
+    except UsageError as error:
         assert case.wire in error.why or mine == 0
     else:
         assert found == case.wire or wire_of(found).match_score(case.body) > mine
@@ -190,7 +190,7 @@ def test_detect_finds_most_cases(wire: str) -> None:
     for case in load(wire):
         try:
             sure += detect(case.body) == wire
-        except LocalError:
+        except UsageError:
             continue
     assert sure > len(load(wire)) / 2
 
@@ -204,11 +204,11 @@ def test_there_are_wires_profiles_and_a_catalogue() -> None:
 
 def test_an_unknown_option_is_a_local_error() -> None:
     conversation = decode(ASK, "openai-chat")
-    with pytest.raises(LocalError, match="server_tools is one of"):
+    with pytest.raises(UsageError, match="server_tools is one of"):
         encode(conversation, "anthropic", server_tools="magic")  # type: ignore[arg-type]
-    with pytest.raises(LocalError, match="kind is request or response"):
+    with pytest.raises(UsageError, match="kind is request or response"):
         encode(conversation, "anthropic", "stream")
-    with pytest.raises(LocalError, match="no such wire"):
+    with pytest.raises(UsageError, match="no such wire"):
         encode(conversation, "nowhere")
 
 

@@ -20,7 +20,7 @@ from toolwire.conversation.parts import (
     Result,
     Text,
 )
-from toolwire.errors import LocalError, RemoteError, WireError
+from toolwire.errors import ConfigError, DecodeError, InputError, ToolwireError, UsageError
 from toolwire.streaming.restream import AsyncTranslatedStream, TranslatedStream, fold, restream
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
@@ -48,7 +48,9 @@ __all__ = [
     "Call",
     "Change",
     "Choice",
+    "ConfigError",
     "Conversation",
+    "DecodeError",
     "Encoded",
     "Explanation",
     "FileStore",
@@ -56,8 +58,8 @@ __all__ = [
     "Format",
     "HttpModel",
     "IdMap",
+    "InputError",
     "Limits",
-    "LocalError",
     "Loss",
     "McpClient",
     "Media",
@@ -69,7 +71,6 @@ __all__ = [
     "Part",
     "PostgresLedger",
     "Reasoning",
-    "RemoteError",
     "Repaired",
     "Result",
     "RetryableToolError",
@@ -80,9 +81,10 @@ __all__ = [
     "ToolError",
     "ToolExecutor",
     "Tools",
+    "ToolwireError",
     "TranslatedStream",
     "Usage",
-    "WireError",
+    "UsageError",
     "abandon",
     "catalogue",
     "check",

@@ -23,7 +23,7 @@ from toolwire.conversation.model import Change, Choice, Conversation, Finding, K
 from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Pair, Result, Text, Traceable
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -102,7 +102,7 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
         kind: `request` or `response`.
 
     Raises:
-        RemoteError: The body is not JSON, or not a body of this wire.
+        DecodeError: The body is not JSON, or not a body of this wire.
     """
     source_wire, _ = resolve(wire)
     _require_kind(kind)
@@ -110,7 +110,7 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
     try:
         read = source_wire.read(value, kind)
     except RecursionError:
-        raise RemoteError(source_wire.name, (), "nested too deeply") from None
+        raise DecodeError("nested too deeply", wire=source_wire.name) from None
     messages = read.messages
     if kind == "response":
         messages = tuple([_with_tool_stop(message) for message in messages])
@@ -147,13 +147,13 @@ def encode(
         server_tools: What calls that another provider ran become: text, calls, or nothing.
 
     Raises:
-        LocalError: The wire does not exist, or a value is not JSON.
+        UsageError: The wire does not exist, or a value is not JSON.
     """
     target, profile = resolve(wire)
     _require_kind(kind)
     if server_tools not in POLICIES:
         options = ", ".join(POLICIES)
-        raise LocalError(wire, (), f"server_tools is one of {options}, not {server_tools!r}")
+        raise UsageError(f"server_tools is one of {options}, not {server_tools!r}", wire=wire)
     if target.name == conversation.wire and kind == conversation.kind and conversation.pristine:
         return Encoded(conversation.source.body, [], IdMap(), conversation.source.raw)
     return encode_observed(
@@ -262,7 +262,7 @@ def _write(conversation: Conversation, target: Wire, context: EncodeContext) -> 
     try:
         body = target.write(conversation, context)
     except RecursionError:
-        raise LocalError(target.name, (), "nested too deeply") from None
+        raise UsageError("nested too deeply", wire=target.name) from None
     ids = IdMap()
     if context.sent_ids or context.names or context.forms:
         names = {new: old for old, new in context.names.items()}
@@ -500,4 +500,4 @@ def _fit_tool_names(
 
 def _require_kind(kind: str) -> None:
     if kind not in ("request", "response"):
-        raise LocalError("", (), f"kind is request or response, not {kind!r}")
+        raise UsageError(f"kind is request or response, not {kind!r}")

@@ -1,7 +1,34 @@
-"""The errors of reading and writing: RemoteError for bad input, LocalError for bad use.
+"""Every exception that toolwire raises on purpose, as one tree.
 
-Losses and findings are values and are never raised. Any other exception that leaves the core is a
-bug.
+    ToolwireError                     the root: `except ToolwireError` catches them all
+    ├── InputError                    something that toolwire was given cannot be used
+    │   ├── DecodeError               a body that is not JSON, or not of the wire it is read as
+    │   └── UsageError                a wrong argument: an unknown name or option, a missing key
+    │       ├── ConfigError           a configuration: every mistake in it, one line each
+    │       └── ToolDefinitionError   a tool that cannot be defined as it is written
+    ├── ModelError                    a model that gave no answer
+    ├── ToolError                     raised by a tool: a failure that the caller may read
+    │   ├── RetryableToolError        the same call may succeed later
+    │   └── NoEffect                  nothing happened; the same call id may run again
+    ├── InvalidInput                  arguments that do not fit the schema of their tool
+    ├── UnknownTool                   no tool of this id, or not in this version
+    ├── MissingRequirements           a tool needs a token, a secret or a user id
+    ├── ExecutorBusy                  too many calls are running
+    ├── LedgerUnavailable             the ledger cannot be reached; nothing ran
+    ├── CallIdTooOld                  the ledger no longer knows whether this call ran
+    ├── OutcomeUnknown                a call may have run; its result is lost
+    ├── PayloadError                  a workflow engine sent bytes that are not a tool call
+    ├── OxpError                      an OXP server gave no value
+    │   ├── ToolCallFailed            the tool ran and failed
+    │   ├── BadRequest                refused before the tool ran (ToolNotFound, InvalidInput, …)
+    │   ├── Unauthenticated           the credentials are not accepted
+    │   ├── ServerUnavailable         no response after all retries
+    │   └── InvalidResponse           a response that does not follow the protocol
+    └── ProtocolError                 a connection that broke, or a server that does not speak HTTP
+
+The text of an error says what is wrong, where, and what to do about it. Losses and findings are
+values and are never raised. Any other exception that leaves toolwire is a bug, unless a callback of
+the caller raised it.
 """
 
 from __future__ import annotations
@@ -12,14 +39,24 @@ def pointer(path: tuple[str | int, ...]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-class WireError(Exception):
-    """A value that cannot be read or written: the wire, the path, and the reason."""
+class ToolwireError(Exception):
+    """The base of every exception that toolwire raises on purpose."""
 
-    def __init__(self, wire: str, path: tuple[str | int, ...], why: str) -> None:
-        super().__init__(wire, path, why)
+
+class InputError(ToolwireError):
+    """Something that toolwire was given cannot be used.
+
+    Attributes:
+        why: The reason, and what to do.
+        wire: The wire of the body; empty if the error is not about a body.
+        path: The place in the body; empty for the whole of it.
+    """
+
+    def __init__(self, why: str, wire: str = "", path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(why, wire, path)
+        self.why = why
         self.wire = wire
         self.path = path
-        self.why = why
 
     @property
     def pointer(self) -> str:
@@ -31,9 +68,23 @@ class WireError(Exception):
         return f"{location}: {self.why}" if location else self.why
 
 
-class LocalError(WireError):
-    """The caller made a mistake: an unknown wire or option, or a value that is not JSON."""
-
-
-class RemoteError(WireError):
+class DecodeError(InputError):
     """The input is invalid: the body is not JSON, or not of the wire that it is read as."""
+
+
+class UsageError(InputError):
+    """The caller made a mistake: an unknown name or option, a missing key, a value that is not
+    JSON."""
+
+
+class ConfigError(UsageError):
+    """A configuration cannot be used.
+
+    Attributes:
+        mistakes: Every mistake, one line each, with file and line where they are known.
+    """
+
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__("\n".join(mistakes))
+        self.args = mistakes
+        self.mistakes = list(mistakes)

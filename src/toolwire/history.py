@@ -18,7 +18,7 @@ from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
@@ -72,7 +72,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             `Call.result`, for errors.
 
     Raises:
-        LocalError: No pending call has one of the ids, or several have it.
+        UsageError: No pending call has one of the ids, or several have it.
     """
     facts = _facts(body, wire)
     calls_by_id: dict[str, list[Call]] = {}
@@ -85,10 +85,10 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             names = (f"{call.id} ({call.name})" for group in calls_by_id.values() for call in group)
             listing = ", ".join(names) or "none"
             reason = f"no pending call has the id {call_id!r}; pending calls: {listing}"
-            raise LocalError(wire, (), reason)
+            raise UsageError(reason, wire=wire)
         if len(calls) > 1:
             reason = f"{len(calls)} pending calls have the id {call_id!r}: repair the history first"
-            raise LocalError(wire, calls[0].path, reason)
+            raise UsageError(reason, wire=wire, path=calls[0].path)
         new_results[calls[0]] = _make_result(calls[0], output, wire)
     return _add_results(facts, new_results)
 
@@ -98,7 +98,7 @@ def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
         return call.result(output)
     if output.call_id != call.id:
         reason = f"the result for the call {call.id} has the call id {output.call_id}"
-        raise LocalError(wire, call.path, reason)
+        raise UsageError(reason, wire=wire, path=call.path)
     return call.result(output.output, error=output.error)
 
 
@@ -138,7 +138,7 @@ def cut(
         tokens: The number of tokens to keep, estimated by the bytes of the JSON.
 
     Raises:
-        LocalError: Not exactly one of `messages` and `tokens` is given, or it is not positive.
+        UsageError: Not exactly one of `messages` and `tokens` is given, or it is not positive.
     """
     limits = [
         (name, value)
@@ -146,10 +146,10 @@ def cut(
         if value is not None
     ]
     if len(limits) != 1:
-        raise LocalError(wire, (), "give either messages or tokens")
+        raise UsageError("give either messages or tokens", wire=wire)
     name, limit = limits[0]
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise LocalError(wire, (), f"{name} must be a positive integer, not {limit!r}")
+        raise UsageError(f"{name} must be a positive integer, not {limit!r}", wire=wire)
     facts = _facts(body, wire)
     start = (
         _start_by_messages(facts, limit) if name == "messages" else _start_by_tokens(facts, limit)

@@ -13,7 +13,7 @@ from toolwire.codec import Encoded, IdMapInput, decode, encode, encode_observed,
 from toolwire.conversation.json import Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.lint.repair_loop import (
     RepairedConversation,
     repair_for_translation,
@@ -52,8 +52,8 @@ def translate(
         for, and the id map that restores ids and names.
 
     Raises:
-        RemoteError: The body is not JSON, or not a body of `source`.
-        LocalError: A wire does not exist, or a value is not JSON.
+        DecodeError: The body is not JSON, or not a body of `source`.
+        UsageError: A wire does not exist, or a value is not JSON.
     """
     conversation = decode(body, source, kind)
     repairs = ids is None if repair is None else repair
@@ -134,16 +134,16 @@ def detect(body: Body) -> str:
     """The wire of a body.
 
     Raises:
-        LocalError: The body could belong to several wires, which are listed, or to none.
+        UsageError: The body could belong to several wires, which are listed, or to none.
     """
     value, _ = load(body, "")
     scores = {name: wire(name).match_score(value) for name in names()}
     best = max(scores.values())
     candidates = [name for name, score in scores.items() if score == best]
     if best == 0:
-        raise LocalError("", (), f"this is a body of none of the wires: {', '.join(names())}")
+        raise UsageError(f"this is a body of none of the wires: {', '.join(names())}")
     if len(candidates) > 1:
-        raise LocalError("", (), f"this could be a body of {' or '.join(candidates)}: say which")
+        raise UsageError(f"this could be a body of {' or '.join(candidates)}: say which")
     return candidates[0]
 
 

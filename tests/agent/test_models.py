@@ -43,7 +43,7 @@ from toolwire.codec import Encoded
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.profiles.table import PROFILES
 from toolwire.providers.table import ROWS, Provider, address
 from toolwire.server.asgi import App, Receive, Scope, Send
@@ -103,7 +103,7 @@ def asked(
 def test_without_a_key_it_is_said_which_variable_to_set(row: Provider) -> None:
     name, keys, base = row.name, row.keys, row.base_env
     env = {base: "https://models.example"} if base else {}
-    with pytest.raises(LocalError, match="there is no key; set ") as raised:
+    with pytest.raises(UsageError, match="there is no key; set ") as raised:
         address(f"{name}:m", env)
     assert keys[0] in str(raised.value)
     found = address(f"{name}:m", {**env, keys[0]: KEY})
@@ -137,7 +137,7 @@ def test_a_server_that_people_run_themselves_needs_no_key() -> None:
 def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(
     text: str, env: dict[str, str], words: str
 ) -> None:
-    with pytest.raises(LocalError, match=words):
+    with pytest.raises(UsageError, match=words):
         address(text, env)
 
 

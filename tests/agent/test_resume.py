@@ -24,7 +24,7 @@ from toolwire.agent.thread import Thread, calls_of
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Result
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
@@ -374,13 +374,13 @@ def test_both_stores_keep_the_last_thread_and_say_what_is_wrong(tmp_path: Path) 
                 and kept.messages == Thread("t").said("hello 2").messages
             )
         (tmp_path / "thread.json").write_bytes(b"\xff not json")
-        with pytest.raises(LocalError, match=r"thread\.json"):
+        with pytest.raises(UsageError, match=r"thread\.json"):
             await stores(tmp_path)[0].load()
         (tmp_path / "threads.db").write_bytes(b"not a database, by far" * 100)
-        with pytest.raises(LocalError, match=r"threads\.db"):
+        with pytest.raises(UsageError, match=r"threads\.db"):
             await stores(tmp_path)[1].load()
         nowhere = FileStore(tmp_path / "no" / "such" / "folder.json")
-        with pytest.raises(LocalError, match="folder"):
+        with pytest.raises(UsageError, match="folder"):
             await nowhere.save(Thread("t"))
 
     asyncio.run(go())
@@ -418,7 +418,7 @@ def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_ru
         async def save(self, thread: Thread) -> None:
             self.saves += 1
             if self.saves > 1:
-                raise LocalError("", (), "the disk is full")
+                raise UsageError("the disk is full")
             await super().save(thread)
 
     ran: list[int] = []
@@ -431,7 +431,7 @@ def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_ru
     agent = Agent(
         model_at("anthropic", house.mock("anthropic").url), [ring], store=Full(tmp_path / "t.json")
     )
-    with pytest.raises(LocalError, match="the disk is full"):
+    with pytest.raises(UsageError, match="the disk is full"):
         talk(agent, "[[call Door_Ring {}]]")
     assert not ran, "what is not kept is not run"
 

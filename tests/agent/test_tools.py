@@ -36,7 +36,7 @@ from toolwire.mcp.server import McpApp
 from toolwire.oxp.client import OxpClient
 from toolwire.oxp.server import ToolServer
 from toolwire.tools import Tools, tool
-from toolwire.tools.errors import ToolMistake
+from toolwire.tools.errors import ToolDefinitionError
 from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
 QUESTION = "add 1 and 2, and add 3 and 4"
@@ -373,7 +373,7 @@ def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
     async def pay(context: ToolContext) -> None:
         """Pay."""
 
-    with pytest.raises(ToolMistake, match="transactional"):
+    with pytest.raises(ToolDefinitionError, match="transactional"):
         Agent(model_at("anthropic", "http://127.0.0.1:9"), [pay])
 
 

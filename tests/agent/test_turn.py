@@ -17,7 +17,7 @@ from toolwire.agent.thread import Thread
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call, Result, Text
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 from toolwire.tools import tool
 
 QUESTION = "add 1 and 2, and add 3 and 4"
@@ -335,5 +335,5 @@ def test_histories_from_elsewhere_load_and_go_on(house: House, name: str, target
     [b"", b"nothing", b"[1]", b"3", {"toolwire": 2}, {"toolwire": 1, "id": "x", "stretches": [1]}],
 )
 def test_what_is_no_history_is_refused_with_words(body: JSON | bytes) -> None:
-    with pytest.raises(WireError):
+    with pytest.raises(InputError):
         Thread.of(body, id="old")

@@ -16,7 +16,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError, ToolMistake
+from toolwire.tools.errors import NoEffect, RetryableToolError, ToolDefinitionError, ToolError
 from toolwire.tools.runnable import OnCrash, Runnable, ToolContext, Transaction
 
 
@@ -310,10 +310,10 @@ def test_tools_that_cannot_be_run_as_they_want_are_refused_at_the_start() -> Non
     calls = ToolExecutor()
     calls.fits([runnable(Counted()), runnable(Counted(), on_crash="probe", probe=knows)])
     with pytest.raises(
-        ToolMistake, match=r"Test\.Tool@1\.0\.0: .*MemoryLedger has no transactions"
+        ToolDefinitionError, match=r"Test\.Tool@1\.0\.0: .*MemoryLedger has no transactions"
     ):
         calls.fits([runnable(Counted(), on_crash="transactional")])
-    with pytest.raises(ToolMistake, match="no probe"):
+    with pytest.raises(ToolDefinitionError, match="no probe"):
         calls.fits([runnable(Counted(), on_crash="probe")])
 
 
@@ -343,7 +343,7 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
     ledger: Callable[[], MemoryLedger],
 ) -> None:
     with pytest.raises(
-        ToolMistake,
+        ToolDefinitionError,
         match=(
             r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
         ),

@@ -15,7 +15,7 @@ from mcp_server.offered import effects, tools
 from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Failure
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
@@ -196,7 +196,7 @@ def test_a_server_that_cannot_be_reached_ran_nothing(tmp_path: Path) -> None:
         await client.close()
 
     run(act())
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         McpClient("ftp://example.com")
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         McpClient([])

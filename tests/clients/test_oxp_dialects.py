@@ -10,7 +10,7 @@ import pytest
 from clients.dialects import Asked, Says, done, failed, in_turn, run, speaking
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.oxp.client import (
     AuthChallenge,
     BadRequest,
@@ -459,10 +459,10 @@ def test_every_request_gets_a_token_of_its_own_and_a_key_goes_into_its_header() 
         assert signed.headers["oxp-version"] == "1.0"
 
     run(act())
-    with pytest.raises(LocalError, match="at least 32 bytes"):
+    with pytest.raises(UsageError, match="at least 32 bytes"):
         Jwt("short")
     assert SECRET not in repr(Jwt(SECRET))
-    with pytest.raises(LocalError, match="credentials"):
+    with pytest.raises(UsageError, match="credentials"):
         OxpClient("https://user:password@tools.example")
 
 

@@ -9,7 +9,7 @@ from botocore.eventstream import EventStreamBuffer  # type: ignore[import-untype
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire import RemoteError
+from toolwire import DecodeError
 from toolwire.streaming.framing import Decoder, Frame, aws, ndjson, sse
 from toolwire.streaming.framing.array import JsonArray
 from toolwire.streaming.framing.aws import AwsEvents
@@ -113,5 +113,5 @@ def test_botocore_reads_what_aws_writes() -> None:
 def test_a_flipped_bit_in_an_event_stream_is_noticed(at: int) -> None:
     message = bytearray(aws.write(b'{"a":1}', "messageStart"))
     message[at] ^= 1
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         AwsEvents().feed(bytes(message) + bytes(70_000))

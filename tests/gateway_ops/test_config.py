@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from gateway_ops.reference import reference
 
-from toolwire.gateway.config import ConfigMistake, ModelTable, found_in, read
+from toolwire.errors import ConfigError
+from toolwire.gateway.config import ModelTable, found_in, read
 from toolwire.gateway.keys import read_keys
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,7 @@ def wrong(text: str, env: dict[str, str] | None = None, folder: Path | None = No
     """Everything that is said about a text."""
     try:
         ModelTable(read(text, "g.toml"), env or {}, demo=DEMO, folder=folder)
-    except ConfigMistake as error:
+    except ConfigError as error:
         return error.mistakes
     return []
 

@@ -14,9 +14,10 @@ from gateway_ops.door import get, model, opened, post
 from gateway_ops.talking import FRONTS
 from mock.hosting import hosted
 
+from toolwire.errors import ConfigError
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.config import ModelTable, read
-from toolwire.gateway.keys import KeyRow, Keys, KeysMistake, new_key, read_keys
+from toolwire.gateway.keys import KeyRow, Keys, new_key, read_keys
 
 KEY = "tw-" + "k3y-of-alice-" * 4
 OTHER = "tw-" + "k3y-of-bobby-" * 4
@@ -43,7 +44,7 @@ def test_a_new_key_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path, name:
     assert keys.principal({b"authorization": b"Bearer " + first.encode()}) == "key:alice"
     assert keys.principal({b"authorization": b"Bearer " + first[:-1].encode()}) is None
     assert keys.principal({}) is None and keys.on
-    with pytest.raises(KeysMistake, match="already"):
+    with pytest.raises(ConfigError, match="already"):
         new_key(file, "alice")
 
 
@@ -76,7 +77,7 @@ def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) ->
         '[keys.alice]\nsha256 = "secret!"\nrmp = 3\n[keys."b b"]\nsha256 = "x"\nrpm = 0\nexpires ='
         ' "soon"\n'
     )
-    with pytest.raises(KeysMistake) as error:
+    with pytest.raises(ConfigError) as error:
         read_keys(file)
     told = "\n".join(error.value.mistakes)
     for word in (
@@ -88,7 +89,7 @@ def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) ->
     ):
         assert word in told
     assert "secret!" not in told
-    with pytest.raises(KeysMistake, match="no such file"):
+    with pytest.raises(ConfigError, match="no such file"):
         read_keys(tmp_path / "nowhere.db")
 
 

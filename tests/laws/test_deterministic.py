@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from cases import CASES, WIRES, child_environment
 
-from toolwire import WireError, decode, encode
+from toolwire import InputError, decode, encode
 
 
 def fingerprints() -> list[str]:
@@ -21,7 +21,7 @@ def fingerprints() -> list[str]:
             try:
                 made = encode(conversation, target, case.kind)
                 text = repr((made.json(), [str(loss) for loss in made.losses], made.ids.to_dict()))
-            except WireError as error:
+            except InputError as error:
                 text = str(error)
             lines.append(f"{case} {target} {blake2b(text.encode(), digest_size=8).hexdigest()}")
     return lines

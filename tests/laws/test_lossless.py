@@ -18,11 +18,11 @@ from toolwire import (
     Call,
     Conversation,
     Encoded,
-    LocalError,
     Message,
     Part,
     Result,
     Text,
+    UsageError,
     decode,
     encode,
 )
@@ -231,7 +231,7 @@ def test_a_message_added_at_the_end_changes_no_other_node(case: Case) -> None:
     )
     try:
         written = encode(more, case.wire, case.kind)
-    except LocalError:
+    except UsageError:
         return
     kept = dict(leaves(written.body))
     assert [

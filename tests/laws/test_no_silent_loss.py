@@ -19,20 +19,20 @@ from toolwire import (
     Call,
     Choice,
     Conversation,
+    DecodeError,
     Encoded,
     Format,
     IdMap,
-    LocalError,
     Loss,
     Media,
     Message,
     Opaque,
     Reasoning,
-    RemoteError,
     Result,
     Text,
     Tool,
     Usage,
+    UsageError,
     decode,
     encode,
 )
@@ -322,7 +322,7 @@ def losses_of(case: Case, target: str) -> list[Loss]:
     """What a translation reports as lost; nothing if it is refused."""
     try:
         return encode(decode(case.body, case.wire, case.kind), target, case.kind).losses
-    except LocalError:
+    except UsageError:
         return []
 
 
@@ -330,7 +330,7 @@ def assert_reported_or_kept(case: Case, target: str) -> None:
     source = decode(case.body, case.wire, case.kind)
     try:
         encoded = encode(source, target, case.kind)
-    except LocalError:
+    except UsageError:
         return
     assert [
         str(loss)
@@ -397,7 +397,7 @@ def test_an_unknown_field_is_reported_or_still_there(wire: str, data: st.DataObj
     target = data.draw(st.sampled_from([name for name in MODELS if name != wire]))
     try:
         encoded = encode(decode(body, wire, case.kind), target, case.kind)
-    except (LocalError, RemoteError):
+    except (UsageError, DecodeError):
         return
     assert is_reported(field, encoded) or b"x_unknown" in encoded.json()
 

@@ -44,10 +44,10 @@ from rows import rows
 from toolwire import (
     Call,
     Conversation,
+    DecodeError,
     Message,
     Part,
     Reasoning,
-    RemoteError,
     Result,
     Text,
     Usage,
@@ -334,7 +334,7 @@ def read(body: JSON, name: str) -> Conversation:
     """The answer in a body; an empty one if the body holds only an error."""
     try:
         return decode(body, name, "response")
-    except RemoteError:
+    except DecodeError:
         assert isinstance(body, dict) and "error" in body
         return Conversation(())
 
@@ -537,10 +537,10 @@ def test_for_any_garbage_fold_raises_only_remote_error_and_restream_nothing(
     events = data.draw(broken_events(case.events))
     try:
         body = fold(events, case.wire)
-    except RemoteError as error:
+    except DecodeError as error:
         assert error.why and str(error).startswith(case.wire)
     else:
-        with suppress(RemoteError):
+        with suppress(DecodeError):
             decode(body, case.wire, "response")
     target = data.draw(st.sampled_from(STREAMING))
     stream = restream(events, case.wire, target)

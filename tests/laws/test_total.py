@@ -1,4 +1,4 @@
-"""Law 1, Total, and law 12: decode raises RemoteError and nothing else; encode, LocalError and
+"""Law 1, Total, and law 12: decode raises DecodeError and nothing else; encode, UsageError and
 nothing else.
 
 Garbage is a case with one or two changed nodes: random trees find less.
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rows import gap, rows
 
-from toolwire import Conversation, LocalError, RemoteError, decode, encode
+from toolwire import Conversation, DecodeError, UsageError, decode, encode
 from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import Kind
 
@@ -36,15 +36,15 @@ def mutations(draw: st.DrawFn, body: JSON) -> JSON:
 
 
 def try_decode(body: JSON, wire: str, kind: Kind) -> Conversation | None:
-    """Decode a body. Returns None if it is refused, which must be by a RemoteError with a reason."""
+    """Decode a body. Returns None if it is refused, which must be by a DecodeError with a reason."""
     before = deepcopy(body)
     try:
         found = decode(body, wire, kind)
-    except RemoteError as error:
+    except DecodeError as error:
         assert error.why
         assert str(error).startswith(wire)
         found = None
-    except LocalError:
+    except UsageError:
         assert not isinstance(body, dict | list), (
             "a body that is no JSON container is the caller's mistake"
         )
@@ -101,7 +101,7 @@ def test_for_any_garbage_decode_raises_only_remote_error_and_encode_only_local_e
     conversation.pairs()
     try:
         encode(conversation, target, case.kind).json()
-    except LocalError as error:
+    except UsageError as error:
         assert error.why
     assert same(body, before), "encode changed its input"
 
@@ -136,6 +136,6 @@ def test_a_case_is_written_to_any_wire_as_any_kind_or_refused_by_local_error(
     for kind in KINDS:
         try:
             encode(conversation, target, kind).json()
-        except LocalError as error:
+        except UsageError as error:
             assert error.why
     assert same(case.body, before)

@@ -16,7 +16,7 @@ import pytest
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import (
     CallKey,
     Claim,
@@ -152,7 +152,7 @@ def test_a_database_that_is_not_there_is_an_unavailable_ledger() -> None:
     ids=str,
 )
 def test_options_that_make_no_sense_are_refused_at_once(options: Mapping[str, object]) -> None:
-    with pytest.raises(LocalError, match="expected"):
+    with pytest.raises(UsageError, match="expected"):
         PostgresLedger("", **options)  # type: ignore[arg-type]
 
 
@@ -161,7 +161,7 @@ def test_a_ledger_used_from_another_event_loop_says_so() -> None:
         async with replicas(1) as (ledger,):
 
             def elsewhere() -> None:
-                with pytest.raises(LocalError, match="belongs to the event loop that opened it"):
+                with pytest.raises(UsageError, match="belongs to the event loop that opened it"):
                     asyncio.run(claim(ledger))
 
             await asyncio.to_thread(elsewhere)
@@ -739,7 +739,7 @@ def test_a_transaction_that_the_tool_spoilt_records_nothing(query: str) -> None:
             async with ledger.transaction(mine) as scope:
                 with suppress(psycopg.errors.DivisionByZero):
                     await scope.connection.execute(query.format(table=table))
-                with pytest.raises((LocalError, psycopg.Error)):
+                with pytest.raises((UsageError, psycopg.Error)):
                     await scope.finish(DONE)
             assert await effects(table) == []
             assert (record := await ledger.get(KEY)) is not None and record.state == "running"

@@ -17,7 +17,7 @@ from ledger_kinds import DAY, Clock
 from ledger_sqlite import KEY, VALUE, Ask, Hold, Look, ahead, claim, with_ledger
 
 from toolwire.conversation.json import JSON
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.ledger.sqlite.store import SqliteStore
@@ -63,8 +63,8 @@ def test_a_mistake_in_one_job_leaves_the_others_of_its_batch_alone() -> None:
             ledger.get(CallKey("\udc00", "c")),
         ]
         first, second, third, fourth = await asyncio.gather(*asked, return_exceptions=True)
-        assert isinstance(second, LocalError)
-        assert isinstance(fourth, LocalError)
+        assert isinstance(second, UsageError)
+        assert isinstance(fourth, UsageError)
         assert [one.state for one in (first, third) if isinstance(one, Claim)] == ["new", "new"]
 
     with_ledger(work)
@@ -84,7 +84,7 @@ def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(
         mine = await claim(ledger)
         waiting = asyncio.create_task(ledger.wait(KEY, 50))
         await asyncio.sleep(0)
-        with pytest.raises(LocalError, match=why):
+        with pytest.raises(UsageError, match=why):
             await ledger.finish(mine, Outcome(value))
         for record in (await waiting, (await claim(ledger)).record):
             assert record and record.outcome and record.outcome.failure

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ledger_sqlite import VALUE, Ask, Hold, claim, with_ledger
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import CallKey, Claim
 from toolwire.execution.ledger.sqlite import batch_writes as _sqlite_ahead
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
@@ -56,7 +56,7 @@ def test_in_a_batch_of_claims_everybody_is_told_what_is_so(
         assert told["left"] == "lost"
         assert told["mine"] == "running"
         assert [states(answers)[3], states(answers)[-1]] == ["new", "running"]
-        assert isinstance(answers[4], LocalError)
+        assert isinstance(answers[4], UsageError)
         assert {told[id] for id in ids} == {"new"}
         rows = await ledger._do(Ask("SELECT call_id FROM call WHERE state='running' ORDER BY id"))
         assert sorted(map(str, rows)) == sorted(["mine", "twice", *ids])

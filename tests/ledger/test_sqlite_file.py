@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ledger_sqlite import Ask, claim, with_ledger
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import LedgerUnavailable
 from toolwire.execution.ledger.network_filesystem import networked
 from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
@@ -44,7 +44,7 @@ def test_a_second_ledger_on_the_file_is_refused_until_the_first_is_closed(tmp_pa
         for _ in range(2):
             with pytest.raises(LedgerFileError, match="use PostgreSQL") as refused:
                 await second.open()
-            assert isinstance(refused.value, LocalError)
+            assert isinstance(refused.value, UsageError)
             assert isinstance(refused.value, LedgerUnavailable)
             with pytest.raises(LedgerUnavailable, match="not open"):
                 await claim(second)
@@ -164,7 +164,7 @@ def test_a_file_written_with_another_key_is_refused_and_the_given_key_is_not_kep
     "options", [{"result_ttl": 0}, {"result_ttl": 10, "tombstone_ttl": 9}], ids=str
 )
 def test_impossible_times_are_refused_at_once(options: dict[str, float]) -> None:
-    with pytest.raises(LocalError, match="result_ttl"):
+    with pytest.raises(UsageError, match="result_ttl"):
         SqliteLedger(":memory:", **options)  # type: ignore[arg-type]
-    with pytest.raises(LocalError, match="key"):
+    with pytest.raises(UsageError, match="key"):
         SqliteLedger(":memory:", key=b"short")

@@ -11,7 +11,7 @@ from msgspec.structs import fields
 from rows import rows
 
 from toolwire.conversation.json import JSON, dump
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.lint import all_rules
 from toolwire.lint.examples.chat import USER, assistant, tool_call
 from toolwire.lint.examples.chat import tool_message as answer
@@ -907,9 +907,9 @@ def test_unknown_words_are_not_explained() -> None:
 
 
 def test_a_body_that_cannot_be_read_is_told_apart_from_unknown_words() -> None:
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         explain(says("did not have response messages"), "{", "openai-chat")
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         explain(says("did not have response messages"), {"nothing": 1})
 
 

@@ -16,7 +16,7 @@ from toolwire.codec import decode, encode, resolve
 from toolwire.conversation.fitting import fit
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, load
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES, Profile, default_profile, profile
 
@@ -54,7 +54,7 @@ def test_the_providers_people_ask_for_are_there() -> None:
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
-    with pytest.raises(LocalError, match="openai-chat"):
+    with pytest.raises(UsageError, match="openai-chat"):
         profile("nobody")
 
 

@@ -10,7 +10,7 @@ import cases
 import pytest
 from rows import rows
 
-from toolwire import LocalError, RemoteError
+from toolwire import DecodeError, UsageError
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import all_rules, check, repair
 
@@ -110,14 +110,14 @@ def test_a_stream_comes_back_from_repair_as_it_was_sent() -> None:
 
 
 def test_what_is_no_stream_is_refused() -> None:
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         check(b"data: {not json\n\n", "openai-chat", "stream")
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         check(7, "openai-chat", "stream")
 
 
 def test_a_body_that_is_an_iterator_is_refused_unless_it_is_a_stream() -> None:
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         check(one_by_one(CUT), "openai-chat")
 
 

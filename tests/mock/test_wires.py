@@ -10,7 +10,7 @@ from mock.asking import PATHS, ask, send
 from mock.tools import TOOLS
 from msgspec.structs import replace
 
-from toolwire import LocalError, Tool, Usage, check, decode, encode, fold, repair, wires
+from toolwire import Tool, Usage, UsageError, check, decode, encode, fold, repair, wires
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
@@ -285,9 +285,9 @@ def test_what_came_is_remembered() -> None:
 
 def test_a_wire_that_no_model_speaks_cannot_be_mocked() -> None:
     for name in sorted({*wires()} - {*PATHS}):
-        with pytest.raises(LocalError, match="no model's server speaks this wire"):
+        with pytest.raises(UsageError, match="no model's server speaks this wire"):
             app(name)
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         app("no-such-wire")
 
 

@@ -8,7 +8,8 @@ import jwt
 import pytest
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.server.auth import NOBODY, Auth, AuthMistake
+from toolwire.errors import ConfigError
+from toolwire.server.auth import NOBODY, Auth
 
 KEY = "a key for tests that is long enough too"
 OTHER_KEY = "another key for tests, of somebody else"
@@ -28,27 +29,27 @@ def bearer(secret: str = SECRET, /, **claims: JSON) -> dict[bytes, bytes]:
     ["", "dev", "x" * 31, "x" * 64, "abababababababababababababababababab", KEY + "\n", " " + KEY],
 )
 def test_a_weak_key_or_secret_is_refused(weak: str) -> None:
-    with pytest.raises(AuthMistake):
+    with pytest.raises(ConfigError):
         Auth([weak])
-    with pytest.raises(AuthMistake):
+    with pytest.raises(ConfigError):
         Auth({"me": weak})
-    with pytest.raises(AuthMistake):
+    with pytest.raises(ConfigError):
         Auth(secrets=[weak])
 
 
 def test_mistakes_of_the_setup_are_found() -> None:
-    with pytest.raises(AuthMistake, match="two names"):
+    with pytest.raises(ConfigError, match="two names"):
         Auth({"a": KEY, "b": KEY})
-    with pytest.raises(AuthMistake, match="single"):
+    with pytest.raises(ConfigError, match="single"):
         Auth(KEY)
-    with pytest.raises(AuthMistake, match="single"):
+    with pytest.raises(ConfigError, match="single"):
         Auth(secrets=SECRET)
-    with pytest.raises(AuthMistake, match="secrets only"):
+    with pytest.raises(ConfigError, match="secrets only"):
         Auth([KEY], audiences=["me"])
 
 
 def test_a_mistake_does_not_tell_the_key() -> None:
-    with pytest.raises(AuthMistake) as found:
+    with pytest.raises(ConfigError) as found:
         Auth({"me": "short-s3cret"})
     assert "s3cret" not in str(found.value)
 

@@ -19,9 +19,10 @@ from oxp_server.kit import tools
 from oxp_server.serving import LONG, Where, calls_in, head
 
 from toolwire.conversation.json import Object
+from toolwire.errors import ConfigError
 from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
-from toolwire.server.run import BindMistake, ConnectionLimits, check_bind, serve
+from toolwire.server.run import ConnectionLimits, check_bind, serve
 
 MAIN = Path(__file__).with_name("main.py")
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -146,7 +147,7 @@ def test_large_bodies_and_held_connections_do_not_fill_the_memory(tmp_path: Path
 def test_a_server_that_asks_nobody_who_they_are_is_not_reachable_from_outside(
     tmp_path: Path, host: str
 ) -> None:
-    with pytest.raises(BindMistake, match="who is calling"):
+    with pytest.raises(ConfigError, match="who is calling"):
         serve(ToolServer(tools(), calls_in(tmp_path)), host, 0)
 
 

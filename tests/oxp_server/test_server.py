@@ -22,7 +22,7 @@ from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Message, Receive, Scope, Send, answer
 from toolwire.server.auth import Auth
-from toolwire.tools import ToolContext, ToolMistake, Tools, tool
+from toolwire.tools import ToolContext, ToolDefinitionError, Tools, tool
 
 KEY = "a key for tests that is long enough too"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
@@ -205,5 +205,5 @@ def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(
     async def change(context: ToolContext) -> None:
         """Change something."""
 
-    with pytest.raises(ToolMistake, match="transactional"):
+    with pytest.raises(ToolDefinitionError, match="transactional"):
         ToolServer(Tools(change.runnable), calls_in(tmp_path))

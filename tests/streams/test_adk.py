@@ -17,7 +17,7 @@ from google.adk.runners import InMemoryRunner
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
-from toolwire import Call, RemoteError, Result, decode, translate
+from toolwire import Call, DecodeError, Result, decode, translate
 from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import Usage
 from toolwire.streaming.events import (
@@ -356,7 +356,7 @@ def test_a_call_that_was_only_hinted_at_when_the_stream_broke_off_is_told_as_unf
 
 
 def test_a_stream_of_something_else_is_refused() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "ping"}], NAME)
 
 

@@ -16,7 +16,7 @@ from toolwire import Call, Opaque, Result, Text, decode, translate
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.errors import RemoteError, pointer
+from toolwire.errors import DecodeError, pointer
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -1043,5 +1043,5 @@ def test_data_before_the_start_wait_for_the_id_of_the_message() -> None:
 
 
 def test_a_stream_of_another_wire_is_none_of_this() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"id": "x", "choices": []}], "ai-sdk")

@@ -17,9 +17,9 @@ from streams.loopback import serve
 from toolwire import (
     Call,
     Conversation,
+    DecodeError,
     Opaque,
     Reasoning,
-    RemoteError,
     Result,
     Text,
     decode,
@@ -280,7 +280,7 @@ def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none
         for new in NOISE:
             broken = changed(events, at, new)
             assert isinstance(broken, list)
-            with suppress(RemoteError):
+            with suppress(DecodeError):
                 fold(broken, "bedrock")
             list(restream(broken, "bedrock", "anthropic"))
 
@@ -599,9 +599,9 @@ def test_a_stream_may_be_one_exception_and_nothing_else() -> None:
     assert fold(frames([failed]), "bedrock") == {
         "error": {"type": "validationException", "message": "no"}
     }
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         fold([], "bedrock")
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         fold(CALLED, "bedrock")
 
 

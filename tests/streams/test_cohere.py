@@ -11,7 +11,7 @@ from cases import DELETE, Streamed, changed, load_streams, nodes, recorded_strea
 from cohere.v2.types import V2ChatStreamResponse
 from streams.loopback import serve
 
-from toolwire import Call, Conversation, Reasoning, RemoteError, Text, decode, translate
+from toolwire import Call, Conversation, DecodeError, Reasoning, Text, decode, translate
 from toolwire.conversation.json import JSON, get
 from toolwire.streaming.events import (
     Chunk,
@@ -186,7 +186,7 @@ def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none
         for new in NOISE:
             broken = changed(events, at, new)
             assert isinstance(broken, list)
-            with suppress(RemoteError):
+            with suppress(DecodeError):
                 fold(broken, "cohere")
             list(restream(broken, "cohere", "anthropic"))
 
@@ -401,7 +401,7 @@ def test_an_error_body_in_place_of_an_event_is_a_fault() -> None:
 
 def test_what_is_no_stream_of_this_wire_is_refused() -> None:
     for events in ([], CALLED):
-        with pytest.raises(RemoteError):
+        with pytest.raises(DecodeError):
             fold(events, "cohere")
 
 

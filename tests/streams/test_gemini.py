@@ -9,7 +9,7 @@ from google import genai
 from google.genai import errors, types
 from streams.loopback import serve
 
-from toolwire import Call, RemoteError, decode, translate
+from toolwire import Call, DecodeError, decode, translate
 from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.streaming.events import (
     Chunk,
@@ -290,7 +290,7 @@ def test_a_blocked_prompt_is_an_answer_that_was_filtered() -> None:
 
 
 def test_a_stream_of_something_else_is_refused() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "ping"}], NAME)
 
 

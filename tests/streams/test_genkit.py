@@ -11,7 +11,7 @@ import pytest
 from cases import load_streams
 from streams.loopback import serve
 
-from toolwire import RemoteError, decode, fold, restream
+from toolwire import DecodeError, decode, fold, restream
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
@@ -302,7 +302,7 @@ def test_a_flow_that_never_gives_its_result_broke_off_and_bare_chunks_just_end()
 
 
 def test_what_is_no_chunk_is_said_to_be_none() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "ping"}], "genkit")
 
 

@@ -10,7 +10,7 @@ import pytest
 from cases import load_streams
 from streams.loopback import serve
 
-from toolwire import RemoteError, decode, fold, restream
+from toolwire import DecodeError, decode, fold, restream
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Opaque, Result, Text
@@ -278,7 +278,7 @@ def test_over_a_socket_every_update_is_an_event_of_its_own() -> None:
 
 
 def test_what_is_no_update_is_said_to_be_none() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([], "meai")
 
 

@@ -10,7 +10,7 @@ import pytest
 from cases import Streamed, load_streams, recorded_streams
 from streams.loopback import serve
 
-from toolwire import RemoteError, decode, fold, restream
+from toolwire import DecodeError, decode, fold, restream
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
@@ -251,7 +251,7 @@ def test_a_stream_without_its_last_line_broke_off() -> None:
 
 
 def test_what_is_no_line_of_this_wire_is_said_to_be_none() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "ping"}], "ollama")
 
 

@@ -10,7 +10,7 @@ from openai import APIError, OpenAI
 from streams.loopback import serve
 from streams.others import Found, others, told, wanted
 
-from toolwire import Call, Reasoning, RemoteError, Text, decode
+from toolwire import Call, DecodeError, Reasoning, Text, decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
@@ -228,7 +228,7 @@ def test_a_stream_without_a_reason_is_cut_off_and_its_arguments_are_kept_as_far_
 
 
 def test_what_has_no_chunk_in_it_is_no_stream_of_this_wire() -> None:
-    with pytest.raises(RemoteError):
+    with pytest.raises(DecodeError):
         fold([], WIRE)
 
 

@@ -13,7 +13,7 @@ from openai.types.responses import Response, ResponseFunctionToolCall, ResponseS
 from pydantic import TypeAdapter
 from streams.loopback import serve
 
-from toolwire import RemoteError, decode, translate
+from toolwire import DecodeError, decode, translate
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call, Opaque, Reasoning, Result, Text
 from toolwire.streaming.events import (
@@ -859,7 +859,7 @@ def test_a_stream_of_one_error_folds_to_a_failed_response() -> None:
 
 
 def test_what_is_no_stream_of_items_is_refused() -> None:
-    with pytest.raises(RemoteError, match="no event of this wire"):
+    with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "message_start", "message": {}}], "openai-responses")
 
 

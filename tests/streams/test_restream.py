@@ -17,7 +17,7 @@ from rows import rows
 from streams.loopback import serve
 
 import toolwire
-from toolwire import Call, LocalError, RemoteError, Text, decode, fold, restream, translate
+from toolwire import Call, DecodeError, Text, UsageError, decode, fold, restream, translate
 from toolwire.conversation.json import JSON
 from toolwire.streaming.events import Chunk
 from toolwire.wires import wire
@@ -161,9 +161,9 @@ def test_an_async_stream_is_not_waited_for_without_await() -> None:
 
 @pytest.mark.parametrize("given", [None, 7, 0.5, True, object()])
 def test_what_is_no_stream_is_the_callers_mistake(given: object) -> None:
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         fold(given, "anthropic")
-    with pytest.raises(LocalError):
+    with pytest.raises(UsageError):
         list(restream(given, "anthropic", OTHERS[0]))
 
 
@@ -294,24 +294,24 @@ def test_an_unknown_wire_is_an_error_before_anything_is_read() -> None:
         yield b""
 
     for source, target in (("nobody", "anthropic"), ("anthropic", "nobody"), ("", "anthropic")):
-        with pytest.raises(LocalError, match="no such wire"):
+        with pytest.raises(UsageError, match="no such wire"):
             restream(never(), source, target)
-    with pytest.raises(LocalError, match="no such wire"):
+    with pytest.raises(UsageError, match="no such wire"):
         fold(never(), "nobody")
 
 
 @pytest.mark.parametrize("name", [name for name in WIRES if wire(name).stream is None])
 def test_a_wire_that_does_not_stream_says_so(name: str) -> None:
     for source, target in ((name, "anthropic"), ("anthropic", name)):
-        with pytest.raises(LocalError, match="does not stream"):
+        with pytest.raises(UsageError, match="does not stream"):
             restream(EVENTS, source, target)
-    with pytest.raises(LocalError, match="does not stream"):
+    with pytest.raises(UsageError, match="does not stream"):
         fold(EVENTS, name)
 
 
 @pytest.mark.parametrize("target", STREAMING)
 def test_only_versions_of_the_wire_are_accepted(target: str) -> None:
-    with pytest.raises(LocalError, match="version"):
+    with pytest.raises(UsageError, match="version"):
         restream(EVENTS, "anthropic", target, version=99)
     how = wire(target).stream
     assert how is not None
@@ -323,7 +323,7 @@ def test_only_versions_of_the_wire_are_accepted(target: str) -> None:
 
 
 def test_an_unknown_policy_is_the_callers_mistake() -> None:
-    with pytest.raises(LocalError, match="server_tools is one of"):
+    with pytest.raises(UsageError, match="server_tools is one of"):
         restream(EVENTS, "anthropic", "openai-chat", server_tools="keep")  # type: ignore[call-overload]
 
 
@@ -568,7 +568,7 @@ def test_garbage_becomes_an_error_event_and_raises_nothing(garbage: bytes, sourc
         assert b"".join(restream([garbage[:3], garbage[3:]], source, target)), target
     try:
         fold(garbage, source)
-    except RemoteError as error:
+    except DecodeError as error:
         assert error.why
 
 
@@ -584,7 +584,7 @@ NOTHING: tuple[bytes | str | list[Chunk], ...] = (b"", [], "", b"\n\n")
 @pytest.mark.parametrize("source", STREAMING)
 def test_an_empty_stream_is_refused(source: str) -> None:
     for nothing in NOTHING:
-        with pytest.raises(RemoteError):
+        with pytest.raises(DecodeError):
             fold(nothing, source)
 
 

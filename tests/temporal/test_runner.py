@@ -30,7 +30,7 @@ from toolwire.execution.ledger.base import CallKey, Claim
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.temporal.runner import TemporalRunner, activity_id, worker
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
-from toolwire.tools.errors import NoEffect, RetryableToolError, ToolMistake
+from toolwire.tools.errors import NoEffect, RetryableToolError, ToolDefinitionError
 from toolwire.tools.runnable import (
     Authorization,
     Body,
@@ -383,7 +383,7 @@ def test_a_transactional_tool_is_no_tool_for_a_worker(tmp_path: Path) -> None:
     counted = Counted(lambda arguments, context: 1, on_crash="transactional")
 
     async def act(house: House) -> None:
-        with pytest.raises(ToolMistake, match="transactional"):
+        with pytest.raises(ToolDefinitionError, match="transactional"):
             house.worker(counted.tool)
         async with house.calls() as calls:
             assert kind(await calls.call(ask(counted.tool))) == "engine"

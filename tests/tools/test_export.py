@@ -13,7 +13,7 @@ from msgspec import Struct
 from toolwire import Call, decode, encode
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, Object
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.tools import Runnable, Tools, offer, tool
 
 OFFERING = [wire for wire in WIRES if not facts(wire).exempt.no_tools]
@@ -86,7 +86,7 @@ def test_names_are_of_the_wire_no_two_alike_and_lead_back(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", NOT_OFFERING)
 def test_a_wire_without_tools_in_a_request_says_so(wire: str) -> None:
-    with pytest.raises(LocalError, match="offers no tools"):
+    with pytest.raises(UsageError, match="offers no tools"):
         offer(shelf(), wire)
 
 

@@ -251,10 +251,10 @@ def test_what_stands_at_the_parameter_goes_before_the_docstring() -> None:
 def test_function_tools_need_neither_pydantic_nor_a_validator_of_schemas() -> None:
     code = (
         "import sys; sys.modules['jsonschema_rs'] = None\nfrom toolwire.tools import tool, "
-        " ToolMistake\ndef double(a: int) -> int:\n    'Double.\\n\\n    Args:\\n        a: A"
+        " ToolDefinitionError\ndef double(a: int) -> int:\n    'Double.\\n\\n    Args:\\n        a: A"
         " number.'\n    return 2 * a\none = tool(double, kit='Kit').runnable\nprint(one.takes({'a':"
         " 5.0}), 'pydantic' in sys.modules, 'asyncio' in sys.modules)\ntry:"
-        " tool.from_schema\nexcept ToolMistake as error: print(error)\n"
+        " tool.from_schema\nexcept ToolDefinitionError as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from pydantic import BaseModel
 from tools.made import Person, Point, Size, made
 
-from toolwire.tools import ToolContext, ToolMistake, ToolWarning, tool
+from toolwire.tools import ToolContext, ToolDefinitionError, ToolWarning, tool
 
 
 class Node(Struct):
@@ -120,7 +120,7 @@ def called(one: object) -> str:
 def test_a_mistake_is_found_at_registration_and_says_what_to_do(
     do: Callable[..., object], options: Mapping[str, object], why: str
 ) -> None:
-    with pytest.raises(ToolMistake) as caught:
+    with pytest.raises(ToolDefinitionError) as caught:
         made(do, **options)  # type: ignore[arg-type]
     assert why in str(caught.value)
 
@@ -144,7 +144,7 @@ def test_what_is_not_described_is_warned_of_once_and_refused_when_strict() -> No
     assert "Mail.GetMail@0.1.0 lacks a description" in str(caught[0].message)
     assert "a description of a:" in str(caught[0].message)
     assert one.description == "get mail"
-    with pytest.raises(ToolMistake, match="a description of a"):
+    with pytest.raises(ToolDefinitionError, match="a description of a"):
         tool(get_mail, kit="Mail", strict=True)
 
 

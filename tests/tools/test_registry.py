@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from tools.made import made
 
-from toolwire.tools import Runnable, ToolMistake, Tools, UnknownTool, tool
+from toolwire.tools import Runnable, ToolDefinitionError, Tools, UnknownTool, tool
 
 
 def do() -> None:
@@ -143,7 +143,7 @@ def test_two_tools_of_one_id_or_one_name_are_refused_and_nothing_is_added(
     ids: tuple[str, ...], why: str
 ) -> None:
     tools = shelf()
-    with pytest.raises(ToolMistake, match=why):
+    with pytest.raises(ToolDefinitionError, match=why):
         tools.add(one("New.Tool@1.0.0"), *map(one, ids))
     assert len(tools) == 5
 
@@ -166,7 +166,7 @@ def test_functions_tools_modules_and_other_shelves_can_be_added() -> None:
     "what", [do, 5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__
 )
 def test_what_is_no_tool_is_refused_with_what_to_do(what: object) -> None:
-    with pytest.raises(ToolMistake, match="decorate it with @tool"):
+    with pytest.raises(ToolDefinitionError, match="decorate it with @tool"):
         Tools(what)  # type: ignore[arg-type]
 
 

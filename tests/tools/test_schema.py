@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from tools.made import CONTEXT, errors, made, with_type
 
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.tools import Runnable, ToolContext, ToolMistake, ToolWarning, tool
+from toolwire.tools import Runnable, ToolContext, ToolDefinitionError, ToolWarning, tool
 from toolwire.tools.options import Behaviour
 from toolwire.tools.schema import inlined, nodes, of_type
 
@@ -237,7 +237,7 @@ LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n
     ids=lambda one: str(one)[:60],
 )
 def test_a_bad_schema_is_a_mistake_that_is_explained(schema: JSON, why: str) -> None:
-    with pytest.raises(ToolMistake) as caught:
+    with pytest.raises(ToolDefinitionError) as caught:
         given(schema)
     assert why in str(caught.value)
     assert str(caught.value).startswith("Kit.Do@1.0.0: ")
@@ -273,7 +273,7 @@ def test_the_callable_gets_the_arguments_as_one_and_the_context_if_it_wants_it()
     answer = asked.body({"a-b": 1}, CONTEXT)
     assert inspect.iscoroutine(answer)
     assert asyncio.run(answer) == "1 user_1"
-    with pytest.raises(ToolMistake, match="as one mapping"):
+    with pytest.raises(ToolDefinitionError, match="as one mapping"):
         given({}, lambda: None)
 
 
@@ -281,7 +281,7 @@ def test_a_given_tool_says_of_itself_what_a_function_says() -> None:
     one = given({}, on_crash="probe", probe=lambda arguments: 7, secrets=["KEY"], timeout=None)
     assert one.probe is not None
     assert (one.probe({}, CONTEXT), one.needs.secrets, one.timeout) == (7, ("KEY",), None)
-    with pytest.raises(ToolMistake, match="three numbers"):
+    with pytest.raises(ToolDefinitionError, match="three numbers"):
         tool.from_schema("Kit.Do@1", "Does it.", {}, print)
 
 
@@ -289,7 +289,7 @@ def test_a_parameter_without_a_description_is_warned_of_here_too() -> None:
     with pytest.warns(ToolWarning, match="a description of a") as caught:
         given({"properties": {"a": {}}})
     assert caught[0].filename == __file__
-    with pytest.raises(ToolMistake, match="a description of a"):
+    with pytest.raises(ToolDefinitionError, match="a description of a"):
         given({"properties": {"a": {}}}, strict=True)
 
 

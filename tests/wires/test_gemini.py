@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from toolwire import (
     Call,
     Choice,
+    DecodeError,
     Format,
     Reasoning,
-    RemoteError,
     Result,
     Text,
     Usage,
@@ -307,7 +307,7 @@ def test_a_system_instruction_that_is_plain_text_stays_plain_text() -> None:
 
 def test_a_declaration_that_is_no_object_is_named_in_the_error() -> None:
     body: JSON = {"contents": [], "tools": [{"functionDeclarations": [5]}]}
-    with pytest.raises(RemoteError, match="/tools/0/functionDeclarations/0"):
+    with pytest.raises(DecodeError, match="/tools/0/functionDeclarations/0"):
         decode(body, NAME)
 
 

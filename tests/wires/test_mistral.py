@@ -15,7 +15,7 @@ from toolwire.codec import decode, encode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Kind, Usage
 from toolwire.conversation.parts import Media, Opaque, Reasoning
-from toolwire.errors import LocalError, pointer
+from toolwire.errors import UsageError, pointer
 from toolwire.translate import catalogue, detect, translate
 
 HERE = Path(__file__).parents[1]
@@ -119,7 +119,7 @@ def test_only_marks_of_its_own_tell_it_from_other_chats() -> None:
     assert detect(case("answer-with-calls", "response")) == "openai-chat"
     try:
         detect({"messages": [{"role": "user", "content": "Hi"}]})
-    except LocalError as error:
+    except UsageError as error:
         assert "mistral" in error.why
     else:
         raise AssertionError("a body without any mark is nobody's in particular")

@@ -18,7 +18,7 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
-from toolwire.errors import RemoteError, pointer
+from toolwire.errors import DecodeError, pointer
 from toolwire.wires import oxp
 from toolwire.wires.oxp.tools import TOOL_ID
 
@@ -240,7 +240,7 @@ def test_success_with_a_null_beside_it_is_read_by_what_is_there() -> None:
 def test_a_body_of_another_shape_is_refused() -> None:
     bodies: list[JSON] = [{}, {"messages": []}, {"request": 5}, [7], {"request": {}, "result": 7}]
     for body in bodies:
-        with pytest.raises(RemoteError):
+        with pytest.raises(DecodeError):
             decode(body, "oxp")
 
 

@@ -67,7 +67,7 @@ from toolwire.agent.toolset import Toolset
 from toolwire.codec import Encoded, resolve
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import key_of
 from toolwire.execution.executor import ToolExecutor
@@ -92,7 +92,7 @@ class Agent:
     `run` gives how it ended, `watch` everything as it happens. The thread is saved after every step
     if there is a store; `resume` goes on with what was saved. `approve` is asked before each call.
     `secrets` and `tokens` are what the tools may be given. The model may be another one from one
-    run to the next. Raises ToolMistake for a tool that the record of calls cannot serve.
+    run to the next. Raises ToolDefinitionError for a tool that the record of calls cannot serve.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class Agent:
         """Everything that happens, as it happens. Left early, whatever runs is stopped, and the
         thread is kept.
 
-        Raises LocalError if the thread cannot be saved, or RuntimeError if this agent is already at
+        Raises UsageError if the thread cannot be saved, or RuntimeError if this agent is already at
         work.
         """
         if self._busy:
@@ -297,7 +297,7 @@ class _Turn:
     async def _ask(self, turn: int) -> None:
         try:
             await self._asked(turn)
-        except (ModelError, WireError) as error:
+        except (ModelError, InputError) as error:
             self._events.put_nowait(ModelFailed(str(error)))
         except Exception as error:  # of nobody's making: whoever watches gets it
             self._events.put_nowait(error)

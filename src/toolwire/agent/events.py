@@ -15,6 +15,7 @@ from toolwire.agent.machine import Phase
 from toolwire.codec import Encoded
 from toolwire.conversation.model import Change, Loss, Usage
 from toolwire.conversation.parts import Call, Message, Result
+from toolwire.errors import ToolwireError
 from toolwire.streaming import events
 from toolwire.tools.runnable import Runnable
 
@@ -28,7 +29,7 @@ class ModelReply(Struct, frozen=True):
     cut: bool = False
 
 
-class ModelError(Exception):
+class ModelError(ToolwireError):
     """A model that gave no answer: what its server said, and what it means.
 
     `defect`: the history was refused; sending it again as it is would be refused again. `again`: it

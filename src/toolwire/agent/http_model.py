@@ -29,7 +29,7 @@ from toolwire.codec import Encoded, decode, resolve
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Message, Part
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 from toolwire.execution.redaction import Redactor
 from toolwire.lint import check
 from toolwire.lint.explain import explain
@@ -251,7 +251,7 @@ class HttpModel:
         name = self.address.row.name
         try:
             read = decode(data, self._wire, "response")
-        except WireError as error:  # some servers report errors with the status of success
+        except InputError as error:  # some servers report errors with the status of success
             text = self._hide(said(data))
             raise ModelError(
                 f"{name}: not an answer: {self._hide(str(error))}: {text}", again=_passes(text)
@@ -352,7 +352,7 @@ class ReplyReader:
         """What some bytes say."""
         try:
             found = self._events.read(data)
-        except WireError as error:
+        except InputError as error:
             found = [StreamError(str(error))]
         out: list[Event] = []
         for event in found:
@@ -401,7 +401,7 @@ class ReplyReader:
             read = decode(self._reader.body(), self._wire, "response")
             found = read.settings.get("usage")
             usage = found if isinstance(found, Usage) else None
-        except WireError:
+        except InputError:
             read = None
         if self._cut or self.fault is not None or read is None or not read.messages:
             return ModelReply(

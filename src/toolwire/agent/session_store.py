@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from toolwire.agent.thread import Thread
 from toolwire.conversation.json import dump
-from toolwire.errors import LocalError, WireError
+from toolwire.errors import InputError, UsageError
 from toolwire.execution.call_ids import uuid7
 
 Out = TypeVar("Out")
@@ -27,7 +27,7 @@ class Store(Protocol):
     """Keeps one thread."""
 
     async def load(self) -> Thread | None:
-        """What was kept; None if nothing was. Raises LocalError if it cannot be read."""
+        """What was kept; None if nothing was. Raises UsageError if it cannot be read."""
 
     async def save(self, thread: Thread) -> None:
         """Durable when it returns."""
@@ -69,8 +69,8 @@ class FileStore(_SerialQueue):
             return Thread.of(await asyncio.to_thread(self.path.read_bytes), id=uuid7())
         except FileNotFoundError:
             return None
-        except (OSError, WireError) as error:
-            raise LocalError("", (), f"{self.path}: {error}") from None
+        except (OSError, InputError) as error:
+            raise UsageError(f"{self.path}: {error}") from None
 
     def _write(self, body: bytes) -> None:
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
@@ -88,7 +88,7 @@ class FileStore(_SerialQueue):
         except OSError as error:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
-            raise LocalError("", (), f"{self.path}: {error}") from None
+            raise UsageError(f"{self.path}: {error}") from None
 
 
 class SqliteStore(_SerialQueue):
@@ -123,5 +123,5 @@ class SqliteStore(_SerialQueue):
                     " NULL) STRICT"
                 )
                 return work(file)
-        except (sqlite3.Error, WireError) as error:
-            raise LocalError("", (), f"{self.path}: {error}") from None
+        except (sqlite3.Error, InputError) as error:
+            raise UsageError(f"{self.path}: {error}") from None

@@ -18,7 +18,7 @@ from toolwire.conversation.json import JSON, Body, Object, load
 from toolwire.conversation.model import Conversation, Setting, Tool, Usage
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.translate import detect, translate_conversation
 
 PLAIN = "openai-chat"
@@ -181,7 +181,7 @@ class Thread(Struct, frozen=True, eq=False):
     def of(cls, body: Body, *, id: str, wire: str | None = None) -> Thread:
         """The thread that was kept, or one that goes on from a history of any wire.
 
-        `id` is given to one that has none. Raises LocalError if it is neither.
+        `id` is given to one that has none. Raises UsageError if it is neither.
         """
         value, _ = load(body, wire or "")
         if not isinstance(value, dict) or "toolwire" not in value:
@@ -191,9 +191,7 @@ class Thread(Struct, frozen=True, eq=False):
             or not isinstance(value.get("id"), str)
             or not isinstance(value.get("stretches"), list)
         ):
-            raise LocalError(
-                "", (), "this is no conversation that this version of toolwire has kept"
-            )
+            raise UsageError("this is no conversation that this version of toolwire has kept")
         messages: list[Message] = []
         for n, stretch in enumerate(value["stretches"]):  # type: ignore[arg-type]
             if (
@@ -201,7 +199,7 @@ class Thread(Struct, frozen=True, eq=False):
                 or not isinstance(stretch.get("wire"), str)
                 or "body" not in stretch
             ):
-                raise LocalError("", ("stretches", n), "expected an object with a wire and a body")
+                raise UsageError("expected an object with a wire and a body", path=("stretches", n))
             read = decode(stretch["body"], stretch["wire"]).messages  # type: ignore[arg-type]
             ids, failed = stretch.get("ids"), stretch.get("failed")
             read = _home(read, ids) if isinstance(ids, dict) else read
@@ -293,7 +291,7 @@ def _found(value: JSON) -> str:
     """The wire of a history; a bare list of messages is one of a chat."""
     try:
         return detect(value)
-    except LocalError:
+    except UsageError:
         if isinstance(value, dict) and isinstance(value.get("messages"), list):
             return PLAIN
         raise

@@ -16,7 +16,7 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 from toolwire.execution.tool_call import ToolCallResult
 from toolwire.streaming.events import PartEnd
 
@@ -128,7 +128,7 @@ def in_text(message: Message, names: Collection[str], *, native: bool) -> Messag
         read = decode(
             {"choices": [{"message": {"role": "assistant", "content": text}}]}, SPOKEN, "response"
         ).messages[0]
-    except (WireError, IndexError):
+    except (InputError, IndexError):
         return message
     calls = calls_of(read)
     if not calls or (native and any(call.name not in names for call in calls)):

@@ -217,7 +217,7 @@ async def _called(
                     secrets=given.secrets,
                 )
             )
-        except errors.ToolMistake as error:
+        except errors.ToolDefinitionError as error:
             raise CommandError(str(error)) from None
         except errors.InvalidInput as error:
             raise CommandError(f"{given.tool}: {error}") from None

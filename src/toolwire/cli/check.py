@@ -25,7 +25,7 @@ from toolwire.cli.input.rule_selection import complete_rule, names_of
 from toolwire.cli.input.source_positions import spots
 from toolwire.cli.output.report import FORMATS, PLACED, Fault, Told
 from toolwire.conversation.model import Finding, Kind
-from toolwire.errors import LocalError, WireError
+from toolwire.errors import InputError, UsageError
 from toolwire.lint import check
 
 
@@ -167,16 +167,16 @@ def _look(one: Named, asked: Asked, seen: Seen, advance: Callable[[int], None]) 
 def _look_at(one: Named, body: Held, asked: Asked, seen: Seen) -> None:
     try:
         wire = wire_of(body, asked.source, asked.target)
-    except LocalError as error:
+    except UsageError as error:
         if one.found and not known(body):  # A folder holds other things, too.
             seen.skipped += 1
         else:
             seen.faults.append(Fault(one.file, body.line, said(error)))
         return
-    except (WireError, CommandError) as error:
+    except (InputError, CommandError) as error:
         seen.faults.append(
             Fault(
-                one.file, body.line, said(error) if isinstance(error, WireError) else error.message
+                one.file, body.line, said(error) if isinstance(error, InputError) else error.message
             )
         )
         return
@@ -187,7 +187,7 @@ def _look_at(one: Named, body: Held, asked: Asked, seen: Seen) -> None:
             for finding in check(body.text, wire, kind, target=asked.target)
             if asked.wants(finding)
         ]
-    except WireError as error:
+    except InputError as error:
         seen.faults.append(Fault(one.file, body.line, said(error)))
         return
     seen.bodies += 1

@@ -204,7 +204,7 @@ class _Door:
 
     def load(self, *, checks: bool) -> LoadedConfig | None:
         """The configuration; if it is wrong, that is said, and there is none."""
-        mistake = part("toolwire.gateway.config").ConfigMistake
+        mistake = part("toolwire.gateway.config").ConfigError
         try:
             found: LoadedConfig = self._source(lambda: "http://127.0.0.1:1").load()
         except mistake as error:
@@ -330,7 +330,7 @@ def _make_key(name: str, keys: Path | None) -> None:
     module = part("toolwire.gateway.keys")
     try:
         made = module.new_key(keys, name)
-    except module.KeysMistake as error:
+    except module.ConfigError as error:
         raise CommandError(error.mistakes[0]) from None
     click.echo(made)
     click.echo(

@@ -35,7 +35,7 @@ def command(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) 
     module = part("toolwire.mock.server")
     try:
         app = module.MockProvider(name, strict=not lenient)
-    except module.LocalError as error:
+    except module.UsageError as error:
         raise CommandError(f"--wire {name}: {error.why}") from None
     listen(
         app,

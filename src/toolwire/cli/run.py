@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolwire.cli.framework.usage_error import CommandError, printable, read_input, said
 from toolwire.cli.services.lazy_import import open_ledger, part, recorded, token, variable
 from toolwire.cli.services.tool_sources import gather, loaded
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 
 if TYPE_CHECKING:
     from toolwire.agent.events import Model, RunResult
@@ -172,7 +172,7 @@ def command(
         if kept:
             click.echo(f"stopped; go on with --resume {printable(kept)}", err=True)
         raise
-    except WireError as error:
+    except InputError as error:
         raise CommandError(said(error)) from None
     ctx.exit(0 if over.phase == "done" else 1)
 

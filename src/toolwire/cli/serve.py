@@ -109,7 +109,7 @@ def command(
             found = load_tools(tools)
     else:
         found = load_tools(tools)
-    mistake = part("toolwire.tools.errors").ToolMistake
+    mistake = part("toolwire.tools.errors").ToolDefinitionError
     calls: ToolExecutor = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
     try:
         with recorded(ledger):
@@ -156,7 +156,7 @@ def _auth(methods: tuple[str, ...], audience: tuple[str, ...]) -> Auth:
             raise CommandError(f"--auth jwt: set {SECRET}")
     try:
         made: Auth = module.Auth(keys, secrets=[secret] if secret else [], audiences=audience)
-    except module.AuthMistake as error:
+    except module.ConfigError as error:
         raise CommandError(f"--auth: {error}") from None
     return made
 

@@ -18,7 +18,7 @@ from toolwire.cli.input.id_map_file import read_ids, save_ids
 from toolwire.cli.output.output_mode import view
 from toolwire.codec import decode
 from toolwire.conversation.model import Kind
-from toolwire.errors import RemoteError, WireError
+from toolwire.errors import DecodeError, InputError
 from toolwire.translate import detect, translate
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 
@@ -102,7 +102,7 @@ def command(
         made = translate(
             body, wire, target, kind, ids=home, server_tools=server_tools, repair=not no_repair
         )
-    except RemoteError as error:
+    except DecodeError as error:
         raise _advised(error, body, wire, kind) from None
     out = view()
     if not (strict and made.losses):
@@ -120,17 +120,17 @@ def command(
 def _detected(body: bytes) -> str:
     try:
         return detect(body)
-    except RemoteError:
+    except DecodeError:
         raise
-    except WireError as error:
+    except InputError as error:
         raise CommandError(f"{said(error)} (--from WIRE decides)") from None
 
 
-def _advised(error: RemoteError, body: bytes, wire: str, kind: Kind) -> Exception:
+def _advised(error: DecodeError, body: bytes, wire: str, kind: Kind) -> Exception:
     """The error; if the body can only be read as the other kind, one that says so."""
     other: Kind = "response" if kind == "request" else "request"
     try:
         decode(body, wire, other)
-    except WireError:
+    except InputError:
         return error
     return CommandError(f"{said(error)} (but it can be read with --kind {other})")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from msgspec import UNSET, DecodeError, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.json import Decoder, Encoder
 from orjson import (
     OPT_PASSTHROUGH_DATACLASS,
@@ -20,7 +20,7 @@ from orjson import (
     dumps,
 )
 
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 
 JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
 Object: TypeAlias = "dict[str, JSON]"
@@ -63,7 +63,7 @@ def parse(text: bytes | str) -> JSON:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: The text is not JSON. DecodeError is a ValueError.
+        ValueError: The text is not JSON.
     """
     try:
         return decode_text(text)
@@ -85,13 +85,13 @@ def _dump_any(value: JSON) -> bytes:
         return _encode(require_json(value, ""))
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
-    except RemoteError as error:
+    except DecodeError as error:
         if error.why != _TOO_DEEP:
-            raise LocalError("", error.path, f"not JSON: {error.why}") from None
+            raise UsageError(f"not JSON: {error.why}", path=error.path) from None
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     except (RecursionError, ValueError, TypeError):
-        raise LocalError("", (), _TOO_DEEP) from None
+        raise UsageError(_TOO_DEEP) from None
 
 
 def text_of(value: JSON) -> str:
@@ -105,8 +105,8 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
     A dict or list is used as it is and never changed.
 
     Raises:
-        RemoteError: The body is not JSON.
-        LocalError: The body has a type that is not supported.
+        DecodeError: The body is not JSON.
+        UsageError: The body has a type that is not supported.
     """
     if isinstance(body, str):
         body = body.encode("utf-8", "surrogatepass")
@@ -116,7 +116,7 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         body = body.removeprefix(b"\xef\xbb\xbf")
         try:
             return parse(body), body
-        except (ValueError, DecodeError) as error:
+        except ValueError as error:
             return _parse_lone_surrogates(body, wire, error), body
     if isinstance(body, Mapping | list | tuple):
         return require_json(body, wire), None
@@ -126,10 +126,9 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         return require_json(
             body.model_dump(mode="json", by_alias=True, exclude_none=True), wire
         ), None
-    raise LocalError(
-        wire,
-        (),
+    raise UsageError(
         f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}",
+        wire=wire,
     )
 
 
@@ -143,7 +142,7 @@ def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:
             return require_json(value, wire)
         except (ValueError, RecursionError):
             pass
-    raise RemoteError(wire, (), _parse_error(body, error)) from None
+    raise DecodeError(_parse_error(body, error), wire=wire) from None
 
 
 def _reject_constant(name: str) -> JSON:
@@ -191,7 +190,7 @@ def require_json(value: object, wire: str) -> JSON:
     """Return a value as plain dicts, lists and scalars: the same object if it already is one.
 
     Raises:
-        RemoteError: The value holds something that is not JSON.
+        DecodeError: The value holds something that is not JSON.
     """
     out: list[JSON] = []
     _require_json(value, wire, (), out)
@@ -204,15 +203,17 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
         out.append(value)  # type: ignore[arg-type]
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise RemoteError(wire, path, f"{value} is not a JSON number")
+            raise DecodeError(f"{value} is not a JSON number", wire=wire, path=path)
         out.append(value)
     elif len(path) > DEEPEST:
-        raise RemoteError(wire, path[:8], _TOO_DEEP)
+        raise DecodeError(_TOO_DEEP, wire=wire, path=path[:8])
     elif isinstance(value, Mapping):
         items: list[JSON] = []
         for key, item in value.items():
             if not isinstance(key, str):
-                raise RemoteError(wire, path, f"expected keys that are strings, got {kind_of(key)}")
+                raise DecodeError(
+                    f"expected keys that are strings, got {kind_of(key)}", wire=wire, path=path
+                )
             _require_json(item, wire, path + (key,), items)
         same = kind is dict and all(a is b for a, b in zip(value.values(), items, strict=True))
         out.append(value if same else dict(zip(value, items, strict=True)))  # type: ignore[arg-type]
@@ -231,7 +232,7 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
             value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, path, out
         )
     else:
-        raise RemoteError(wire, path, f"expected a JSON value, got {kind_of(value)}")
+        raise DecodeError(f"expected a JSON value, got {kind_of(value)}", wire=wire, path=path)
 
 
 def get(value: JSON, path: JsonPath) -> JSON | UnsetType:

@@ -15,7 +15,7 @@ from toolwire.conversation.json import JSON, JsonPath, require_json
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Opaque, Output, Pair, Part, Result, Traceable
-from toolwire.errors import LocalError, RemoteError, pointer
+from toolwire.errors import DecodeError, UsageError, pointer
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["request", "response", "stream"]
@@ -24,7 +24,7 @@ Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
 def _require_json_part(part: Part) -> None:
-    """Raise LocalError if a part that was made by hand holds a value that is not JSON."""
+    """Raise UsageError if a part that was made by hand holds a value that is not JSON."""
     match part:
         case Call(args=arguments):
             value: JSON = arguments.value
@@ -36,8 +36,8 @@ def _require_json_part(part: Part) -> None:
             return
     try:
         require_json(value, "")
-    except RemoteError as error:
-        raise LocalError("", error.path, error.why) from None
+    except DecodeError as error:
+        raise UsageError(error.why, path=error.path) from None
 
 
 class Tool(Traceable, frozen=True, eq=False, gc=False):
@@ -225,7 +225,7 @@ class Conversation(Struct, frozen=True, eq=False):
 
         Raises:
             ValueError: The part is not in this conversation.
-            LocalError: The new part holds a value that is not JSON.
+            UsageError: The new part holds a value that is not JSON.
         """
         _require_json_part(new)
         edits: list[tuple[Part, Part]] = [(part, new)]
@@ -330,12 +330,12 @@ class Conversation(Struct, frozen=True, eq=False):
 
 
 def _tuple_of(kind: type[T], values: object, what: str) -> tuple[T, ...]:
-    """The elements that a caller gave, as a tuple. Raises LocalError for any other value."""
+    """The elements that a caller gave, as a tuple. Raises UsageError for any other value."""
     if not isinstance(values, list | tuple):
-        raise LocalError("", (), f"expected a list of {what}, got {type(values).__name__}")
+        raise UsageError(f"expected a list of {what}, got {type(values).__name__}")
     for value in values:
         if not isinstance(value, kind):
-            raise LocalError("", (), f"expected {what} in the list, got {type(value).__name__}")
+            raise UsageError(f"expected {what} in the list, got {type(value).__name__}")
     return tuple(values)
 
 

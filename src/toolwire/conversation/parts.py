@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from toolwire.conversation.json import JSON, JsonPath, require_json, text_of
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
@@ -219,8 +219,8 @@ class Call(Part, frozen=True, eq=False, gc=False):
         if not isinstance(output, str | tuple):
             try:
                 require_json(output, "")
-            except RemoteError as problem:
-                raise LocalError("", problem.path, problem.why) from None
+            except DecodeError as problem:
+                raise UsageError(problem.why, path=problem.path) from None
         # A result made here knows its call by id, even where no wire sent one.
         origin: Origin = "item" if self.origin == "item" else "wire"
         return Result(
@@ -237,7 +237,7 @@ class Call(Part, frozen=True, eq=False, gc=False):
 
 def _require_text(value: object, what: str) -> None:
     if not isinstance(value, str) or not value:
-        raise LocalError("", (), f"{what} is a text that is not empty, not {value!r}")
+        raise UsageError(f"{what} is a text that is not empty, not {value!r}")
 
 
 def _as_arguments(given: object) -> LazyJson:
@@ -246,8 +246,8 @@ def _as_arguments(given: object) -> LazyJson:
         return LazyJson(given)
     try:
         return LazyJson(require_json(given, ""))
-    except RemoteError as problem:
-        raise LocalError("", problem.path, f"arguments of a call: {problem.why}") from None
+    except DecodeError as problem:
+        raise UsageError(f"arguments of a call: {problem.why}", path=problem.path) from None
 
 
 class _NeedsSource(Part, frozen=True, eq=False, gc=False, kw_only=True):
@@ -407,7 +407,7 @@ class Message(Traceable, frozen=True, eq=False, gc=False):
         if self.source is NO_SOURCE or self.parts.__class__ is not tuple:
             if self.role not in ROLES:
                 roles = ", ".join(ROLES)
-                raise LocalError("", (), f"a role is one of {roles}, not {self.role!r}")
+                raise UsageError(f"a role is one of {roles}, not {self.role!r}")
             force_setattr(self, "parts", _as_parts(self.parts))
 
     def compared_fields(self) -> tuple[object, ...]:
@@ -421,10 +421,10 @@ def _as_parts(given: object) -> tuple[Part, ...]:
     if isinstance(given, Part):
         return (given,)
     if not isinstance(given, list | tuple):
-        raise LocalError("", (), f"expected text or a list of parts, got {type(given).__name__}")
+        raise UsageError(f"expected text or a list of parts, got {type(given).__name__}")
     for part in given:
         if not isinstance(part, Part):
-            raise LocalError("", (), f"expected parts in a message, got {type(part).__name__}")
+            raise UsageError(f"expected parts in a message, got {type(part).__name__}")
     return tuple(given)
 
 

@@ -29,7 +29,7 @@ from toolwire.execution.metrics import Metrics
 from toolwire.execution.redaction import guard_logs, hiding
 from toolwire.execution.telemetry import Telemetry, answered, log
 from toolwire.execution.tool_call import MissingRequirements, ToolCall, ToolCallResult, missing
-from toolwire.tools.errors import InvalidInput, ToolMistake
+from toolwire.tools.errors import InvalidInput, ToolDefinitionError
 from toolwire.tools.runnable import Runnable
 
 GRACE = 2.0
@@ -107,13 +107,15 @@ class ToolExecutor:
         await self.close()
 
     def fits(self, tools: Iterable[Runnable]) -> None:
-        """Raises ToolMistake for a tool that cannot be run as it wants."""
+        """Raises ToolDefinitionError for a tool that cannot be run as it wants."""
         why = self._runs.untransactional
         for tool in tools:
             if tool.on_crash == "transactional" and why is not None:
-                raise ToolMistake(str(tool.id), f"on_crash is transactional, and {why}")
+                raise ToolDefinitionError(str(tool.id), f"on_crash is transactional, and {why}")
             if tool.on_crash == "probe" and tool.probe is None:
-                raise ToolMistake(str(tool.id), "on_crash is probe, and there is no probe to ask")
+                raise ToolDefinitionError(
+                    str(tool.id), "on_crash is probe, and there is no probe to ask"
+                )
 
     async def drain(self, timeout: float = 30.0) -> bool:
         """Take no more calls, wait for those under way, then cancel them. Whether all

@@ -10,7 +10,7 @@ from __future__ import annotations
 import traceback
 
 from toolwire.conversation.json import JSON, require_json
-from toolwire.errors import WireError
+from toolwire.errors import InputError, ToolwireError
 from toolwire.execution.ledger.base import Failure
 from toolwire.tools.errors import RetryableToolError, ToolError
 
@@ -18,7 +18,7 @@ LONGEST = 2000
 """Characters of an exception that are told to developers."""
 
 
-class ExecutorBusy(Exception):
+class ExecutorBusy(ToolwireError):
     """There was no room for this call. Its body did not begin."""
 
 
@@ -140,6 +140,6 @@ def _place(error: BaseException) -> str:
 def _is_json(value: JSON) -> bool:
     try:
         require_json(value, "")
-    except WireError:
+    except InputError:
         return False
     return True

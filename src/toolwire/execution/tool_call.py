@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from toolwire.conversation.json import Object
+from toolwire.errors import ToolwireError
 from toolwire.execution.ledger.base import Outcome
 from toolwire.tools.runnable import Authorization, Runnable
 
@@ -81,7 +82,7 @@ def missing(ask: ToolCall) -> MissingRequirement:
     )
 
 
-class MissingRequirements(Exception):
+class MissingRequirements(ToolwireError):
     """A call that was not even looked up: its tool needs what was not given."""
 
     def __init__(self, missing: MissingRequirement) -> None:

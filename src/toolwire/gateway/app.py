@@ -14,7 +14,7 @@ from math import ceil
 from typing import Protocol
 
 from toolwire.conversation.json import Object, dump
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.gateway.cancel_on_disconnect import DisconnectTimes, DisconnectWatch
 from toolwire.gateway.client_apis import RouteMatch, RouteTable
 from toolwire.gateway.config import Config, ModelRow, ModelTable, ModelTarget
@@ -254,7 +254,7 @@ class Gateway:
     ) -> None:
         try:
             value = parsed(raw, routed.front.wire)
-        except RemoteError as error:
+        except DecodeError as error:
             raise RequestRejected(error.why) from None
         targets = self._targets(routed, value, seen, holder)
         if routed.does == "show":

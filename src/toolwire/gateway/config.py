@@ -22,7 +22,7 @@ from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import FieldInfo, fields
 
 from toolwire.conversation.model import Setting
-from toolwire.errors import LocalError
+from toolwire.errors import ConfigError, UsageError
 from toolwire.profiles.table import PROFILES
 from toolwire.providers.table import BY_NAME, ROWS, ModelEndpoint, address
 from toolwire.providers.upstream import WAITS, Timeouts
@@ -30,14 +30,6 @@ from toolwire.providers.upstream import WAITS, Timeouts
 DEMO = "demo"
 _FOLDERS = "/*"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-class ConfigMistake(Exception):
-    """What is wrong with a configuration, line by line."""
-
-    def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
 
 
 class ModelRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -153,18 +145,16 @@ class ModelTarget(Struct, frozen=True, kw_only=True):
 
 
 def read(text: str, where: str = "the configuration") -> Config:
-    """The configuration in a text. Raises ConfigMistake that lists everything that is wrong with
+    """The configuration in a text. Raises ConfigError that lists everything that is wrong with
     its form."""
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigMistake(
-            [f"{where}: not TOML: {str(error)[:1].lower()}{str(error)[1:]}"]
-        ) from None
+        raise ConfigError(f"{where}: not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
     reading = _ConfigReader(where, text)
     config = reading.config(given)
     if reading.mistakes:
-        raise ConfigMistake(reading.mistakes)
+        raise ConfigError(*reading.mistakes)
     return config
 
 
@@ -294,7 +284,7 @@ class ModelTable:
     ) -> None:
         """`demo` is the address of the offline model, `folder` the one that files are relative to.
 
-        Raises ConfigMistake that lists everything that is wrong.
+        Raises ConfigError that lists everything that is wrong.
         """
         self.config = config
         self._env = env
@@ -311,7 +301,7 @@ class ModelTable:
             )
         mistakes += _misfits(config)
         if mistakes:
-            raise ConfigMistake(mistakes)
+            raise ConfigError(*mistakes)
 
     def names(self) -> list[str]:
         """The names that are listed: those without a pattern."""
@@ -379,20 +369,18 @@ class ModelTable:
         if row.upstream == DEMO or row.upstream.startswith(f"{DEMO}:"):
             spoken = row.upstream.partition(":")[2] or "openai"
             if spoken not in BY_NAME:
-                raise LocalError(
-                    "", (), f"upstream: there is no demo of {spoken}{_near(spoken, list(BY_NAME))}"
+                raise UsageError(
+                    f"upstream: there is no demo of {spoken}{_near(spoken, list(BY_NAME))}"
                 )
             if self._demo is None:
-                raise LocalError("", (), "upstream: the offline model is not served here")
+                raise UsageError("upstream: the offline model is not served here")
             return address(
                 f"{spoken}:{model}", {}, base=f"{self._demo}/{spoken}{below(spoken)}", key=DEMO
             )
         if row.upstream not in BY_NAME and row.upstream not in PROFILES:
-            raise LocalError(
-                "",
-                (),
+            raise UsageError(
                 "upstream: no such provider:"
-                f" {row.upstream}{_near(row.upstream, [*BY_NAME, *PROFILES, DEMO])}",
+                f" {row.upstream}{_near(row.upstream, [*BY_NAME, *PROFILES, DEMO])}"
             )
         return address(f"{row.upstream}:{model}", self._env, base=row.base_url, key=self._key(row))
 
@@ -400,7 +388,7 @@ class ModelTable:
         if row.key_env is not None:
             key = self._env.get(row.key_env)
             if not key:
-                raise LocalError("", (), f"key_env: {row.key_env} is not set in the environment")
+                raise UsageError(f"key_env: {row.key_env} is not set in the environment")
             return key
         if row.key_file is None:
             return None
@@ -408,16 +396,16 @@ class ModelTable:
             key = (self._folder / row.key_file).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not a text"
-            raise LocalError("", (), f"key_file: {row.key_file}: {str(why).lower()}") from None
+            raise UsageError(f"key_file: {row.key_file}: {str(why).lower()}") from None
         if not key or len(key.split()) > 1:
-            raise LocalError("", (), f"key_file: {row.key_file}: expected one key and nothing else")
+            raise UsageError(f"key_file: {row.key_file}: expected one key and nothing else")
         return key
 
     def _wrong(self, name: str, row: ModelRow) -> list[str]:
         out: list[str] = []
         try:
             self._address(row.model or _own_name(name.replace("*", "x"), name), row)
-        except LocalError as error:
+        except UsageError as error:
             why = error.why.partition(": ")
             out.append(why[2] if ":" in why[0] and why[2] else error.why)
         if row.key_env is not None and row.key_file is not None:

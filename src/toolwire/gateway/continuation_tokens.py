@@ -25,7 +25,7 @@ from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, dump, parse
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Reasoning, Result, Text
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 
 PREFIX = "tw1."
 LARGEST = 16 * 1024 * 1024
@@ -95,7 +95,7 @@ def _opened(text: str, largest: int) -> tuple[ContinuationToken | None, int]:
             if read
             else None
         ), size
-    except (zlib.error, binascii.Error, ValueError, WireError):
+    except (zlib.error, binascii.Error, ValueError, InputError):
         return None, size
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import dump, load
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 from toolwire.execution.eager_await import resumed
 from toolwire.execution.redaction import Redactor
 from toolwire.gateway.client_apis import ClientApi, RouteMatch
@@ -43,7 +43,7 @@ _LAST = 0.25
 """Seconds for a server to close a stream that is over, so that the connection can be used again."""
 _LONG = 1024 * 1024
 """Bytes of a line that is passed on before its end."""
-_UNREAD = (*LOST, WireError, ValueError)
+_UNREAD = (*LOST, InputError, ValueError)
 """What is raised when an answer cannot be had or read. ValueError: it is larger than any answer is.
 """
 _FAULTS = (
@@ -151,7 +151,7 @@ def relayed(asked: GatewayRequest, relay: Translator) -> UpstreamRequest:
     """The request as the model gets it. Raises Refused."""
     try:
         sent = relay.request(asked.raw)
-    except WireError as error:
+    except InputError as error:
         raise RequestRejected(
             f"{error.pointer}: {error.why}" if error.pointer else error.why
         ) from None
@@ -214,7 +214,7 @@ def _unread(error: Exception) -> UpstreamFailed:
     if isinstance(error, LOST):
         return lost(error, "the answer broke off")
     return UpstreamFailed(
-        f"the answer cannot be read: {error}" if isinstance(error, WireError) else str(error),
+        f"the answer cannot be read: {error}" if isinstance(error, InputError) else str(error),
         502,
         again=True,
     )
@@ -376,7 +376,7 @@ async def _tooled(
         work = ToolLoop(
             own, relay, asked.raw, seen, stream=seen.stream, array=asked.array, mark=mark
         )
-    except WireError as error:
+    except InputError as error:
         raise RequestRejected(
             f"{error.pointer}: {error.why}" if error.pointer else error.why
         ) from None

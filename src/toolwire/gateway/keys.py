@@ -26,6 +26,7 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
 
 from toolwire.conversation.json import JSON, dump, parse
+from toolwire.errors import ConfigError
 from toolwire.server.auth import Auth
 
 PREFIX = "tw-"
@@ -38,14 +39,6 @@ _MAKE = """create table if not exists keys (
     name text primary key, sha256 text not null unique, models text,
     rpm real, concurrency integer, expires text)"""
 _log = logging.getLogger("toolwire.gateway")
-
-
-class KeysMistake(Exception):
-    """What is wrong with a file of keys, line by line."""
-
-    def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
 
 
 class KeyRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -176,13 +169,13 @@ class Keys(Auth):
 
 
 def read_keys(path: Path) -> list[KeyRow]:
-    """The keys of a file. Raises KeysMistake that lists everything that is wrong."""
+    """The keys of a file. Raises ConfigError that lists everything that is wrong."""
     try:
         given = _given(path)
     except OSError as error:
-        raise KeysMistake([f"{path}: {(error.strerror or str(error)).lower()}"]) from None
+        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (tomllib.TOMLDecodeError, ValueError, sqlite3.Error) as error:
-        raise KeysMistake([f"{path}: {error}"]) from None
+        raise ConfigError(f"{path}: {error}") from None
     rows: list[KeyRow] = []
     mistakes: list[str] = []
     for where, value in given:
@@ -196,7 +189,7 @@ def read_keys(path: Path) -> list[KeyRow]:
         if twice:
             mistakes.append(f"{path}: {', '.join(twice)}: the same {what} is there twice")
     if mistakes:
-        raise KeysMistake(mistakes)
+        raise ConfigError(*mistakes)
     return rows
 
 
@@ -281,20 +274,20 @@ def _seconds(when: str | float | None) -> float | None:
 
 def new_key(path: Path, name: str) -> str:
     """A new key, whose hash is added to a file. It is told here and never again. Raises
-    KeysMistake."""
+    ConfigError."""
     if not _NAME.fullmatch(name):
-        raise KeysMistake([f"{name}: expected letters, digits, _ . @ and -"])
+        raise ConfigError(f"{name}: expected letters, digits, _ . @ and -")
     if path.exists() and any(row.name == name for row in read_keys(path)):
-        raise KeysMistake([f"{path}: there is a key {name} already; take it out first"])
+        raise ConfigError(f"{path}: there is a key {name} already; take it out first")
     key = PREFIX + secrets.token_urlsafe(BYTES)
     known = hashlib.sha256(key.encode()).hexdigest()
     old = os.umask(0o077)  # only its owner may read it
     try:
         _add(path, name, known)
     except OSError as error:
-        raise KeysMistake([f"{path}: {(error.strerror or str(error)).lower()}"]) from None
+        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except sqlite3.Error as error:
-        raise KeysMistake([f"{path}: {error}"]) from None
+        raise ConfigError(f"{path}: {error}") from None
     finally:
         os.umask(old)
     return key

@@ -17,17 +17,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolwire.errors import ConfigError
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import (
-    DEMO,
-    Config,
-    ConfigMistake,
-    ModelTable,
-    ToolsRow,
-    found_in,
-    read,
-)
-from toolwire.gateway.keys import KeyRow, Keys, KeysMistake, read_keys
+from toolwire.gateway.config import DEMO, Config, ModelTable, ToolsRow, found_in, read
+from toolwire.gateway.keys import KeyRow, Keys, read_keys
 from toolwire.gateway.tools import GatewayTools
 
 EVERY = 1.0
@@ -57,7 +50,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
 
     def load(self) -> LoadedConfig:
-        """The configuration as it is now. Raises ConfigMistake that lists everything that
+        """The configuration as it is now. Raises ConfigError that lists everything that
         is wrong.
         """
         config = self._config()
@@ -75,7 +68,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
                 else None
             )
             models = ModelTable(config, self.env, demo=demo, folder=folder)
-        except ConfigMistake as error:
+        except ConfigError as error:
             mistakes += [
                 f"{self.file}: {one}" if self.file is not None else one for one in error.mistakes
             ]
@@ -88,10 +81,10 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
         rows: list[KeyRow] | None = None
         try:
             rows = read_keys(kept) if kept is not None else None
-        except KeysMistake as error:
+        except ConfigError as error:
             mistakes += error.mistakes
         if mistakes or models is None:
-            raise ConfigMistake(mistakes)
+            raise ConfigError(*mistakes)
         held = [folder / row.key_file for row in config.models.values() if row.key_file is not None]
         return LoadedConfig(
             models, rows, tuple(one for one in (self.file, kept, *held) if one is not None)
@@ -108,7 +101,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
                 if isinstance(error, OSError)
                 else "not a text"
             )
-            raise ConfigMistake([f"{self.file}: {why}"]) from None
+            raise ConfigError(f"{self.file}: {why}") from None
         return read(text, str(self.file))
 
 
@@ -171,7 +164,7 @@ class Reloader:
         try:
             new = self._source.load()
             await self._use(gateway, new)
-        except ConfigMistake as error:
+        except ConfigError as error:
             gateway.watch.counts.add("reloads_total", "no")
             for line in error.mistakes:
                 _log.error("the configuration stays as it was: %s", line)
@@ -182,7 +175,7 @@ class Reloader:
 
     async def _use(self, gateway: Gateway, new: LoadedConfig) -> None:
         if self._loaded.keys is not None and new.keys is None:
-            raise ConfigMistake(["keys cannot be done without while it runs; start it anew"])
+            raise ConfigError("keys cannot be done without while it runs; start it anew")
         before, after = self._loaded.models.config, new.models.config
         own = gateway.own
         if before.tools != after.tools:
@@ -191,7 +184,7 @@ class Reloader:
                 if own is not None:
                     await own.open()
             except Exception as error:
-                raise ConfigMistake([f"[tools] {type(error).__name__}: {error}"]) from None
+                raise ConfigError(f"[tools] {type(error).__name__}: {error}") from None
         if new.keys is not None:
             if isinstance(gateway.auth, Keys):
                 gateway.auth.use(new.keys)

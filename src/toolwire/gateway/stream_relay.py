@@ -15,7 +15,7 @@ from toolwire.codec import decode
 from toolwire.conversation.json import dump
 from toolwire.conversation.model import Loss
 from toolwire.conversation.parts import Call, Message, Reasoning
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.continuation_tokens import LARGEST
 from toolwire.gateway.upstream_request import UpstreamRequest, called, customised, unsealed
@@ -113,12 +113,12 @@ class RelayStream(StreamTranslator[bytes]):
         return (b"]" if self._opened else b"[]") if self._array else super().trailer
 
     def told_whole(self, data: bytes) -> list[bytes]:
-        """All of a stream whose server gave the answer at once. Raises RemoteError if it
+        """All of a stream whose server gave the answer at once. Raises DecodeError if it
         is none.
         """
         read = decode(data, self._relay.wire, "response")
         if not read.messages:
-            raise RemoteError(self._relay.wire, (), "an answer without a message")
+            raise DecodeError("an answer without a message", wire=self._relay.wire)
         self._whole_turn = read.messages[0]
         return [*self.emit(list(conversation_events(read))), *self.close()]
 
@@ -188,7 +188,7 @@ class RelayStream(StreamTranslator[bytes]):
             return self._whole_turn
         try:
             read = decode(fold(self._tape, self._relay.wire), self._relay.wire, "response").messages
-        except (RemoteError, LocalError):
+        except (DecodeError, UsageError):
             return None
         return read[0] if read else None
 

@@ -29,7 +29,7 @@ from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Choice, Conversation, Format, Tool, Usage
 from toolwire.conversation.parts import Call, Message, Result
-from toolwire.errors import RemoteError, WireError
+from toolwire.errors import DecodeError, InputError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.tool_call import MissingRequirements, ToolCall, ToolCallResult
 from toolwire.gateway.config import ToolsRow
@@ -221,7 +221,7 @@ class ToolLoop:
     async def run(self, ask: Asks) -> AsyncGenerator[bytes]:
         """The answer in the client's wire, piece by piece; as one piece if it is not a stream.
 
-        Raises what `ask` raises and RemoteError; once `begun` it tells the client and raises
+        Raises what `ask` raises and DecodeError; once `begun` it tells the client and raises
         nothing.
         """
         self._own.running += 1
@@ -243,7 +243,7 @@ class ToolLoop:
                     async for out in said:
                         yield out
                 message, usage = self._message
-            except (UpstreamFailed, WireError, ValueError, *LOST) as error:
+            except (UpstreamFailed, InputError, ValueError, *LOST) as error:
                 if not self.begun:
                     raise
                 why = (
@@ -295,7 +295,7 @@ class ToolLoop:
             self._told.heard(data)
             read = decode(data, wire, "response")
             if not read.messages:
-                raise RemoteError(wire, (), "an answer without a message")
+                raise DecodeError("an answer without a message", wire=wire)
             out = self._out(
                 [one for event in conversation_events(read) for one in self._seen(event, sent)]
             )
@@ -314,10 +314,10 @@ class ToolLoop:
                 break
         out = self._out([one for event in heard.end() for one in self._seen(event, sent)])
         if heard.fault is not None:
-            raise RemoteError(wire, (), heard.fault.message)
+            raise DecodeError(heard.fault.message, wire=wire)
         reply = heard.reply()
         if reply.cut:
-            raise RemoteError(wire, (), "the answer broke off")
+            raise DecodeError("the answer broke off", wire=wire)
         self._message = reply.message, reply.usage
         if out:
             yield out

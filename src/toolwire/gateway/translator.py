@@ -20,7 +20,7 @@ from toolwire.codec import decode, encode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load, parse, put
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage
 from toolwire.conversation.parts import Message
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.client_apis import ClientApi, foreign, may_be_foreign, may_hold, taken
 from toolwire.gateway.continuation_tokens import packed, restored, seen, wanted
 from toolwire.gateway.stream_relay import RelayStream
@@ -51,7 +51,7 @@ _head = Decoder(_RequestHead).decode
 def parsed(raw: bytes, wire: str) -> Object:
     """What of a request says where it goes: `model` and `stream`. The rest is not looked at.
 
-    Raises RemoteError if it is no JSON object.
+    Raises DecodeError if it is no JSON object.
     """
     try:
         head = _head(raw)
@@ -59,7 +59,7 @@ def parsed(raw: bytes, wire: str) -> Object:
     except (ValueError, RecursionError):
         value, _ = load(raw, wire)  # it says why, and takes what is only oddly spelled
     if not isinstance(value, dict):
-        raise RemoteError(wire, (), "a request is a JSON object")
+        raise DecodeError("a request is a JSON object", wire=wire)
     return value
 
 
@@ -95,7 +95,7 @@ class Translator:
     def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> UpstreamRequest:
         """What the model is asked. `tools` are offered beside those of the client.
 
-        Raises RemoteError if the body is not one of the client's wire, LocalError if only its
+        Raises DecodeError if the body is not one of the client's wire, UsageError if only its
         provider could answer it.
         """
         if (
@@ -123,11 +123,11 @@ class Translator:
         read = decode(raw, self.front.wire)
         asked = read.source.body
         if not isinstance(asked, dict):
-            raise RemoteError(self.front.wire, (), "a request is a JSON object")
+            raise DecodeError("a request is a JSON object", wire=self.front.wire)
         why = None if self.same else self.front.needs(asked)
         if why is not None:
-            raise LocalError(
-                self.front.wire, (), f"this model is not served by that provider: {why}"
+            raise UsageError(
+                f"this model is not served by that provider: {why}", wire=self.front.wire
             )
         if self.same and self.front.signs:
             read = replace(read, messages=tuple(map(foreign, read.messages)))
@@ -145,7 +145,7 @@ class Translator:
         made = translate_conversation(asks, self.target)
         asked = read.source.body
         if not isinstance(made.body, dict) or not isinstance(asked, dict):
-            raise RemoteError(self.front.wire, (), "a request is a JSON object")
+            raise DecodeError("a request is a JSON object", wire=self.front.wire)
         body = (
             self._nameless(made.body, asked)
             if self.same
@@ -242,13 +242,13 @@ class Translator:
     ) -> tuple[bytes, tuple[Loss, ...], Usage | None]:
         """The model's answer for the client, what was lost, and what it used up.
 
-        Raises RemoteError if it is none of the model's wire.
+        Raises DecodeError if it is none of the model's wire.
         """
         if sent.same:
             return self.renamed(data, sent)[0], (), None
         read = decode(data, self.wire, "response")
         if not read.messages:
-            raise RemoteError(self.wire, (), "an answer without a message")
+            raise DecodeError("an answer without a message", wire=self.wire)
         usage = read.settings.get("usage")
         made = encode(self.shown(read, sent), self.front.wire, "response", ids=sent.ids)
         body, losses = made.body, tuple(made.losses)

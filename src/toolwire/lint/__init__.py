@@ -16,7 +16,7 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, dump
 from toolwire.conversation.model import Change, Conversation, Finding, Kind
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, find, rule, rules_to_check
 from toolwire.lint.repair_loop import repair_on_own_wire
@@ -62,7 +62,7 @@ def check(
     its events, all others of a stream into the body that it folds to.
 
     Raises:
-        RemoteError: The body is not JSON, or not a body of this wire.
+        DecodeError: The body is not JSON, or not a body of this wire.
     """
     if kind == "stream":
         return _stream_findings(stream_facts(body, wire, _own_profile(wire, target)))
@@ -94,7 +94,7 @@ def repair(
             other wires.
 
     Raises:
-        RemoteError: The body is not JSON, or not a body of this wire.
+        DecodeError: The body is not JSON, or not a body of this wire.
     """
     profile = _own_profile(wire, target)
     if kind == "stream":
@@ -131,5 +131,5 @@ def _own_profile(wire: str, target: str | None) -> Profile:
         reason = (
             f"a body of {source_wire.name} is repaired for that wire; use translate for {target}"
         )
-        raise LocalError(target, (), reason)
+        raise UsageError(reason, wire=target)
     return profile

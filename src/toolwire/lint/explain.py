@@ -16,7 +16,7 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import Body, JsonPath, get, text_of
 from toolwire.conversation.model import Finding, Fix
-from toolwire.errors import LocalError, pointer
+from toolwire.errors import UsageError, pointer
 from toolwire.lint import all_rules, find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.provider_errors import (
@@ -71,8 +71,8 @@ def explain(
         The explanations; none if the error is unknown.
 
     Raises:
-        RemoteError: The body is not JSON, or not a body of this wire.
-        LocalError: The wire of the body cannot be detected.
+        DecodeError: The body is not JSON, or not a body of this wire.
+        UsageError: The wire of the body cannot be detected.
     """
     text = unescape(str(error_text))
     patterns = match_errors(text)
@@ -168,7 +168,7 @@ def _resolve_profile(text: str, body: Body, wire: str | None) -> tuple[str, Prof
     if wire is None:
         try:
             wire = detect(body)
-        except LocalError:
+        except UsageError:
             if not candidates:
                 raise
             wire = candidates[0].wire

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from toolwire.conversation.model import Finding
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Rule
 from toolwire.profiles.table import PROFILES, Profile
@@ -27,7 +27,7 @@ def rule(name: str) -> Rule:
     for candidate in all_rules():
         if name in (candidate.name, candidate.code):
             return candidate
-    raise LocalError("", (), f"no such rule: {name}")
+    raise UsageError(f"no such rule: {name}")
 
 
 def rules_to_check(facts: Facts) -> tuple[Rule, ...]:

@@ -16,7 +16,7 @@ from toolwire.codec import decode
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import BodySource, Conversation
 from toolwire.conversation.parts import Call
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 from toolwire.streaming.events import (
@@ -141,7 +141,7 @@ def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
     """The facts about a recorded stream.
 
     Raises:
-        RemoteError: The input is not a stream of this wire.
+        DecodeError: The input is not a stream of this wire.
     """
     stream_wire, stream_codec = resolve_stream(wire)
     events, chunks = EventInput(stream_wire.name, stream_codec), list[Chunk]()
@@ -151,7 +151,7 @@ def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
     def read(new_chunks: Iterable[Chunk | StreamError]) -> None:
         for chunk in new_chunks:
             if isinstance(chunk, StreamError):
-                raise RemoteError(stream_wire.name, (len(chunks),), chunk.message)
+                raise DecodeError(chunk.message, wire=stream_wire.name, path=(len(chunks),))
             parsed_events.extend((len(chunks), event) for event in reader.read(chunk))
             chunks.append(chunk)
             reader.count += 1
@@ -180,7 +180,7 @@ def _decode_message(body: JSON, wire: str) -> Conversation:
     """The message that a stream folds to; an empty conversation if it ended before any content."""
     try:
         return decode(body, wire, "response")
-    except RemoteError:
+    except DecodeError:
         return Conversation((), wire=wire, kind="response", source=BodySource(body=body))
 
 
@@ -190,8 +190,7 @@ def _items(stream: object, wire: str) -> Iterable[Item]:
         return (stream,)
     if isinstance(stream, Iterable):
         return stream
-    raise LocalError(
-        wire,
-        (),
+    raise UsageError(
         f"expected bytes, text or an iterable of them or of events, got {type(stream).__name__}",
+        wire=wire,
     )

@@ -34,7 +34,7 @@ from mcp_types import (
 
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.json import JSON, Object, require_json
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.mcp import protocol as mcp
 from toolwire.mcp.protocol import McpArguments
 from toolwire.oxp.dialects import LEGAL
@@ -71,9 +71,11 @@ class McpClient:
         retries: int = RETRIES,
     ) -> None:
         if isinstance(server, str) and not server.startswith(("http://", "https://")):
-            raise LocalError("mcp", (), "expected an http or https address, or a command as a list")
+            raise UsageError(
+                "expected an http or https address, or a command as a list", wire="mcp"
+            )
         if not server:
-            raise LocalError("mcp", (), "expected a command, got an empty list")
+            raise UsageError("expected a command, got an empty list", wire="mcp")
         self._server, self._name, self._auth = server, name, auth
         self._env, self._cwd = dict(env or {}), cwd
         self._timeout, self._retries = timeout, retries
@@ -233,7 +235,7 @@ class McpClient:
             result = require_json(
                 answer.model_dump(mode="json", by_alias=True, exclude_none=True), "mcp"
             )
-        except RemoteError as error:
+        except DecodeError as error:
             raise ToolError(
                 "the server's answer is broken", developer_message=error.why, kind="broken_answer"
             ) from error

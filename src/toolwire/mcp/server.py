@@ -36,7 +36,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 
 from toolwire.conversation.json import JSON, Object, require_json
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.telemetry import joined
 from toolwire.execution.tool_call import MissingRequirements
@@ -131,7 +131,7 @@ def sdk_server(
             return mcp.result(answered, any_value=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         except McpRejection as refused:
             raise MCPError(refused.code, refused.message, {"kind": refused.kind}) from None
-        except RemoteError as error:
+        except DecodeError as error:
             raise MCPError(mcp.INVALID_PARAMS, error.why, {"kind": "bad_request"}) from None
         except InvalidInput as wrong:
             return mcp.invalid(wrong)

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.mock.server import MockProvider
 from toolwire.providers.table import ROWS
 from toolwire.server.run import ConnectionLimits, config
@@ -24,14 +24,13 @@ _BELOW_V1 = "/v1"
 
 @asynccontextmanager
 async def served(profile: str) -> AsyncIterator[tuple[str, str]]:
-    """The address and the name of a model that speaks a wire or profile. Raises LocalError if no
+    """The address and the name of a model that speaks a wire or profile. Raises UsageError if no
     model's server speaks it."""
     row = next((one for one in ROWS if profile in (one.name, one.profile)), None)
     if row is None:
-        raise LocalError(
-            profile,
-            (),
+        raise UsageError(
             f"there is no demo of this; there are {', '.join(one.name for one in ROWS)}",
+            wire=profile,
         )
     server = _QuietServer(config(MockProvider(row.profile), ConnectionLimits(grace=1)))
     with socket.socket() as listener:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.facts import Facts
 from toolwire.mock.answers import CREATED, MockAnswer, thinking, thoughtful
 from toolwire.mock.demo_model import DemoAnswer, said
@@ -84,14 +84,13 @@ class MockProvider:
 
     def __init__(self, wire: str, *, strict: bool = True, keys: bool = True) -> None:
         """`wire` is a wire or a profile. `strict=False` takes any history; `keys=False` asks for
-        none. Raises LocalError."""
+        none. Raises UsageError."""
         _, asked = resolve(wire)
         if asked.wire not in ROUTES:
-            raise LocalError(
-                wire,
-                (),
+            raise UsageError(
                 "no model's server speaks this wire; these are spoken:"
                 f" {', '.join(sorted(ROUTES))}",
+                wire=wire,
             )
         self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
         self.strict = strict
@@ -259,7 +258,7 @@ class MockProvider:
             body["input"] = [*kept[0], *_items(body.get("input"))]
         try:
             return Facts(decode(body, profile.wire), profile)
-        except RemoteError as broken:
+        except DecodeError as broken:
             raise _RejectedRequest(
                 ErrorResponse(f"Invalid value at '{broken.pointer}': {broken.why}.")
             ) from None
@@ -371,7 +370,7 @@ async def _wait(seconds: float) -> None:
 def _parsed(raw: bytes, profile: Profile) -> Object:
     try:
         body, _ = load(raw, profile.wire)
-    except RemoteError as broken:
+    except DecodeError as broken:
         raise _RejectedRequest(unreadable(profile.wire, broken.why)) from None
     if not isinstance(body, dict):
         raise _RejectedRequest(unreadable(profile.wire, "expected an object"))

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.json import JSON
+from toolwire.errors import ToolwireError
 from toolwire.execution.tool_call import MissingRequirement
 from toolwire.oxp.protocol import AuthChallenge
 from toolwire.tools import errors
 
 
-class OxpError(Exception):
+class OxpError(ToolwireError):
     """An OXP server gave no value. `status` is what HTTP said, if it said anything."""
 
     def __init__(

@@ -18,7 +18,7 @@ import jwt
 from msgspec import Struct
 from yarl import URL
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.oxp.dialects import RawResponse, again, wait_ms
 from toolwire.oxp.errors import InvalidResponse, ServerUnavailable
 
@@ -73,7 +73,7 @@ class Jwt(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if len(self.secret.encode() if isinstance(self.secret, str) else self.secret) < LEAST:
-            raise LocalError("oxp", (), f"a shared secret needs at least {LEAST} bytes")
+            raise UsageError(f"a shared secret needs at least {LEAST} bytes", wire="oxp")
 
     def headers(self) -> Mapping[str, str]:
         now = int(time.time())
@@ -128,10 +128,10 @@ class OxpTransport:
     ) -> None:
         self.base = URL(base_url)
         if self.base.scheme not in ("http", "https") or not self.base.host:
-            raise LocalError("oxp", (), "expected an http or https address")
+            raise UsageError("expected an http or https address", wire="oxp")
         if self.base.user or self.base.password:
-            raise LocalError(
-                "oxp", (), "credentials do not belong into the address; give them as auth"
+            raise UsageError(
+                "credentials do not belong into the address; give them as auth", wire="oxp"
             )
         self._prefix = base_url.split("?")[0].split("#")[0].rstrip("/")
         self._auth, self._patience, self._limit = auth, patience, limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire.conversation.id_rules import IdRule
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.profiles.profile import Profile
 from toolwire.wires import names
 
@@ -647,10 +647,10 @@ def profile(name: str) -> Profile:
     """Return the profile of that name; every wire has one.
 
     Raises:
-        LocalError: There is no such profile.
+        UsageError: There is no such profile.
     """
     found = PROFILES.get(name)
     if found is None:
         known = ", ".join(sorted(PROFILES))
-        raise LocalError(str(name), (), f"unknown wire or profile; known are {known}")
+        raise UsageError(f"unknown wire or profile; known are {known}", wire=str(name))
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, dump, load
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 
 TOLD = 2000
 """Of what a server says in a refusal, so many characters are told."""
@@ -112,7 +112,7 @@ def said(data: bytes) -> str:
     servers put them."""
     try:
         value, _ = load(data, "")
-    except WireError:
+    except InputError:
         return data[:TOLD].decode("utf-8", "replace").strip()
     return (_words(value, _DEEPEST) or data[:TOLD].decode("utf-8", "replace"))[:TOLD]
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.profiles.table import PROFILES
 
 Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "sigv4", "none"]
@@ -252,7 +252,7 @@ class ModelEndpoint(Struct, frozen=True, kw_only=True):
 def address(
     text: str, env: Mapping[str, str], *, base: str | None = None, key: str | None = None
 ) -> ModelEndpoint:
-    """The model that a text names. Raises LocalError that says what is missing and where it is
+    """The model that a text names. Raises UsageError that says what is missing and where it is
     looked for."""
     where, _, model = text.partition(":")
     row = BY_NAME.get(where)
@@ -261,11 +261,8 @@ def address(
         profile, _, model = rest.partition(":")
         row = BY_NAME.get(profile) or next((one for one in ROWS if one.profile == profile), None)
         if row is None or not model:
-            raise LocalError(
-                "",
-                (),
-                f"{text}: say which profile it speaks and which model, as in"
-                f" {base}#vllm:some-model",
+            raise UsageError(
+                f"{text}: say which profile it speaks and which model, as in {base}#vllm:some-model"
             )
         row = replace(row, base_env="")
     if row is None and where in PROFILES:
@@ -278,13 +275,13 @@ def address(
             None,
         )
     if row is None:
-        raise LocalError("", (), f"{text}: no such provider; there are {', '.join(BY_NAME)}")
+        raise UsageError(f"{text}: no such provider; there are {', '.join(BY_NAME)}")
     if not model:
-        raise LocalError("", (), f"{text}: say which model, as in {row.name}:some-model")
+        raise UsageError(f"{text}: say which model, as in {row.name}:some-model")
     region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
     found = base or env.get(row.base_env, "") or row.base.replace("{region}", region)
     if not found:
-        raise LocalError("", (), f"{text}: there is no usual address; set {row.base_env or 'one'}")
+        raise UsageError(f"{text}: there is no usual address; set {row.base_env or 'one'}")
     if "://" not in found:  # a host, as some are used to name their own
         port = "" if ":" in found else row.base.rpartition(":")[2]
         found = f"http://{found}:{port}" if port.isdecimal() else f"http://{found}"
@@ -292,9 +289,7 @@ def address(
     signs = row.auth == "sigv4" and not wanted
     kept = {one: env[one] for one in (*_SIGNING, "AWS_SESSION_TOKEN") if env.get(one)}
     if signs and not all(one in kept for one in _SIGNING):
-        raise LocalError(
-            "", (), f"{text}: there is no key; set {' and '.join(_SIGNING)}, or {row.keys[0]}"
-        )
+        raise UsageError(f"{text}: there is no key; set {' and '.join(_SIGNING)}, or {row.keys[0]}")
     if (
         wanted is None
         and not signs
@@ -303,7 +298,7 @@ def address(
         and base is None
         and not _local(found)
     ):
-        raise LocalError("", (), f"{text}: there is no key; set {' or '.join(row.keys)}")
+        raise UsageError(f"{text}: there is no key; set {' or '.join(row.keys)}")
     return ModelEndpoint(
         row=row,
         model=model,

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import jwt
 
+from toolwire.errors import ConfigError
+
 LEAST = 32
 """Bytes that a key or a secret must have."""
 LEEWAY = 60.0
@@ -24,10 +26,6 @@ LIFETIME = 15 * 60.0
 """Seconds that a token may be valid ahead of now."""
 _KEY_HEADERS = (b"oxp-api-key", b"otc-api-key")
 _log = logging.getLogger("toolwire.server")
-
-
-class AuthMistake(ValueError):
-    """Keys or secrets that must not be used."""
 
 
 class _Unauthorized(Exception):
@@ -56,7 +54,7 @@ class Auth:
         now: Callable[[], float] = time.time,
     ) -> None:
         if isinstance(keys, str | bytes) or isinstance(secrets, str | bytes):
-            raise AuthMistake("expected a list of keys or secrets, got a single one")
+            raise ConfigError("expected a list of keys or secrets, got a single one")
         named = list(keys.items()) if isinstance(keys, Mapping) else [("", key) for key in keys]
         self._keys: list[tuple[bytes, str]] = []
         for name, key in named:
@@ -68,12 +66,12 @@ class Auth:
                 (digest, f"key:{name or 'sha256-' + hashlib.sha256(digest).hexdigest()[:16]}")
             )
         if len({digest for digest, _ in self._keys}) != len(self._keys):
-            raise AuthMistake("the same key is given to two names")
+            raise ConfigError("the same key is given to two names")
         self._secrets = [_long_enough(secret, "a secret") for secret in secrets]
         if (audiences or require_audience) and not self._secrets:
-            raise AuthMistake("audiences are of use with secrets only")
+            raise ConfigError("audiences are of use with secrets only")
         if isinstance(audiences, str):
-            raise AuthMistake("expected a list of audiences, got a single one")
+            raise ConfigError("expected a list of audiences, got a single one")
         self._audiences = frozenset(audiences)
         self._require_audience = require_audience
         self._lifetime = lifetime
@@ -200,11 +198,11 @@ def _seconds(claims: Mapping[str, object], name: str) -> int | float | None:
 def _long_enough(secret: str | bytes, what: str) -> bytes:
     held = secret.encode() if isinstance(secret, str) else secret
     if isinstance(secret, str) and secret != secret.strip():
-        raise AuthMistake(
+        raise ConfigError(
             f"{what} begins or ends with a blank: perhaps it was read with its line end"
         )
     if len(held) < LEAST:
-        raise AuthMistake(f"{what} is {len(held)} bytes long; at least {LEAST} are needed")
+        raise ConfigError(f"{what} is {len(held)} bytes long; at least {LEAST} are needed")
     if len(set(held)) < 8:
-        raise AuthMistake(f"{what} is the same few characters again and again")
+        raise ConfigError(f"{what} is the same few characters again and again")
     return held

@@ -21,6 +21,7 @@ from typing import Protocol, runtime_checkable
 
 import uvicorn
 
+from toolwire.errors import ConfigError
 from toolwire.server.asgi import App, is_loopback
 from toolwire.server.auth import Auth
 from toolwire.server.limited_protocol import ConnectionLimits, protocol
@@ -31,7 +32,6 @@ if sys.platform != "win32":  # it has no such limits
 __all__ = [
     "GARBAGE",
     "PORT",
-    "BindMistake",
     "ConnectionLimits",
     "DrainsConnections",
     "GuardedServer",
@@ -47,10 +47,6 @@ __all__ = [
 PORT = 8765
 GARBAGE = 10_000
 """Objects made and not gone after which cycles are looked for."""
-
-
-class BindMistake(Exception):
-    """A place where this server must not listen as it is."""
 
 
 @runtime_checkable
@@ -76,12 +72,12 @@ class GuardedServer(Protocol):
 
 
 def check_bind(app: App, host: str, *, allow_anyone: bool) -> None:
-    """Raises BindMistake if strangers could reach an app that asks nobody who they are."""
+    """Raises ConfigError if strangers could reach an app that asks nobody who they are."""
     if is_loopback(host) or allow_anyone:
         return
     if isinstance(app, GuardedServer) and app.auth.on:
         return
-    raise BindMistake(
+    raise ConfigError(
         f"{host} can be reached from other machines, and this server does not ask who is calling:"
         " set keys or secrets, bind to 127.0.0.1, or say that anyone may call"
     )
@@ -100,7 +96,7 @@ def serve(
     """Serve until SIGTERM or SIGINT, then finish what is under way; a second SIGINT does not wait.
 
     `ready` is given the address once it listens (printed if there is none). Port 0 is any free one.
-    Raises BindMistake, OSError if the address is taken, and whatever kept the app from opening.
+    Raises ConfigError, OSError if the address is taken, and whatever kept the app from opening.
     """
     if uds is None:
         check_bind(app, host, allow_anyone=allow_anyone)

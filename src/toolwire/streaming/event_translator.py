@@ -16,7 +16,7 @@ from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
 from toolwire.streaming.events import (
     Chunk,
@@ -73,11 +73,11 @@ class EventTranslator(Generic[Out]):
             version: the version of the target wire, for wires that have several.
 
         Raises:
-            LocalError: if the target does not stream, or an option has no such value.
+            UsageError: if the target does not stream, or an option has no such value.
         """
         if server_tools not in POLICIES:
-            raise LocalError(
-                target, (), f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}"
+            raise UsageError(
+                f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}", wire=target
             )
         self._target = TargetStream(target, source=source, ids=ids, version=version)
         self.target_spec = self._target.spec

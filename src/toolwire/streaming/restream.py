@@ -23,7 +23,7 @@ from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Loss
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.streaming.events import Chunk, StreamError
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
 from toolwire.streaming.stream_translator import StreamTranslator
@@ -48,8 +48,8 @@ def fold(stream: Source, wire: str) -> JSON:
         The body. If the stream broke off, the body has what arrived, and an `error`.
 
     Raises:
-        RemoteError: if this is not a stream of the wire.
-        LocalError: if there is no such wire, it does not stream, or `stream` has another type.
+        DecodeError: if this is not a stream of the wire.
+        UsageError: if there is no such wire, it does not stream, or `stream` has another type.
     """
     stream_wire, spec = resolve_stream(wire)
     name = stream_wire.name
@@ -66,7 +66,7 @@ def fold(stream: Source, wire: str) -> JSON:
 def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str) -> None:
     for event in events:
         if isinstance(event, StreamError):
-            raise RemoteError(wire, (reader.count,), event.message)
+            raise DecodeError(event.message, wire=wire, path=(reader.count,))
         reader.read(event)
         reader.count += 1
 
@@ -77,10 +77,9 @@ def _items(stream: Source, wire: str) -> Iterable[Item]:
         return (stream,)
     if isinstance(stream, Iterable):
         return stream
-    raise LocalError(
-        wire,
-        (),
+    raise UsageError(
         f"expected bytes, text or an iterable of them or of events, got {type(stream).__name__}",
+        wire=wire,
     )
 
 
@@ -295,7 +294,7 @@ def restream(
         the `headers` of an HTTP response.
 
     Raises:
-        LocalError: if there is no such wire, it does not stream, or an option has no such value.
+        UsageError: if there is no such wire, it does not stream, or an option has no such value.
 
     Iterating raises only what the source itself raises, after an error event for the target. An
     invalid event, or an error that the source reports, becomes an error event.

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, load, parse, text_of
-from toolwire.errors import LocalError, RemoteError
+from toolwire.errors import DecodeError, UsageError
 from toolwire.streaming.events import Chunk, StreamError
 from toolwire.streaming.framing import Decoder, Frame
 from toolwire.streaming.framing.sniff import SniffingDecoder
@@ -30,11 +30,11 @@ def resolve_stream(name: str) -> tuple[Wire, StreamSpec]:
     """The wire of this name, and how it streams.
 
     Raises:
-        LocalError: if there is no such wire, or it does not stream.
+        UsageError: if there is no such wire, or it does not stream.
     """
     wire, _ = resolve(name)
     if wire.stream is None:
-        raise LocalError(wire.name, (), "this wire does not stream")
+        raise UsageError("this wire does not stream", wire=wire.name)
     return wire, wire.stream
 
 
@@ -81,10 +81,10 @@ class EventInput:
         """The event in an item that is not bytes or text."""
         try:
             value, _ = load(item, self._wire)
-        except RemoteError:
+        except DecodeError:
             try:
                 value, _ = load(_encode_bytes(item), self._wire)
-            except (RemoteError, RecursionError) as error:
+            except (DecodeError, RecursionError) as error:
                 return StreamError(f"not an event: {error}")
         return _require_object(value)
 
@@ -104,7 +104,7 @@ class EventInput:
                 return None
             try:
                 value, _ = load(frame.data, self._wire)  # more tolerant than `parse`, and slower
-            except RemoteError:
+            except DecodeError:
                 return StreamError(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
         if self._unwrap is not None:
             value = self._unwrap(frame.event, value)

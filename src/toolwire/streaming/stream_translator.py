@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolwire.codec import IdMapInput, resolve
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.delta_cache import DeltaCache
 from toolwire.streaming.event_translator import EventTranslator, Out
 from toolwire.streaming.events import Chunk, Event, PartDelta, PartEnd, StreamError
@@ -36,7 +36,7 @@ class StreamTranslator(EventTranslator[Out]):
         """Prepare source and target; the arguments are those of `EventTranslator`.
 
         Raises:
-            LocalError: if a wire does not stream, or an option has no such value.
+            UsageError: if a wire does not stream, or an option has no such value.
         """
         source_wire, source_spec = resolve_stream(source)
         self._reader: StreamReader = source_spec.reader(keep=False)
@@ -89,7 +89,7 @@ class StreamTranslator(EventTranslator[Out]):
             return out
         try:
             out = self._translate_pieces(self._input.cut(item), cache)
-        except RemoteError as error:
+        except DecodeError as error:
             out = self._encode(self._translate_source(StreamError(error.why)))
         self.source_ended = self._input.done or self._reader.over or self.fault is not None
         self._at_event_start = (
@@ -139,7 +139,7 @@ class StreamTranslator(EventTranslator[Out]):
                 continue
             try:
                 event = self._input.read_piece(piece)
-            except RemoteError as error:
+            except DecodeError as error:
                 event = StreamError(error.why)
             if event is not None:
                 encoded = self._encode(self._translate_source(event))

@@ -12,7 +12,7 @@ from toolwire.conversation.fitting import IdFitter
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call, Part
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.stream_input import resolve_stream
 from toolwire.wires.engine.capabilities import EVERYTHING
@@ -33,8 +33,8 @@ class TargetStream:
         self.wire, self.spec = resolve_stream(name)
         if version is not None and version not in self.spec.versions:
             known = ", ".join(map(str, self.spec.versions)) or "none"
-            raise LocalError(
-                name, (), f"no such version of this wire: {version}; there are {known}"
+            raise UsageError(
+                f"no such version of this wire: {version}; there are {known}", wire=name
             )
         _, profile = resolve(name)
         self._capabilities = EVERYTHING if source is self.wire else self.wire.capabilities

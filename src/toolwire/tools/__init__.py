@@ -12,8 +12,8 @@ from toolwire.tools.errors import (
     InvalidInput,
     NoEffect,
     RetryableToolError,
+    ToolDefinitionError,
     ToolError,
-    ToolMistake,
     UnknownTool,
 )
 from toolwire.tools.export import ExportedTools, offer
@@ -39,9 +39,9 @@ __all__ = [
     "RetryableToolError",
     "Runnable",
     "ToolContext",
+    "ToolDefinitionError",
     "ToolError",
     "ToolId",
-    "ToolMistake",
     "ToolWarning",
     "Tools",
     "UnknownTool",

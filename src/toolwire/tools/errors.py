@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolwire.conversation.json import JSON
-from toolwire.errors import LocalError
+from toolwire.errors import ToolwireError, UsageError
 
 
-class ToolError(Exception):
+class ToolError(ToolwireError):
     """A failure that the caller may read. It is recorded: the same call gets the same answer again.
 
     `message` may be shown to a person or a model, `developer_message` only goes to logs and
@@ -62,7 +62,7 @@ class NoEffect(ToolError):
     """A failure with the tool's promise that nothing happened: the same call id may run again."""
 
 
-class InvalidInput(Exception):
+class InvalidInput(ToolwireError):
     """Arguments that do not fit the schema of a tool: by parameter, what is wrong. The values are
     never quoted."""
 
@@ -71,11 +71,11 @@ class InvalidInput(Exception):
         self.errors = dict(errors)
 
 
-class ToolMistake(LocalError):
+class ToolDefinitionError(UsageError):
     """A tool that cannot be offered as it was written: which one, and what to change."""
 
     def __init__(self, tool: str, why: str) -> None:
-        super().__init__("", (), why)
+        super().__init__(why)
         self.args = (tool, why)
         self.tool = tool
 
@@ -83,7 +83,7 @@ class ToolMistake(LocalError):
         return f"{self.tool}: {self.why}"
 
 
-class UnknownTool(LookupError):
+class UnknownTool(ToolwireError):
     """No tool of this id, or not in this version. `developer_message` says what there is
     instead.
     """

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolwire.codec import decode, encode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation, Loss
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.tools.runnable import Runnable, Version
 
 _LIST = "tools"
@@ -44,7 +44,7 @@ def offer(tools: Iterable[Runnable], wire: str) -> ExportedTools:
     """Tools as a wire or profile offers them: the newest version by its plain name, older ones with
     their version in it.
 
-    Raises LocalError if the wire offers no tools in a request.
+    Raises UsageError if the wire offers no tools in a request.
     """
     named = names(tools)
     offers = tuple(replace(one.offered(), name=name) for name, one in named.items())
@@ -55,7 +55,7 @@ def offer(tools: Iterable[Runnable], wire: str) -> ExportedTools:
     read = decode(body, wire).tools
     at = read[0].path if read else ()
     if not isinstance(body, dict) or _LIST not in at:
-        raise LocalError(wire, (), "this wire offers no tools in a request")
+        raise UsageError("this wire offers no tools in a request", wire=wire)
     place = at[: at.index(_LIST) + 1]
     listed, field = get(body, place), str(at[0])
     fitted = {old: new for new, old in made.ids.names.items()}

@@ -13,7 +13,7 @@ from typing import Unpack
 from jsonschema_rs import ValidationError, Validator, validator_for
 
 from toolwire.conversation.json import JSON, Object, kind_of
-from toolwire.tools.errors import InvalidInput, ToolMistake
+from toolwire.tools.errors import InvalidInput, ToolDefinitionError
 from toolwire.tools.options import Behaviour, named, said, undescribed, words
 from toolwire.tools.runnable import Body, Runnable, ToolContext
 from toolwire.tools.schema import given, of_input
@@ -36,7 +36,7 @@ def from_schema(
 
     `fn` is called with the arguments as one mapping, as they came, and with the Context if it takes
     a second parameter. So is a `probe`. `output_schema`: `{}` is any value, None is no value.
-    Raises ToolMistake.
+    Raises ToolDefinitionError.
     """
     own = said(named("", "", {"id": id}), options)
     label = str(own.id)
@@ -83,7 +83,7 @@ def _modern(schema: JSON) -> JSON:
 
 def _compiled(label: str, which: str, schema: JSON) -> Validator:
     if not isinstance(schema, dict | bool):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             f"the {which} schema is not a JSON Schema: expected an object, got {kind_of(schema)}",
         )
@@ -91,11 +91,13 @@ def _compiled(label: str, which: str, schema: JSON) -> Validator:
         return validator_for(schema, mask="it", offline=True)
     except ValidationError as error:
         place = "".join(f"/{step}" for step in error.instance_path)
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label, f"the {which} schema is not a JSON Schema: {place}: {error.message}"
         ) from None
     except (ValueError, TypeError) as error:
-        raise ToolMistake(label, f"the {which} schema is not a JSON Schema: {error}") from None
+        raise ToolDefinitionError(
+            label, f"the {which} schema is not a JSON Schema: {error}"
+        ) from None
 
 
 def _undescribed(schema: Object) -> list[str]:
@@ -166,12 +168,12 @@ def _called(label: str, fn: Callable[..., object]) -> Body:
             if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)
         ]
     except (TypeError, ValueError):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label, "the callable takes the arguments as one mapping, and perhaps the Context"
         ) from None
     needed = sum(one.default is one.empty and one.kind is not one.VAR_POSITIONAL for one in places)
     if not places or needed > 2:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label, "the callable takes the arguments as one mapping, and perhaps the Context"
         )
     if len(places) == 1 and places[0].kind is not inspect.Parameter.VAR_POSITIONAL:

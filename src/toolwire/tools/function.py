@@ -28,7 +28,7 @@ from msgspec import UNSET
 from toolwire.conversation.json import JSON, Object
 from toolwire.tools.argument_codec import Parameter, giver, taker
 from toolwire.tools.docstrings import read as read_doc
-from toolwire.tools.errors import ToolMistake
+from toolwire.tools.errors import ToolDefinitionError
 from toolwire.tools.options import (
     Behaviour,
     Options,
@@ -119,12 +119,12 @@ class _Tool:
     @property
     def from_schema(self) -> FromSchema:
         """`from_schema(id, description, input_schema, fn, output_schema=…, …)`. Raises
-        ToolMistake.
+        ToolDefinitionError.
         """
         try:
             made: FromSchema = import_module("toolwire.tools.from_schema").from_schema
         except ImportError as error:
-            raise ToolMistake(
+            raise ToolDefinitionError(
                 "from_schema", f"needs {error.name}: install toolwire[tools]"
             ) from None
         return made
@@ -140,7 +140,7 @@ def _made(function: Callable[P, R], options: Options) -> Function[P, R]:
 
 
 def runnable(function: Callable[..., object], options: Options, *, stacklevel: int = 2) -> Runnable:
-    """The tool that a function is. Raises ToolMistake."""
+    """The tool that a function is. Raises ToolDefinitionError."""
     inner = _inner(function)
     own = said(
         named(_name(function, inner), getattr(inner, "__module__", None) or "tools", options),
@@ -148,15 +148,15 @@ def runnable(function: Callable[..., object], options: Options, *, stacklevel: i
     )
     label = str(own.id)
     if isinstance(function, type) or not callable(function):
-        raise ToolMistake(label, "a tool is a function")
+        raise ToolDefinitionError(label, "a tool is a function")
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-        raise ToolMistake(label, "a tool gives one value: return it, do not yield")
+        raise ToolDefinitionError(label, "a tool gives one value: return it, do not yield")
     hints = _hints(label, inner)
     doc = read_doc(function.__doc__ if inspect.isroutine(function) else inner.__doc__)
     context, parameters = _parameters(label, function, hints, doc.parameters)
     is_async, output = _output(function, inner, hints)
     if own.on_crash == "transactional" and (context is None or not is_async):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             'on_crash="transactional" writes by context.transaction: make it async, with a Context'
             " parameter",
@@ -220,13 +220,13 @@ def _hints(label: str, inner: Callable[..., object]) -> dict[str, object]:
     try:
         return get_type_hints(inner, localns=names, include_extras=True)
     except NameError as error:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             f"the annotation {error.name!r} cannot be resolved: import or define it at the top of"
             " the module, at run time too",
         ) from None
     except Exception as error:  # an annotation is code
-        raise ToolMistake(label, f"its annotations cannot be resolved: {error}") from None
+        raise ToolDefinitionError(label, f"its annotations cannot be resolved: {error}") from None
 
 
 def _parameters(
@@ -237,18 +237,20 @@ def _parameters(
     found: list[Parameter] = []
     for name, one in inspect.signature(function).parameters.items():
         if one.kind in _NO_ARGUMENTS:
-            raise ToolMistake(label, _NO_ARGUMENTS[one.kind].format(name))
+            raise ToolDefinitionError(label, _NO_ARGUMENTS[one.kind].format(name))
         if name not in hints:
-            raise ToolMistake(
+            raise ToolDefinitionError(
                 label, f"the parameter {name} has no type: annotate it (`object` takes any value)"
             )
         hint = hints[name]
         if hint is ToolContext or ToolContext in get_args(hint):
             if context is not None:
-                raise ToolMistake(label, f"{context} and {name} are both a Context: one is enough")
+                raise ToolDefinitionError(
+                    label, f"{context} and {name} are both a Context: one is enough"
+                )
             context = name
         elif name.startswith("_"):
-            raise ToolMistake(
+            raise ToolDefinitionError(
                 label, f"the parameter {name}: names that begin with _ are reserved for protocols"
             )
         else:
@@ -275,13 +277,13 @@ def _default(label: str, place: str, schema: Object, default: object) -> JSON:
     try:
         value = plain(default)
     except (TypeError, ValueError) as error:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label, f"{place}: JSON cannot say its default ({error}); use None and make it inside"
         ) from None
     told: list[tuple[tuple[str | int, ...], str]] = []
     settle(schema, value, (), told)
     if told:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             f"{place}: its default does not fit its type ({told[0][1]}); widen the type, as in `int"
             " | None`",
@@ -299,13 +301,13 @@ def _typed(label: str, place: str, hint: object, mode: str) -> tuple[JSON, Adapt
             else tidy(inlined(handler.json_schema(mode=mode), titles=False))
         ), handler
     except (CircularSchema, RecursionError):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             f"{place}: a type that contains itself cannot be written without references; use a"
             " list, or `object`",
         ) from None
     except UnsupportedType as error:
-        raise ToolMistake(label, f"{place}: {error}") from None
+        raise ToolDefinitionError(label, f"{place}: {error}") from None
 
 
 def _described(hint: object) -> str | None:
@@ -371,7 +373,7 @@ def _probe(own: ToolDescription, parameters: list[Parameter]) -> Body | None:
     known = {one.name for one in parameters}
     unknown = [name for name in wants if name not in known and name not in contexts]
     if unknown:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             f"the probe takes {', '.join(unknown)}, which the tool does not: it gets the tool's own"
             " arguments",

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from msgspec import Struct
 
-from toolwire.tools.errors import ToolMistake
+from toolwire.tools.errors import ToolDefinitionError
 from toolwire.tools.runnable import (
     ON_CRASH,
     TIMEOUT,
@@ -95,7 +95,7 @@ def words(name: str) -> str:
 
 
 def said(own: ToolId, options: Behaviour) -> ToolDescription:
-    """The options of a tool, with what follows from each other. Raises ToolMistake."""
+    """The options of a tool, with what follows from each other. Raises ToolDefinitionError."""
     tool = str(own)
     repeatable = options.get("idempotent", False) or options.get("read_only", False)
     on_crash: OnCrash = options.get("on_crash", "retry" if repeatable else "report")
@@ -105,25 +105,29 @@ def said(own: ToolId, options: Behaviour) -> ToolDescription:
         options.get("concurrency"),
     )
     if on_crash not in ON_CRASH:
-        raise ToolMistake(tool, f"on_crash is one of {', '.join(ON_CRASH)}, not {on_crash!r}")
+        raise ToolDefinitionError(
+            tool, f"on_crash is one of {', '.join(ON_CRASH)}, not {on_crash!r}"
+        )
     if on_crash == "probe" and probe is None:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool, 'on_crash="probe" asks a function what became of the call: give it as probe='
         )
     if on_crash != "probe" and probe is not None:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool,
             f'the probe is never asked with on_crash="{on_crash}": say on_crash="probe", or leave'
             " it out",
         )
     if on_crash == "transactional" and options.get("read_only"):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool, "a tool that only reads has nothing to commit: leave out read_only or on_crash"
         )
     if timeout is not None and not timeout > 0:
-        raise ToolMistake(tool, "timeout is a number of seconds above 0, or None for no limit")
+        raise ToolDefinitionError(
+            tool, "timeout is a number of seconds above 0, or None for no limit"
+        )
     if concurrency is not None and (isinstance(concurrency, bool) or concurrency < 1):
-        raise ToolMistake(tool, "concurrency is at least 1, or None for no limit")
+        raise ToolDefinitionError(tool, "concurrency is at least 1, or None for no limit")
     return ToolDescription(
         own,
         _needs(tool, options),
@@ -140,7 +144,7 @@ def said(own: ToolId, options: Behaviour) -> ToolDescription:
 
 def named(name: str, module: str, options: Options) -> ToolId:
     """The id that options say, or that follows from the names of a function and of its module.
-    Raises ToolMistake."""
+    Raises ToolDefinitionError."""
     unknown = options.keys() - Options.__optional_keys__
     if unknown:
         raise TypeError(f"tool() got unexpected options: {', '.join(sorted(unknown))}")
@@ -152,31 +156,33 @@ def named(name: str, module: str, options: Options) -> ToolId:
         )
         return identified(f"{kit}.{tool}", kit, tool, options.get("version", VERSION))
     if "kit" in options or "name" in options:
-        raise ToolMistake(own, "say id= or kit= and name=, not both")
+        raise ToolDefinitionError(own, "say id= or kit= and name=, not both")
     plain, at, version = own.partition("@")
     if at and "version" in options:
-        raise ToolMistake(own, "the version stands in the id already: leave out version=")
+        raise ToolDefinitionError(own, "the version stands in the id already: leave out version=")
     kit, _, tool = plain.partition(".")
     return identified(own, kit, tool, version if at else options.get("version", VERSION))
 
 
 def identified(label: str, kit: str, tool: str, version: str) -> ToolId:
-    """The id of these parts. Raises ToolMistake."""
+    """The id of these parts. Raises ToolDefinitionError."""
     for word, which in ((kit, "toolkit"), (tool, "tool")):
         if _WORD.fullmatch(word) is None:
-            raise ToolMistake(
+            raise ToolDefinitionError(
                 label,
                 f"the name of the {which} is made of letters, digits and _: say"
                 ' id="Toolkit.Tool@1.2.3"',
             )
     found = _VERSION.fullmatch(version)
     if found is None:
-        raise ToolMistake(label, "a version is three numbers without leading zeros, as in 1.2.3")
+        raise ToolDefinitionError(
+            label, "a version is three numbers without leading zeros, as in 1.2.3"
+        )
     if kit.lower() in RESERVED_KITS:
-        raise ToolMistake(label, f"the toolkit {kit} is reserved: choose another name")
+        raise ToolDefinitionError(label, f"the toolkit {kit} is reserved: choose another name")
     own = ToolId(kit, tool, Version(*map(int, found.groups())))
     if len(own.short) > LONGEST:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             label,
             f"its name for models, {own.short}, is longer than {LONGEST} characters: shorten it",
         )
@@ -186,7 +192,7 @@ def identified(label: str, kit: str, tool: str, version: str) -> ToolId:
 def _needs(tool: str, options: Behaviour) -> Requirements:
     given, named = options.get("authorization", ()), options.get("secrets", ())
     if isinstance(given, str | Authorization) or isinstance(named, str):
-        raise ToolMistake(tool, "authorization and secrets are lists: [...]")
+        raise ToolDefinitionError(tool, "authorization and secrets are lists: [...]")
     secrets = tuple(named)
     authorization = tuple(
         one if isinstance(one, Authorization) else Authorization(one) for one in given
@@ -196,9 +202,9 @@ def _needs(tool: str, options: Behaviour) -> Requirements:
         ("secrets", [*secrets]),
     ):
         if not all(isinstance(one, str) and one for one in ids):
-            raise ToolMistake(tool, f"{which}: an id is a text that is not empty")
+            raise ToolDefinitionError(tool, f"{which}: an id is a text that is not empty")
         if len(set(ids)) < len(ids):
-            raise ToolMistake(tool, f"{which}: an id stands there twice")
+            raise ToolDefinitionError(tool, f"{which}: an id stands there twice")
     return Requirements(authorization, secrets, options.get("user_id", False))
 
 
@@ -217,5 +223,5 @@ def undescribed(
         return
     text = f"{tool.id} lacks {'; and '.join(lacks)}"
     if tool.strict:
-        raise ToolMistake(str(tool.id), text.removeprefix(f"{tool.id} "))
+        raise ToolDefinitionError(str(tool.id), text.removeprefix(f"{tool.id} "))
     warnings.warn(text, ToolWarning, stacklevel=stacklevel)

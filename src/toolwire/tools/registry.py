@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from toolwire.tools.discovery import FunctionCollector, collect
-from toolwire.tools.errors import ToolMistake, UnknownTool
+from toolwire.tools.errors import ToolDefinitionError, UnknownTool
 from toolwire.tools.function import Function
 from toolwire.tools.runnable import Runnable, ToolId, Version
 
@@ -33,17 +33,20 @@ class Tools(FunctionCollector):
         self.add(*tools)
 
     def add(self, *tools: Given) -> None:
-        """Add tools, or all tools of a module. Raises ToolMistake, and then nothing was added."""
+        """Add tools, or all tools of a module. Raises ToolDefinitionError, and then nothing was
+        added."""
         found = [one for tool in tools for one in _runnables(tool)]
         exact, names = dict(self._exact), dict(self._names)
         for one in found:
             label = str(one.id)
             if one.id.version is None:
-                raise ToolMistake(label, "has no version")
+                raise ToolDefinitionError(label, "has no version")
             if exact.setdefault(one.id, one) is not one:
-                raise ToolMistake(label, "is there twice: give one of them another name or version")
+                raise ToolDefinitionError(
+                    label, "is there twice: give one of them another name or version"
+                )
             if names.setdefault(one.name, one.id.plain) != one.id.plain:
-                raise ToolMistake(
+                raise ToolDefinitionError(
                     label,
                     f"models see it as {one.name}, and {names[one.name]} too: rename one of them",
                 )
@@ -148,6 +151,6 @@ def _runnables(tool: object) -> list[Runnable]:
         return tool.all()
     if isinstance(tool, ModuleType):
         return collect(tool)
-    raise ToolMistake(
+    raise ToolDefinitionError(
         getattr(tool, "__name__", type(tool).__name__), "is not a tool: decorate it with @tool"
     )

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType, ValidationError, convert, defstruct
 from msgspec.json import schema_components
 
 from toolwire.conversation.json import JSON, Object, get
-from toolwire.tools.errors import ToolMistake
+from toolwire.tools.errors import ToolDefinitionError
 
 NOTHING: Object = {"type": "object", "properties": {}, "additionalProperties": False}
 """The schema of no parameters at all."""
@@ -244,30 +244,30 @@ def of_input(tool: str, schema: JSON) -> Object:
     """A given schema as that of a tool's input: an object, without references."""
     found = given(tool, "input", schema)
     if not isinstance(found, dict):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool, "the input schema is a JSON Schema of an object; true and false are none"
         )
     if found.get("type", "object") != "object":
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool, 'the input schema says `"type": "object"`: arguments always come by name'
         )
     properties = found.get("properties", {})
     if not isinstance(properties, dict):
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool, "`properties` of the input schema is an object: a schema by parameter"
         )
     return {"type": "object", "properties": properties, **found}
 
 
 def given(tool: str, which: str, schema: JSON) -> JSON:
-    """A schema as somebody gave it, without references. Raises ToolMistake."""
+    """A schema as somebody gave it, without references. Raises ToolDefinitionError."""
     try:
         return inlined(schema)
     except RecursionError:
-        raise ToolMistake(tool, f"the {which} schema is nested too deeply") from None
+        raise ToolDefinitionError(tool, f"the {which} schema is nested too deeply") from None
     except CircularSchema as error:
-        raise ToolMistake(
+        raise ToolDefinitionError(
             tool, f"the {which} schema cannot be written without references: {error}"
         ) from None
     except UnsupportedType as error:
-        raise ToolMistake(tool, f"the {which} schema: {error}") from None
+        raise ToolDefinitionError(tool, f"the {which} schema: {error}") from None

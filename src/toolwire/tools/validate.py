@@ -16,7 +16,7 @@ from typing import TypeAlias
 from msgspec import to_builtins
 
 from toolwire.conversation.json import JSON, Dumps, JsonPath, Object, kind_of, require_json, text_of
-from toolwire.errors import RemoteError, pointer
+from toolwire.errors import DecodeError, pointer
 
 MOST = 20
 """So many problems of one parameter are told; of a list of a million wrong items nobody reads more.
@@ -303,7 +303,7 @@ def plain(value: object) -> JSON:
         return value
     try:
         return require_json(to_builtins(value, str_keys=True, enc_hook=_model), "")
-    except RemoteError as error:
+    except DecodeError as error:
         place = f"{error.pointer}: " if error.path else ""
         raise ValueError(place + error.why) from None
     except RecursionError:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.wires.engine.specs import Wire
 
 SHARED = ("engine", "families")
@@ -27,7 +27,7 @@ def names() -> tuple[str, ...]:
 def wire(name: str) -> Wire:
     """The wire of that name."""
     if not isinstance(name, str) or name not in names():
-        raise LocalError(str(name), (), f"no such wire; there are {', '.join(names())}")
+        raise UsageError(f"no such wire; there are {', '.join(names())}", wire=str(name))
     return _load(name)
 
 

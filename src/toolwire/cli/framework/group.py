@@ -20,7 +20,7 @@ from click.exceptions import Exit
 
 from toolwire.cli.framework.signals import CTRL_C, PIPE_CLOSED, exit_on_ctrl_c
 from toolwire.cli.framework.usage_error import CommandError, hush, said
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 
 
 @contextmanager
@@ -85,7 +85,7 @@ class CommandGroup(click.Group):
             raise CommandError(
                 f"{error.format_message().rstrip('.')} (see {path} --help)"
             ) from None
-        except WireError as error:
+        except InputError as error:
             raise CommandError(said(error)) from None
         return done
 

@@ -14,7 +14,7 @@ from typing import IO
 
 import click
 
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 from toolwire.translate import profiles
 
 
@@ -35,7 +35,7 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
-def said(error: WireError) -> str:
+def said(error: InputError) -> str:
     """An error of the library: wire, JSON pointer and reason, as far as they are known."""
     where = " ".join(word for word in (error.wire, error.pointer) if word)
     return f"{where}: {error.why}" if where else error.why

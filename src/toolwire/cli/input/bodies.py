@@ -19,7 +19,7 @@ from toolwire.cli.framework.usage_error import CommandError, said
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
-from toolwire.errors import LocalError, RemoteError, WireError
+from toolwire.errors import DecodeError, InputError, UsageError
 from toolwire.translate import detect
 from toolwire.wires import names, wire
 
@@ -134,10 +134,10 @@ def kind_of(one: Held, kind: Kind | None, wire: str) -> Kind:
         return kind
     try:
         decode(one.text, wire, "request")
-    except RemoteError as error:
+    except DecodeError as error:
         try:
             decode(one.text, wire, "response")
-        except WireError:
+        except InputError:
             raise error from None
         return "response"
     return "request"
@@ -147,7 +147,7 @@ def wire_of(one: Held, source: str | None, target: str | None) -> str:
     """The wire of a body: as somebody says, or found out; if it could be several, that of the
     target.
 
-    Raises LocalError if it is a body of no wire, or of several.
+    Raises UsageError if it is a body of no wire, or of several.
     """
     if source is not None:
         return source
@@ -157,11 +157,11 @@ def wire_of(one: Held, source: str | None, target: str | None) -> str:
         return resolve(target)[0].name
     try:
         return detect(one.text)
-    except LocalError as error:
+    except UsageError as error:
         spoken = resolve(target)[0] if target is not None else None
         if spoken is not None and spoken.match_score(load(one.text, "")[0]) > 0:
             return spoken.name
-        raise LocalError("", (), f"{said(error)} (--from WIRE decides)") from None
+        raise UsageError(f"{said(error)} (--from WIRE decides)") from None
 
 
 def known(one: Held) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolwire.cli.framework.usage_error import CommandError, read_input, write_output
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, dump, load
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 
 MAPS = ("ids", "names", "forms")
 """The objects of an id map; a file has at least one of them."""
@@ -15,7 +15,7 @@ def read_ids(file: str) -> IdMap:
     """The id map of a file: objects of text, as `--save-ids` writes them."""
     try:
         value, _ = load(read_input(file), "")
-    except RemoteError as error:
+    except DecodeError as error:
         raise CommandError(f"{file}: {error.why}") from None
     parts: list[dict[str, str]] = []
     known = isinstance(value, dict) and any(key in value for key in MAPS)

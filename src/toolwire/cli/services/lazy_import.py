@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from toolwire.cli.framework.usage_error import CommandError
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 
 if TYPE_CHECKING:
     from toolwire.execution.ledger.base import Ledger
@@ -93,7 +93,7 @@ def token(text: str) -> tuple[str, str]:
 def load_tools(names: tuple[str, ...]) -> Tools:
     """The tools of files and packages."""
     tools: Tools = part("toolwire.tools").Tools()
-    mistake = part("toolwire.tools.errors").ToolMistake
+    mistake = part("toolwire.tools.errors").ToolDefinitionError
     for name in names:
         found = part("toolwire.tools.discovery").collect(_module(name))
         if not found:
@@ -142,7 +142,7 @@ def _loaded(name: str, folder: Path, load: Callable[[], ModuleType]) -> ModuleTy
     """What a person's code gives; whatever it raises is their misuse, with the file and
     the line.
     """
-    mistake = part("toolwire.tools.errors").ToolMistake
+    mistake = part("toolwire.tools.errors").ToolDefinitionError
     with _beside(folder):
         try:
             return load()
@@ -224,7 +224,7 @@ def recorded(url: str | None) -> Iterator[None]:
     unavailable = part("toolwire.execution.ledger.base").LedgerUnavailable
     try:
         yield
-    except WireError:  # it says which file
+    except InputError:  # it says which file
         raise
     except unavailable as error:
         raise CommandError(f"--ledger {shown(url or 'memory:')}: {shown(str(error))}") from None

@@ -42,7 +42,7 @@ def listen(
 
     try:
         run.serve(app, host, port, allow_anyone=allow_anyone, ready=ready)
-    except run.BindMistake as error:
+    except run.ConfigError as error:
         raise CommandError(f"{error} ({hint})") from None
     except socket.gaierror:
         raise CommandError(f"--host {host}: no such name") from None

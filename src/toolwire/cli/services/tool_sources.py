@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolwire.cli.framework.usage_error import CommandError
 from toolwire.cli.services.lazy_import import load_tools, part, shown
-from toolwire.errors import WireError
+from toolwire.errors import InputError
 
 if TYPE_CHECKING:
     from toolwire.oxp.client import ApiKey, Bearer
@@ -92,7 +92,7 @@ def _why(error: BaseException) -> str:
     """What went wrong, out of the groups that task groups wrap it in."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, WireError):
+    if isinstance(error, InputError):
         return error.why
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror.lower()}{f': {error.filename}' if error.filename else ''}"

@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct, field
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.errors import ToolwireError
 from toolwire.tools.runnable import OnCrash, Runnable, ToolContext, Transaction
 
 State: TypeAlias = Literal["running", "done", "failed", "lost", "gone"]
@@ -103,12 +104,12 @@ class Sweep(Struct, frozen=True):
     forgotten: int = 0
 
 
-class LedgerUnavailable(Exception):
+class LedgerUnavailable(ToolwireError):
     """The ledger cannot be reached, is full, or is closed. Nothing was claimed: the tool was not
     run."""
 
 
-class CallIdTooOld(Exception):
+class CallIdTooOld(ToolwireError):
     """A UUIDv7 from before the time that this ledger remembers: whether it ever ran is no longer
     known."""
 
@@ -209,5 +210,5 @@ class Engine(Runner, Protocol):
         """
 
 
-class OutcomeUnknown(Exception):
+class OutcomeUnknown(ToolwireError):
     """The body may have run, and nobody will know what it came to."""

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, TypeGuard
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.errors import ToolwireError
 from toolwire.execution.call_key import canonical
 from toolwire.execution.failures import ExecutorBusy, raised
 from toolwire.execution.ledger.base import Failure, Outcome
@@ -27,7 +28,7 @@ Ended: TypeAlias = Literal["ended", "nothing", "busy"]
 """
 
 
-class PayloadError(ValueError):
+class PayloadError(ToolwireError):
     """Bytes that are no such sending, or one of another call."""
 
 

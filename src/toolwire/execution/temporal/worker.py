@@ -24,7 +24,7 @@ from toolwire.execution.ledger.base import Outcome
 from toolwire.execution.local_runner import LocalRunner
 from toolwire.execution.redaction import guard_logs, hiding, scrubber
 from toolwire.execution.temporal.payload import answer, called, mark_of
-from toolwire.tools.errors import InvalidInput, NoEffect, ToolMistake
+from toolwire.tools.errors import InvalidInput, NoEffect, ToolDefinitionError
 from toolwire.tools.runnable import Runnable
 
 QUEUE = "toolwire"
@@ -50,12 +50,12 @@ def worker(
     with`.
 
     `max_running`: calls at once. `grace`: seconds that calls have to end when the worker is shut
-    down. Raises ToolMistake for a tool that cannot run here.
+    down. Raises ToolDefinitionError for a tool that cannot run here.
     """
     found = list(tools)
     for tool in found:
         if tool.on_crash == "transactional":
-            raise ToolMistake(
+            raise ToolDefinitionError(
                 str(tool.id),
                 "on_crash is transactional, and a worker has no transaction of the ledger",
             )

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Protocol
 
+from toolwire.errors import ToolwireError
+
 ROOM = 256 * 1024
 """Bytes that wait to be read before the server is told to wait."""
 _TWICE = 100
@@ -20,7 +22,7 @@ _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """What some servers do to an answer though nobody asked for it, and how zlib is told to undo it."""
 
 
-class ProtocolError(ConnectionError):
+class ProtocolError(ToolwireError, ConnectionError):
     """A server that went away, or that does not speak HTTP."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 
 MAX_FRAME_SIZE = 64 * 1024 * 1024
 """A larger frame is refused, so that a peer cannot make the buffer grow without limit."""
@@ -80,7 +80,7 @@ class DelimitedBuffer:
                 self._last_byte = chunk[-1:]
                 if self._size > MAX_FRAME_SIZE:
                     self.take()
-                    raise RemoteError("", (), f"an event of more than {MAX_FRAME_SIZE} bytes")
+                    raise DecodeError(f"an event of more than {MAX_FRAME_SIZE} bytes")
             return []
         data = b"".join((*self._pieces, chunk)) if self._pieces else chunk
         *complete, rest = data.split(delimiter)

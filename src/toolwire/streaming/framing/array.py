@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.framing import MAX_FRAME_SIZE, Decoder, Frame
 
 _TOKEN = re.compile(rb'["\[\]{}\\,]')
@@ -61,7 +61,7 @@ class JsonArray(Decoder):
         self._buffer = buffer[start:]
         self._scanned = len(self._buffer)
         if self._scanned > MAX_FRAME_SIZE:
-            raise RemoteError("", (), f"an element of more than {MAX_FRAME_SIZE} bytes")
+            raise DecodeError(f"an element of more than {MAX_FRAME_SIZE} bytes")
         return elements
 
     def end(self) -> list[Frame]:

@@ -10,7 +10,7 @@ import struct
 from zlib import crc32
 
 from toolwire.conversation.json import dump
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.framing import MAX_FRAME_SIZE, Decoder, Frame
 
 _VALUE_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
@@ -19,7 +19,7 @@ _STRING = 7
 
 
 class AwsEvents(Decoder):
-    """Cuts bytes into messages. Raises RemoteError if a checksum is wrong."""
+    """Cuts bytes into messages. Raises DecodeError if a checksum is wrong."""
 
     __slots__ = ("_buffer",)
 
@@ -33,13 +33,13 @@ class AwsEvents(Decoder):
         while len(buffer) >= 12:
             total, headers_size, checksum = struct.unpack_from(">III", buffer)
             if checksum != crc32(buffer[:8]):
-                raise RemoteError("", (), "an event stream message with a wrong prelude checksum")
+                raise DecodeError("an event stream message with a wrong prelude checksum")
             if total > MAX_FRAME_SIZE or total < headers_size + 16:
-                raise RemoteError("", (), f"an event stream message of {total} bytes")
+                raise DecodeError(f"an event stream message of {total} bytes")
             if len(buffer) < total:
                 break
             if struct.unpack_from(">I", buffer, total - 4)[0] != crc32(buffer[: total - 4]):
-                raise RemoteError("", (), "an event stream message with a wrong checksum")
+                raise DecodeError("an event stream message with a wrong checksum")
             messages.append(buffer[:total])
             buffer = buffer[total:]
         self._buffer = buffer
@@ -79,7 +79,7 @@ def _read_headers(data: bytes) -> dict[str, str]:
                 headers[name] = data[index + 2 : index + 2 + size].decode()
             index += 2 + size
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise RemoteError("", (), "an event stream message with broken headers") from None
+        raise DecodeError("an event stream message with broken headers") from None
     return headers
 
 

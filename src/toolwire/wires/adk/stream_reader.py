@@ -10,7 +10,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Source, Text
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -85,7 +85,7 @@ class EventReader(ContentReader):
         self.recognized = self.recognized or not _RECOGNIZED_BY.isdisjoint(event)
         try:
             message = read_event(event, (self.count,))
-        except RemoteError as error:  # the other Events are still readable
+        except DecodeError as error:  # the other Events are still readable
             return [Unsupported(error.path, error.why)]
         if self.keep:
             self.events.append(event)

@@ -16,7 +16,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, pat
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Opaque, Origin, Part, Source
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import StreamSpec
@@ -183,18 +183,18 @@ def read_arguments(value: JSON) -> LazyJson:
 
 
 def raise_unexpected(wire: str, path: JsonPath, expected: str, value: JSON | UnsetType) -> NoReturn:
-    """Raise RemoteError with the expected type and the type of the value."""
-    raise RemoteError(wire, path, f"expected {expected}, got {kind_of(value)}")
+    """Raise DecodeError with the expected type and the type of the value."""
+    raise DecodeError(f"expected {expected}, got {kind_of(value)}", wire=wire, path=path)
 
 
 def object_at(wire: str, body: JSON, path: JsonPath) -> Object:
-    """Return the object at a path of a body. Raises RemoteError if there is none."""
+    """Return the object at a path of a body. Raises DecodeError if there is none."""
     value = get(body, path)
     return value if isinstance(value, dict) else raise_unexpected(wire, path, "an object", value)
 
 
 def list_at(wire: str, body: JSON, path: JsonPath) -> list[JSON]:
-    """Return the list at a path of a body. Raises RemoteError if there is none."""
+    """Return the list at a path of a body. Raises DecodeError if there is none."""
     value = get(body, path)
     return value if isinstance(value, list) else raise_unexpected(wire, path, "a list", value)
 
@@ -267,7 +267,7 @@ def patch_message(
         return UNSET
     try:
         original = read(message.raw, message.path)
-    except RemoteError:  # the message is from a body of another kind, with another format
+    except DecodeError:  # the message is from a body of another kind, with another format
         return UNSET
     if original.role != message.role:
         return UNSET

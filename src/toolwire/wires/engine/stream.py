@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, dump, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Setting
 from toolwire.conversation.parts import Call, Message, Part, Result
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -88,7 +88,7 @@ class StreamReader:
         """Return the assembled body.
 
         Raises:
-            RemoteError: The stream had no event of this wire.
+            DecodeError: The stream had no event of this wire.
         """
         raise NotImplementedError
 
@@ -183,9 +183,9 @@ class StreamReader:
         self.error, self.cut = error, True
         return [*self.close_parts(cut=True), StreamError(STREAM_CUT, cut=True)]
 
-    def no_events_error(self) -> RemoteError:
+    def no_events_error(self) -> DecodeError:
         """Return the error for a stream without any event of this wire."""
-        return RemoteError(self.wire, (), "there is no event of this wire in the stream")
+        return DecodeError("there is no event of this wire in the stream", wire=self.wire)
 
 
 class StreamWriter:

@@ -33,7 +33,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -290,7 +290,7 @@ class GenkitReader(TurnStreamReader):
         for i, block in enumerate(content):
             try:
                 part = MESSAGES.read_part(block, (*path, i))
-            except RemoteError:
+            except DecodeError:
                 continue
             readable.append(block)
             if not isinstance(part, Call):
@@ -344,7 +344,7 @@ class GenkitReader(TurnStreamReader):
             try:
                 conversation = read(result, "response")
                 self.response = result
-            except RemoteError:
+            except DecodeError:
                 conversation = None
         if conversation is None:
             self.unknown["result"] = result

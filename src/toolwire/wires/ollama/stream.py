@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Text
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.accumulate import LATE
 from toolwire.streaming.events import (
     Chunk,
@@ -162,7 +162,7 @@ class OllamaReader(StreamReader):
         out: list[Event] = []
         try:
             answer = CHAT.read_answer({**message, "role": "assistant"}, path)
-        except RemoteError as error:
+        except DecodeError as error:
             out.append(Unsupported(error.path, error.why))
             message = {key: _readable(key, value) for key, value in message.items()}
             answer = CHAT.read_answer({**message, "role": "assistant"}, path)

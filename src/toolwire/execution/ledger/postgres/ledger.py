@@ -20,7 +20,7 @@ from msgspec import Struct
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record, Sweep
 from toolwire.execution.ledger.outcome_codec import pack
 from toolwire.execution.ledger.postgres import sql as _pg_sql
@@ -114,19 +114,15 @@ class PostgresLedger:
         direct: str | None = None,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
-            raise LocalError(
-                "",
-                (),
-                f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}",
+            raise UsageError(
+                f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}"
             )
         if key is not None and len(key) < 16:
-            raise LocalError("", (), f"expected a key of 16 bytes or more, got {len(key)}")
+            raise UsageError(f"expected a key of 16 bytes or more, got {len(key)}")
         if lease <= 0 or patience <= 0 or lanes < 1 or transactions < 1:
-            raise LocalError(
-                "", (), "expected a lease, a patience, lanes and transactions above zero"
-            )
+            raise UsageError("expected a lease, a patience, lanes and transactions above zero")
         if not schema or "\0" in schema:
-            raise LocalError("", (), f"expected the name of a schema, got {schema!r}")
+            raise UsageError(f"expected the name of a schema, got {schema!r}")
         self._dsn = dsn
         self._lease = lease
         self._result_ttl = result_ttl
@@ -245,11 +241,9 @@ class PostgresLedger:
         if self._open is None:
             raise LedgerUnavailable("the ledger is not open")
         if asyncio.get_running_loop() is not self._open.loop:
-            raise LocalError(
-                "",
-                (),
+            raise UsageError(
                 "this ledger belongs to the event loop that opened it; open another one for this"
-                " loop",
+                " loop"
             )
         return self._open
 
@@ -260,7 +254,7 @@ class PostgresLedger:
     ) -> Claim:
         opened = self._opened()
         if not fp or not token:
-            raise LocalError("", (), "expected a fingerprint and a token, got nothing")
+            raise UsageError("expected a fingerprint and a token, got nothing")
         held = opened.held.get(key)
         if held is not None and held.record is not None:
             return _remembered(key, held, fp, token)
@@ -416,7 +410,7 @@ class PostgresLedger:
         all."""
         opened = self._opened()
         if claim.state != "new":
-            raise LocalError("", (), f"expected a claim that is new, got one that is {claim.state}")
+            raise UsageError(f"expected a claim that is new, got one that is {claim.state}")
 
         place = indexed(claim.key.tenant), indexed(claim.key.call_id)
 
@@ -456,7 +450,7 @@ class PostgresLedger:
 def _packed(outcome: Outcome) -> bytes:
     packed = pack(outcome)
     if len(packed) > LARGEST:
-        raise LocalError("", (), f"expected a result of at most {LARGEST} bytes, got {len(packed)}")
+        raise UsageError(f"expected a result of at most {LARGEST} bytes, got {len(packed)}")
     return packed
 
 

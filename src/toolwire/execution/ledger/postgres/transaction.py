@@ -16,7 +16,7 @@ from psycopg import AsyncConnection, errors
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import Claim, LedgerUnavailable, Outcome
 from toolwire.execution.ledger.postgres.connection import BROKEN, connect, contended, told
 from toolwire.tools.errors import NoEffect
@@ -94,10 +94,8 @@ class OpenTransaction:
         and may be tried again.
         """
         if params is not None and not isinstance(params, Mapping | tuple | list):
-            raise LocalError(
-                "",
-                (),
-                f"expected a list, a tuple or a dict of parameters, got {type(params).__name__}",
+            raise UsageError(
+                f"expected a list, a tuple or a dict of parameters, got {type(params).__name__}"
             )
         self.used = True
         try:
@@ -133,7 +131,7 @@ class PgTransactionScope:
     @property
     def connection(self) -> OpenTransaction:
         if self._inside is None:
-            raise LocalError("", (), "the transaction is not open")
+            raise UsageError("the transaction is not open")
         return self._inside
 
     async def __aenter__(self) -> PgTransactionScope:
@@ -155,11 +153,11 @@ class PgTransactionScope:
         """
         connection = self._taken
         if connection is None:
-            raise LocalError("", (), "the transaction is not open")
+            raise UsageError("the transaction is not open")
         if connection.info.transaction_status == TransactionStatus.INERROR:
-            raise LocalError("", (), "a statement of the tool failed, so nothing can be committed")
+            raise UsageError("a statement of the tool failed, so nothing can be committed")
         if connection.info.transaction_status == TransactionStatus.IDLE and self.connection.used:
-            raise LocalError("", (), "the tool ended the transaction itself")
+            raise UsageError("the tool ended the transaction itself")
         query, params = self._end(outcome)
         try:
             async with asyncio.timeout(self._connections.timeout), connection.pipeline():

@@ -15,7 +15,7 @@ import sqlite3
 from errno import EISDIR
 from pathlib import Path
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import LedgerUnavailable
 from toolwire.execution.ledger.network_filesystem import networked
 
@@ -58,11 +58,11 @@ SCHEMA = (
 )
 
 
-class LedgerFileError(LocalError, LedgerUnavailable):
+class LedgerFileError(UsageError, LedgerUnavailable):
     """This file cannot be the ledger: which one, why, and what to do."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__("", (), f"{path}: {why}")
+        super().__init__(f"{path}: {why}")
 
 
 def opened(path: str, patience: float) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from secrets import token_bytes
 from threading import Lock
 from typing import Literal, TypeVar
 
-from toolwire.errors import LocalError
+from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import (
     CallKey,
     Claim,
@@ -64,13 +64,11 @@ class SqliteLedger:
         clock: Callable[[], int] = _now,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
-            raise LocalError(
-                "",
-                (),
-                f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}",
+            raise UsageError(
+                f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}"
             )
         if key is not None and len(key) < 16:
-            raise LocalError("", (), f"expected a key of 16 bytes or more, got {len(key)}")
+            raise UsageError(f"expected a key of 16 bytes or more, got {len(key)}")
         self.path = fspath(path)
         self._key = key
         self._result_ms = int(result_ttl * 1000)
@@ -119,13 +117,13 @@ class SqliteLedger:
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
         if not fp or not token:
-            raise LocalError("", (), "expected a fingerprint and a token, got nothing")
+            raise UsageError("expected a fingerprint and a token, got nothing")
         return await self._do(_Claim(key, fp, tool, on_crash, token))
 
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
         """Durable before it says `recorded`.
 
-        Raises LedgerUnavailable as the protocol says, and LocalError for an outcome that cannot be
+        Raises LedgerUnavailable as the protocol says, and UsageError for an outcome that cannot be
         kept (not JSON, or too large): a failure is recorded in its place, so that the call has
         ended for everybody else.
         """
@@ -145,7 +143,7 @@ class SqliteLedger:
         )
         instead = Outcome(None, failure, outcome.duration_ms)
         await self._do(_Finish(claim, pack(instead), instead))
-        raise LocalError("", (), f"the result cannot be recorded: {why}")
+        raise UsageError(f"the result cannot be recorded: {why}")
 
     async def release(self, claim: Claim) -> None:
         await self._do(_Release(claim))
@@ -188,11 +186,9 @@ class SqliteLedger:
         try:
             return await writer.do(job)
         except UnicodeEncodeError as error:
-            raise LocalError(
-                "",
-                (),
+            raise UsageError(
                 "expected text that UTF-8 can hold, got half a surrogate pair in a call id:"
-                f" {error.reason}",
+                f" {error.reason}"
             ) from None
 
     def _open(self) -> SqliteStore:

@@ -15,7 +15,7 @@ from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.accumulate import streamed_text, with_text, without_text
 from toolwire.streaming.events import (
     Chunk,
@@ -270,7 +270,7 @@ class IndexedBlockReader(StreamReader):
         block = self.assemble(record)
         try:
             part = self.read_block(key, block)
-        except RemoteError:  # a body with such a block is refused, but this stream has begun
+        except DecodeError:  # a body with such a block is refused, but this stream has begun
             part = opaque(next(iter(block), ""), block, (self.count,))
         return [PartComplete(self.identify(part))]
 

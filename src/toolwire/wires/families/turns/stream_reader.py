@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Part, Reasoning, Text
-from toolwire.errors import RemoteError
+from toolwire.errors import DecodeError
 from toolwire.streaming.events import Event, Unsupported
 from toolwire.wires.engine.part_sequence import PartSequence
 from toolwire.wires.engine.specs import Block
@@ -64,7 +64,7 @@ class TurnStreamReader(StreamReader):
             return [Unsupported(path, UNKNOWN_FIELD)]
         try:
             part = self.shape.read_part(block, path)
-        except RemoteError as error:
+        except DecodeError as error:
             return [Unsupported(error.path, error.why)]
         return self.read_part(part, block, first=first)
 
