@@ -32,7 +32,7 @@ LOWERING = "tests/test_lowering.py"
 LOSSES = "tests/laws/test_no_silent_loss.py tests/laws/test_there_and_back.py tests/laws/test_lossless.py"
 HISTORY = "tests/test_history.py"
 CODEC = "tests/test_translate.py tests/laws/test_lossless.py tests/laws/test_there_and_back.py tests/test_pipeline.py"
-LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/laws/test_repair.py tests/lint/test_ids.py tests/lint/test_ids_twice.py"
+LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/laws/test_repair.py tests/lint/test_ids.py tests/lint/test_duplicate_ids.py"
 
 
 class Mutant(NamedTuple):
@@ -89,13 +89,13 @@ MUTANTS = [
         IDS,
         "ids = home.ids | {new: home.ids.get(old, old) for new, old in self.ids.items()}",
         "ids = home.ids | dict(self.ids)",
-        "tests/test_mended.py tests/lint/test_ids_home.py " + IDENTITY,
+        "tests/test_mended.py tests/lint/test_repair_id_map.py " + IDENTITY,
     ),
     Mutant(
         IDS,
         'for mark in ("", "=")',
         'for mark in ("",)',
-        "tests/test_mended.py tests/lint/test_ids_home.py " + IDENTITY,
+        "tests/test_mended.py tests/lint/test_repair_id_map.py " + IDENTITY,
     ),
     Mutant(
         IDS,
@@ -224,7 +224,7 @@ MUTANTS = [
         WALK,
         'if call.executor == "provider" and call.origin == "minted":',
         'if call.executor == "provider":',
-        PAIRING + " tests/test_hosted.py",
+        PAIRING + " tests/test_server_tools.py",
     ),
     # --- lowering ---
     Mutant(LOWER, 'if kind == "response" and not native:', 'if kind == "response":', LOWERING),

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from copy import deepcopy
 
 from cases import MODELS
+from hand_made_histories import history_body
 from msgspec import Struct
-from stories import hand_made
 
 from toolwire import decode
 from toolwire.conversation.json import JSON, JsonPath, Object, get
@@ -49,7 +49,7 @@ class Shape(Struct, frozen=True):
 
 def find_shape(wire: str) -> Shape:
     """The shape of a wire, found in a history with a text, a call and a result."""
-    body = hand_made("one-call", wire)
+    body = history_body("one-call", wire)
     conversation = decode(body, wire)
     (call,), (result,) = conversation.calls(), conversation.results()
     field, index = call.path[:2]

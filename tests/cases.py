@@ -111,15 +111,15 @@ class Case(Struct, frozen=True, eq=False):
 @cache
 def load(wire: str) -> tuple[Case, ...]:
     """The cases in a wire's folder."""
-    found: list[Case] = []
+    cases: list[Case] = []
     for folder in sorted((HERE / wire).glob("*/")):
         for kind in KINDS:
             file = folder / f"{kind}.json"
             if file.is_file():
                 truth = folder / "pairs.json"
-                alone = kind == "request" or not (folder / "request.json").is_file()
-                pairs = json.loads(truth.read_text()) if alone and truth.is_file() else None
-                found.append(
+                is_only_body = kind == "request" or not (folder / "request.json").is_file()
+                pairs = json.loads(truth.read_text()) if is_only_body and truth.is_file() else None
+                cases.append(
                     Case(
                         folder.name,
                         wire,
@@ -128,11 +128,11 @@ def load(wire: str) -> tuple[Case, ...]:
                         pairs and tuple(tuple(p) for p in pairs),
                     )
                 )
-    return tuple(found)
+    return tuple(cases)
 
 
 @cache
-def recorded(wire: str) -> tuple[Case, ...]:
+def load_recorded(wire: str) -> tuple[Case, ...]:
     """Recorded bodies of a wire, none if there are no recordings."""
     found: list[Case] = []
     for kind in KINDS:
@@ -149,7 +149,7 @@ def recorded(wire: str) -> tuple[Case, ...]:
     return tuple(found)
 
 
-class Streamed(Struct, frozen=True, eq=False):
+class StreamCase(Struct, frozen=True, eq=False):
     """A stream of a wire: its events, or the text in which they were recorded; and the body to which
     a hand-made one folds."""
 
@@ -181,17 +181,17 @@ class Streamed(Struct, frozen=True, eq=False):
 
 
 @cache
-def load_streams(wire: str) -> tuple[Streamed, ...]:
+def load_streams(wire: str) -> tuple[StreamCase, ...]:
     """The streams in a wire's folder."""
-    found: list[Streamed] = []
+    cases: list[StreamCase] = []
     for file in sorted((HERE / wire).glob("*/stream.json")):
         body = json.loads((file.parent / "response.json").read_text())
-        found.append(Streamed(file.parent.name, wire, json.loads(file.read_text()), body))
-    return tuple(found)
+        cases.append(StreamCase(file.parent.name, wire, json.loads(file.read_text()), body))
+    return tuple(cases)
 
 
 @cache
-def recorded_streams(wire: str) -> tuple[Streamed, ...]:
+def load_recorded_streams(wire: str) -> tuple[StreamCase, ...]:
     """Recorded streams of a wire, none if there are no recordings."""
     file = RECORDED / f"{wire}.stream.jsonl"
     rows = (
@@ -200,7 +200,9 @@ def recorded_streams(wire: str) -> tuple[Streamed, ...]:
         else []
     )
     return tuple(
-        Streamed(f"recorded-{i}", wire, row["body"]) for i, row in enumerate(rows) if i % EVERY == 0
+        StreamCase(f"recorded-{i}", wire, row["body"])
+        for i, row in enumerate(rows)
+        if i % EVERY == 0
     )
 
 
@@ -210,7 +212,7 @@ def streaming() -> list[str]:
 
 
 CASES: list[Case] = [case for wire in WIRES for case in load(wire)]
-ALL: list[Case] = CASES + [case for wire in WIRES for case in recorded(wire)]
+ALL: list[Case] = CASES + [case for wire in WIRES for case in load_recorded(wire)]
 
 
 # --- bodies, changed ------------------------------------------------------------------------------
@@ -267,7 +269,7 @@ def leaves(value: JSON, at: JsonPath = ()) -> Iterator[tuple[JsonPath, JSON]]:
         yield at, value
 
 
-def changed(body: JSON, at: JsonPath, new: JSON) -> JSON:
+def set_at(body: JSON, at: JsonPath, new: JSON) -> JSON:
     """A copy of a body with another node at a path, or without it."""
     if not at:
         return None if new is DELETE else new

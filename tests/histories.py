@@ -59,7 +59,7 @@ class Round(Struct, frozen=True):
     order: tuple[int, ...]
 
 
-class Story(Struct, frozen=True):
+class DrawnHistory(Struct, frozen=True):
     """Turns, each a user message and the rounds that follow it. If the story is open, it ends with
     results."""
 
@@ -80,7 +80,7 @@ class Story(Struct, frozen=True):
 
 
 @st.composite
-def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
+def drawn_history(draw: st.DrawFn, wire: str, target: str | None = None) -> DrawnHistory:
     """A story with ids that the target accepts."""
     row = profile(target or wire)
     rule = row.accepted_ids or row.id_rule
@@ -123,7 +123,7 @@ def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
             )
         turns.append(tuple(rounds))
     last = bool(turns[-1])
-    return Story(tuple(turns), last and (draw(st.booleans()) or row.no_user_after_tool), ids)
+    return DrawnHistory(tuple(turns), last and (draw(st.booleans()) or row.no_user_after_tool), ids)
 
 
 # --- as bodies ------------------------------------------------------------------------------------
@@ -133,22 +133,22 @@ def _schema() -> JSON:
     return {"type": "object", "properties": {"x": {"type": "integer"}}}
 
 
-def _messages(story: Story) -> list[tuple[str, Round | str]]:
+def _messages(history: DrawnHistory) -> list[tuple[str, Round | str]]:
     """The messages in order: the texts of the user and the assistant, and the rounds."""
     out: list[tuple[str, Round | str]] = []
-    for n, turn in enumerate(story.turns):
+    for n, turn in enumerate(history.turns):
         out.append(("user", f"question {n}"))
         out += [("round", rnd) for rnd in turn]
-        if n < len(story.turns) - 1 or not story.open:
+        if n < len(history.turns) - 1 or not history.open:
             out.append(("assistant", f"answer {n}"))
-    if not story.open:
+    if not history.open:
         out.append(("user", "thanks"))
     return out
 
 
-def _chat(story: Story) -> Object:
+def _chat(history: DrawnHistory) -> Object:
     messages: list[JSON] = []
-    for role, content in _messages(story):
+    for role, content in _messages(history):
         if isinstance(content, str):
             messages.append({"role": role, "content": content})
             continue
@@ -179,19 +179,19 @@ def _chat(story: Story) -> Object:
     return {"model": "m", "messages": messages, "tools": tools}
 
 
-def _mistral(story: Story) -> Object:
-    body = _chat(story)
+def _mistral(history: DrawnHistory) -> Object:
+    body = _chat(history)
     for message in body["messages"]:  # type: ignore[union-attr]
         if isinstance(message, dict) and message["role"] == "tool":
             message["name"] = next(
-                call.name for call in story.calls if call.id == message["tool_call_id"]
+                call.name for call in history.calls if call.id == message["tool_call_id"]
             )
     return body
 
 
-def _ollama(story: Story) -> Object:
+def _ollama(history: DrawnHistory) -> Object:
     """Arguments are objects, and a result names its tool."""
-    body = _chat(story)
+    body = _chat(history)
     names: dict[str, str] = {}
     for message in body["messages"]:  # type: ignore[union-attr]
         assert isinstance(message, dict)
@@ -207,9 +207,9 @@ def _ollama(story: Story) -> Object:
     return body
 
 
-def _responses(story: Story) -> Object:
+def _responses(history: DrawnHistory) -> Object:
     items: list[JSON] = []
-    for role, content in _messages(story):
+    for role, content in _messages(history):
         if isinstance(content, str):
             items.append({"role": role, "content": content})
             continue
@@ -251,9 +251,9 @@ def _responses(story: Story) -> Object:
     return {"model": "m", "input": items, "tools": tools}
 
 
-def _anthropic(story: Story) -> Object:
+def _anthropic(history: DrawnHistory) -> Object:
     messages: list[JSON] = []
-    for role, content in _messages(story):
+    for role, content in _messages(history):
         if isinstance(content, str):
             if role == "user" and messages and messages[-1]["role"] == "user":  # type: ignore[call-overload,index]
                 messages[-1]["content"].append({"type": "text", "text": content})  # type: ignore[call-overload,index,union-attr]
@@ -290,9 +290,9 @@ def _anthropic(story: Story) -> Object:
     return {"model": "m", "max_tokens": 99, "messages": messages, "tools": tools}
 
 
-def _bedrock(story: Story) -> Object:
+def _bedrock(history: DrawnHistory) -> Object:
     messages: list[JSON] = []
-    for role, content in _messages(story):
+    for role, content in _messages(history):
         if isinstance(content, str):
             messages.append({"role": role, "content": [{"text": content}]})
             continue
@@ -331,9 +331,9 @@ def _bedrock(story: Story) -> Object:
     return {"messages": messages, "toolConfig": {"tools": tools}}
 
 
-def _gemini(story: Story) -> Object:
+def _gemini(history: DrawnHistory) -> Object:
     contents: list[JSON] = []
-    for role, content in _messages(story):
+    for role, content in _messages(history):
         if isinstance(content, str):
             contents.append(
                 {"role": "model" if role == "assistant" else "user", "parts": [{"text": content}]}
@@ -342,7 +342,7 @@ def _gemini(story: Story) -> Object:
         parts: list[JSON] = [{"text": content.text}] if content.text else []
         for n, call in enumerate(content.calls):
             function_call: Object = {
-                **({"id": call.id} if story.ids else {}),
+                **({"id": call.id} if history.ids else {}),
                 "name": call.name,
                 "args": {"x": call.number},
             }
@@ -360,7 +360,7 @@ def _gemini(story: Story) -> Object:
                 "parts": [
                     {
                         "functionResponse": {
-                            **({"id": call.id} if story.ids else {}),
+                            **({"id": call.id} if history.ids else {}),
                             "name": call.name,
                             "response": {"error" if call.error else "output": call.output},
                         }
@@ -376,7 +376,7 @@ def _gemini(story: Story) -> Object:
     return {"contents": contents, "tools": [{"functionDeclarations": definitions}]}
 
 
-BODIES: dict[str, Callable[[Story], Object]] = {
+BODIES: dict[str, Callable[[DrawnHistory], Object]] = {
     "openai-chat": _chat,
     "mistral": _mistral,
     "openai-responses": _responses,
@@ -389,8 +389,8 @@ BODIES: dict[str, Callable[[Story], Object]] = {
 }
 
 
-def body_of(story: Story, wire: str) -> JSON:
+def body_of(history: DrawnHistory, wire: str) -> JSON:
     """A story as a body of a wire, by translation if no function writes it."""
     if wire in BODIES:
-        return BODIES[wire](story)
-    return translate(_chat(story), "openai-chat", wire).body
+        return BODIES[wire](history)
+    return translate(_chat(history), "openai-chat", wire).body

@@ -129,9 +129,9 @@ def gemini(body: JSON, kind: Kind) -> None:
     contents = body["contents"]
     assert isinstance(contents, list)
     for content in contents:
-        found = genai.Content.model_validate(content)
-        assert found.parts, "a content without parts is refused"
-        assert all(part.model_dump(exclude_none=True) for part in found.parts), (
+        sdk_content = genai.Content.model_validate(content)
+        assert sdk_content.parts, "a content without parts is refused"
+        assert all(part.model_dump(exclude_none=True) for part in sdk_content.parts), (
             "a part without data is refused"
         )
     settings = body.get("generationConfig") or {}
@@ -227,14 +227,14 @@ def ollama(body: JSON, kind: Kind) -> None:
     assert isinstance(body, dict)
     messages = body["messages"] if kind == "request" else [body["message"]]
     assert isinstance(messages, list)
-    shown = [_as_sdk_message(message) for message in messages]
+    sdk_messages = [_as_sdk_message(message) for message in messages]
     if kind == "response":
-        ChatResponse.model_validate({**body, "message": shown[0]})
+        ChatResponse.model_validate({**body, "message": sdk_messages[0]})
     else:
         extra = body.keys() - ChatRequest.model_fields.keys()
         assert not extra, f"unknown fields: {sorted(extra)}"
-        ChatRequest.model_validate({"model": "any", **body, "messages": shown})
-    for message in shown:
+        ChatRequest.model_validate({"model": "any", **body, "messages": sdk_messages})
+    for message in sdk_messages:
         OllamaMessage.model_validate(message)
 
 
@@ -246,9 +246,9 @@ def _as_sdk_message(message: JSON) -> dict[str, object]:
     )
     images = message.get("images", [])
     assert isinstance(images, list)
-    held = [Image.model_validate({"value": image}) for image in images]
-    assert [image.model_dump() for image in held] == images
-    return {**message, **({"images": held} if held else {})}
+    value = [Image.model_validate({"value": image}) for image in images]
+    assert [image.model_dump() for image in value] == images
+    return {**message, **({"images": value} if value else {})}
 
 
 def adk(body: JSON, kind: Kind) -> None:
@@ -267,15 +267,15 @@ def mcp(body: JSON, kind: Kind) -> None:
     for message in body if isinstance(body, list) else [body]:
         assert isinstance(message, dict)
         jsonrpc_message_adapter.validate_python(message)
-        held = message.get("result")
+        value = message.get("result")
         if message.get("method") == "tools/call":
             CallToolRequestParams.model_validate(message["params"])
-        elif isinstance(held, dict) and "tools" in held:
-            ListToolsResult.model_validate(held)
-        elif isinstance(held, dict) and "role" in held:
-            CreateMessageResultWithTools.model_validate(held)
-        elif isinstance(held, dict):
-            CallToolResult.model_validate(held)
+        elif isinstance(value, dict) and "tools" in value:
+            ListToolsResult.model_validate(value)
+        elif isinstance(value, dict) and "role" in value:
+            CreateMessageResultWithTools.model_validate(value)
+        elif isinstance(value, dict):
+            CallToolResult.model_validate(value)
 
 
 JUDGES: dict[str, Judge] = {

@@ -104,10 +104,10 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     if not every:
         metafunc.parametrize(keys, [])
         return
-    found: dict[str, list[Row]] = {}
+    groups_by_id: dict[str, list[Row]] = {}
     for row in every:
-        found.setdefault(row.id if single else row.group or "rows", []).append(row)
-    groups = [Group(name, members, single) for name, members in found.items()]
+        groups_by_id.setdefault(row.id if single else row.group or "rows", []).append(row)
+    groups = [Group(name, members, single) for name, members in groups_by_id.items()]
     metafunc.parametrize(
         keys, [[group] * len(keys) for group in groups], ids=[group.id for group in groups]
     )
@@ -123,11 +123,11 @@ def _joined(parts: Sequence[Row]) -> Row:
 
 def run(item: pytest.Function) -> bool:
     """Run the rows of an item and report those that do not pass; False if it has no rows."""
-    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-    group = next((value for value in given.values() if isinstance(value, Group)), None)
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    group = next((value for value in arguments.values() if isinstance(value, Group)), None)
     if group is None:
         return False
-    others = {name: value for name, value in given.items() if not isinstance(value, Group)}
+    others = {name: value for name, value in arguments.items() if not isinstance(value, Group)}
     if group.single:
         item.obj(**others, **group.rows[0].arguments)
         return True

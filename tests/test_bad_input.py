@@ -10,9 +10,9 @@ import pytest
 from anthropic.types import Message as AnthropicMessage
 from cases import CASES, KINDS, WIRES, Case, load
 from google.genai.types import GenerateContentResponse
+from hand_made_histories import history_body
 from openai.types.chat import ChatCompletion
 from rows import rows
-from stories import hand_made
 
 from toolwire import DecodeError, UsageError, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
@@ -117,7 +117,9 @@ def test_a_lone_surrogate_of_any_case_is_written_as_json(case: Case, target: str
 
 @rows("target", WIRES)
 def test_a_lone_surrogate_is_written_as_json_on_any_wire(target: str) -> None:
-    conversation = decode(put_text(hand_made("parallel", "openai-chat"), "\ud83d"), "openai-chat")
+    conversation = decode(
+        put_text(history_body("parallel", "openai-chat"), "\ud83d"), "openai-chat"
+    )
     json.loads(encode(conversation, target).json())
 
 
@@ -135,8 +137,8 @@ def test_a_value_that_json_cannot_hold_is_refused_with_its_path(wire: str, kind:
     class Thing:
         x: int = 1
 
-    for thing in (Thing(), object(), {1, 2}, b"bytes", 1j, Thing):
-        assert decode_error({"messages": [{"x": thing}]}, wire, kind).pointer == "/messages/0/x"
+    for value in (Thing(), object(), {1, 2}, b"bytes", 1j, Thing):
+        assert decode_error({"messages": [{"x": value}]}, wire, kind).pointer == "/messages/0/x"
     assert decode_error({"messages": [{1: "x"}]}, wire, kind).pointer == "/messages/0"
 
 
@@ -168,11 +170,11 @@ def test_a_body_that_is_no_object_is_refused_with_the_expected_and_the_actual_ty
     )
 
 
-@rows("thing", [None, 7, 1.5, True, object()], ids=lambda thing: type(thing).__name__)
+@rows("value", [None, 7, 1.5, True, object()], ids=lambda value: type(value).__name__)
 @rows("wire", WIRES)
-def test_a_body_of_an_unsupported_type_is_a_local_error(thing: object, wire: str) -> None:
+def test_a_body_of_an_unsupported_type_is_a_local_error(value: object, wire: str) -> None:
     with pytest.raises(UsageError, match="expected bytes, text, a dict, a list or an SDK object"):
-        decode(thing, wire)  # type: ignore[arg-type]
+        decode(value, wire)  # type: ignore[arg-type]
 
 
 @rows("case", CASES)
@@ -188,7 +190,7 @@ def test_null_everywhere_is_refused_or_read(case: Case) -> None:
         assert_refused_or_written(nulled(case.body, depth), case.wire, case.kind)
 
 
-def nested(depth: int) -> bytes:
+def nest_lists(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
@@ -199,10 +201,10 @@ def test_a_hundred_levels_are_read_and_a_hundred_thousand_are_refused(
     for case in load(wire):
         if case.kind == kind and isinstance(case.body, dict):
             text = json.dumps({**case.body, "deep": 0}).encode()
-            body = json.loads(text.replace(b'"deep": 0', b'"deep": ' + nested(100)))
+            body = json.loads(text.replace(b'"deep": 0', b'"deep": ' + nest_lists(100)))
             assert encode(decode(body, wire, kind), wire, kind).body == body
             error = decode_error(
-                text.replace(b'"deep": 0', b'"deep": ' + nested(100_000)), wire, kind
+                text.replace(b'"deep": 0', b'"deep": ' + nest_lists(100_000)), wire, kind
             )
             assert error.why == "broken JSON: nested too deeply"
             return
@@ -222,7 +224,7 @@ def test_arguments_and_schemas_of_any_depth_go_through_or_are_refused(
             {
                 "role": "assistant",
                 "tool_calls": [
-                    {"id": "a", "function": {"name": "f", "arguments": nested(depth).decode()}}
+                    {"id": "a", "function": {"name": "f", "arguments": nest_lists(depth).decode()}}
                 ],
             },
         ],
@@ -317,9 +319,9 @@ def test_an_unknown_wire_or_kind_is_a_local_error() -> None:
     for name in ("", "openai", "OPENAI-CHAT", "../wires", "_wire", "__init__"):
         with pytest.raises(UsageError, match="no such wire"):
             decode(b"{}", name)
-    for thing in (None, 7, ["openai-chat"], b"openai-chat"):
+    for value in (None, 7, ["openai-chat"], b"openai-chat"):
         with pytest.raises(UsageError):
-            decode(b"{}", thing)  # type: ignore[arg-type]
+            decode(b"{}", value)  # type: ignore[arg-type]
     for kind in ("", "stream", "requests", None):
         with pytest.raises(UsageError, match="kind is request or response"):
             decode(b"{}", "openai-chat", kind)  # type: ignore[arg-type]

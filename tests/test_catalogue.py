@@ -40,7 +40,7 @@ PARTS: dict[str, list[type[Call] | type[Result]]] = {
 }
 
 
-class Published:
+class CatalogueExample:
     """One type of the list."""
 
     def __init__(self, entry: Mapping[str, object]) -> None:
@@ -89,29 +89,29 @@ def _objects(value: JSON) -> Iterator[dict[str, JSON]]:
             yield from (item,) if isinstance(item, dict) else ()
 
 
-def published() -> list[Published]:
+def load_entries() -> list[CatalogueExample]:
     """The types of the wires that models and tools speak today; none if the list is absent."""
     rows = json.loads(LISTED.read_text()) if LISTED.is_file() else []
-    return [Published(row) for row in rows if row["core_wire"]]
+    return [CatalogueExample(row) for row in rows if row["core_wire"]]
 
 
-PUBLISHED = published()
+PUBLISHED = load_entries()
 needs_list = pytest.mark.skipif(
     not PUBLISHED, reason="the list of published types (../shared/data) is absent"
 )
 
 
-def read_example(entry: Published) -> tuple[JSON, Kind] | None:
+def read_example(entry: CatalogueExample) -> tuple[JSON, Kind] | None:
     """The example of a type inside a body of its wire, or None if no body can hold it: the test file
     of the wire knows how."""
     module = import_module(f"wires.test_{entry.wire.replace('-', '_')}")
-    found: tuple[JSON, Kind] | None = module.hold(entry.example, entry.discriminator, entry.form)
-    return found
+    wrapped: tuple[JSON, Kind] | None = module.hold(entry.example, entry.discriminator, entry.form)
+    return wrapped
 
 
 @needs_list
 @rows("entry", PUBLISHED)
-def test_the_catalogue_has_a_row_for_every_published_type(entry: Published) -> None:
+def test_the_catalogue_has_a_row_for_every_published_type(entry: CatalogueExample) -> None:
     assert entry.row in {
         (row.wire, row.direction, row.family, row.origin)
         for row in catalogue()
@@ -122,7 +122,7 @@ def test_the_catalogue_has_a_row_for_every_published_type(entry: Published) -> N
 @needs_list
 @rows("entry", PUBLISHED)
 def test_a_published_type_is_read_as_what_it_is_and_written_back_unchanged(
-    entry: Published,
+    entry: CatalogueExample,
 ) -> None:
     example = read_example(entry)
     if example is None:  # types of streams are compared by their rows alone

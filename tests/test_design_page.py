@@ -42,11 +42,11 @@ def section(heading: str, page: str = PAGE) -> str:
 
 def steps(heading: str) -> list[Function]:
     """The numbered list of a section."""
-    found = STEP.findall(section(heading))
+    matches = STEP.findall(section(heading))
     lines = re.findall(r"^\d+\. ", section(heading), re.MULTILINE)
-    assert len(found) == len(lines), "an entry is: n. `function` (`file`): one sentence."
-    assert [int(number) for number, _, _ in found] == list(range(1, len(found) + 1))
-    return [(name, file) for _, name, file in found]
+    assert len(matches) == len(lines), "an entry is: n. `function` (`file`): one sentence."
+    assert [int(number) for number, _, _ in matches] == list(range(1, len(matches) + 1))
+    return [(name, file) for _, name, file in matches]
 
 
 def calls_in(run: Callable[[], object]) -> list[Function]:
@@ -69,7 +69,7 @@ def calls_in(run: Callable[[], object]) -> list[Function]:
 
 
 @cache
-def defined_in(file: str) -> set[str]:
+def names_defined_in(file: str) -> set[str]:
     """The qualified names of the functions and methods of a file."""
     names: set[str] = set()
 
@@ -163,19 +163,19 @@ trips = pytest.mark.parametrize("heading", TRIPS, ids=["translate", "restream"])
 
 @trips
 def test_every_listed_function_is_defined_in_its_file(heading: str) -> None:
-    listed = steps(heading)
-    assert len(listed) > 20
-    assert len(set(listed)) == len(listed)
-    assert [(name, file) for name, file in listed if name not in defined_in(file)] == []
+    documented = steps(heading)
+    assert len(documented) > 20
+    assert len(set(documented)) == len(documented)
+    assert [(name, file) for name, file in documented if name not in names_defined_in(file)] == []
 
 
 @trips
 def test_the_listed_functions_are_called_in_the_listed_order(heading: str) -> None:
     TRIPS[heading]()  # what is imported or cached on first use is no part of the trip
     called = calls_in(TRIPS[heading])
-    listed = steps(heading)
-    assert [function for function in listed if function not in called] == []
-    assert sorted(listed, key=called.index) == listed
+    documented = steps(heading)
+    assert [function for function in documented if function not in called] == []
+    assert sorted(documented, key=called.index) == documented
 
 
 def test_the_run_of_the_page_reports_no_change_and_fits_both_ids() -> None:
@@ -242,10 +242,10 @@ BRANCHES: dict[str, Callable[[], object]] = {
 
 
 def test_the_functions_that_run_only_sometimes_run_when_the_page_says_so() -> None:
-    listed = BRANCH.findall(section("### The trip of one `translate`"))
-    assert [name for name, _ in listed] == list(BRANCHES)
+    matches = BRANCH.findall(section("### The trip of one `translate`"))
+    assert [name for name, _ in matches] == list(BRANCHES)
     usual = calls_in(run_translate)
-    for name, file in listed:
+    for name, file in matches:
         assert (name, file) not in usual
         assert (name, file) in calls_in(BRANCHES[name])
 
@@ -259,12 +259,12 @@ def test_server_tools_are_lowered_before_everything_else() -> None:
 
 
 def test_every_path_of_the_layout_exists_and_every_package_is_in_it() -> None:
-    listed = ROW.findall(section("## Layout"))
-    paths = [path for path in listed if "<" not in path]
+    matches = ROW.findall(section("## Layout"))
+    paths = [path for path in matches if "<" not in path]
     assert [path for path in paths if not (SOURCE / path).exists()] == []
-    there = {p.parent.name for p in SOURCE.glob("*/__init__.py")}
-    there |= {p.name for p in SOURCE.glob("[a-z]*.py")}
-    assert there - {path.split("/")[0] for path in listed} == set()
+    existing = {p.parent.name for p in SOURCE.glob("*/__init__.py")}
+    existing |= {p.name for p in SOURCE.glob("[a-z]*.py")}
+    assert existing - {path.split("/")[0] for path in matches} == set()
 
 
 def test_every_folder_of_families_is_in_the_layout() -> None:
@@ -279,15 +279,15 @@ def test_every_folder_of_families_is_in_the_layout() -> None:
     ids=["rule", "capabilities"],
 )
 def test_every_field_in_a_table_is_a_field(heading: str, table: type[Struct]) -> None:
-    listed = ROW.findall(section(heading))
-    assert listed
-    assert set(listed) <= set(table.__struct_fields__)
+    matches = ROW.findall(section(heading))
+    assert matches
+    assert set(matches) <= set(table.__struct_fields__)
 
 
 def test_every_observation_that_the_page_names_exists() -> None:
-    named = re.findall(r"`([A-Z_]{6,})`", section("## The rules of lint"))
-    assert named
-    assert set(named) <= set(vars(Observation))
+    matches = re.findall(r"`([A-Z_]{6,})`", section("## The rules of lint"))
+    assert matches
+    assert set(matches) <= set(vars(Observation))
 
 
 def test_public_functions_and_modules_of_the_same_name_are_those_that_the_page_lists() -> None:
@@ -305,11 +305,11 @@ def test_every_link_of_the_page_leads_to_a_page() -> None:
 
 
 def test_every_test_that_the_page_about_identity_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "identity.md").read_text()))
+    matches = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "identity.md").read_text()))
     tests = ast.parse((ROOT / "tests" / "test_identity.py").read_text())
-    there = {node.name for node in tests.body if isinstance(node, ast.FunctionDef)}
-    assert named
-    assert named - there == set()
+    defined = {node.name for node in tests.body if isinstance(node, ast.FunctionDef)}
+    assert matches
+    assert matches - defined == set()
 
 
 def test_the_neutral_events_of_the_page_about_streams_are_those_of_the_code() -> None:
@@ -317,5 +317,5 @@ def test_the_neutral_events_of_the_page_about_streams_are_those_of_the_code() ->
     diagram = re.split(r"^```\w*$", section("## The path of an event", page), flags=re.MULTILINE)[1]
     classes = {name for name, value in vars(events).items() if isinstance(value, type)}
     neutral = {name for name in classes if vars(events)[name].__module__ == events.__name__}
-    named = set(re.findall(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)?\b", diagram))
-    assert named - {"StreamReader", "StreamTranslator", "StreamWriter"} == neutral
+    matches = set(re.findall(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)?\b", diagram))
+    assert matches - {"StreamReader", "StreamTranslator", "StreamWriter"} == neutral

@@ -64,11 +64,13 @@ def test_the_python_blocks_of_the_page_print_what_the_page_shows() -> None:
     assert languages == ["python", "text"] * (len(blocks) // 2)
     code = "".join(text for language, text in blocks if language == "python")
     command = (sys.executable, "-c", code)
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, env=environment(), cwd=ROOT, check=False, timeout=60
     )
-    assert done.stderr == b""
-    assert done.stdout.decode() == "".join(text for language, text in blocks if language == "text")
+    assert process.stderr == b""
+    assert process.stdout.decode() == "".join(
+        text for language, text in blocks if language == "text"
+    )
 
 
 # --- conversations made by hand -------------------------------------------------------------------
@@ -76,15 +78,15 @@ def test_the_python_blocks_of_the_page_print_what_the_page_shows() -> None:
 
 @pytest.mark.parametrize("wire", HISTORY_WIRES)
 def test_a_hand_made_conversation_decodes_to_the_same_pairs(wire: str) -> None:
-    written = encode(example(), wire)
-    assert contents(decode(written.json(), wire)) == [OSLO, ROME, CLOCK]
+    encoded = encode(example(), wire)
+    assert contents(decode(encoded.json(), wire)) == [OSLO, ROME, CLOCK]
 
 
 @pytest.mark.parametrize("wire", MODEL_WIRES)
 def test_a_hand_made_conversation_goes_to_a_model_without_loss(wire: str) -> None:
-    written = encode(example(), wire)
-    assert written.losses == []
-    texts = [part.text for part in decode(written.json(), wire).parts() if isinstance(part, Text)]
+    encoded = encode(example(), wire)
+    assert encoded.losses == []
+    texts = [part.text for part in decode(encoded.json(), wire).parts() if isinstance(part, Text)]
     assert [text.strip() for text in texts if text.strip()] == [
         "Is it warmer in Oslo or in Rome?",
         "In Rome.",
@@ -96,9 +98,9 @@ def test_a_hand_made_call_is_a_request_of_a_tool_protocol() -> None:
     conversation = Conversation(
         [Message("assistant", Call("c1", "travel.weather", {"city": "Oslo"}))]
     )
-    written = encode(conversation, "oxp")
-    assert written.losses == []
-    assert contents(decode(written.json(), "oxp")) == [("travel.weather", {"city": "Oslo"}, None)]
+    encoded = encode(conversation, "oxp")
+    assert encoded.losses == []
+    assert contents(decode(encoded.json(), "oxp")) == [("travel.weather", {"city": "Oslo"}, None)]
 
 
 def test_arguments_given_as_text_stay_verbatim() -> None:
@@ -161,10 +163,10 @@ def test_an_edit_changes_its_pair_and_nothing_else(wire: str, verb: str) -> None
     edit, expected = EDITS[verb]
     edited = edit(conversation, pair.call)
     assert contents(edited) == [OSLO, expected, CLOCK]
-    written = encode(edited, wire)
-    assert written.losses == []
-    assert contents(decode(written.json(), wire)) == [OSLO, expected, CLOCK]
-    changed = list(differences(body, written.body))
+    encoded = encode(edited, wire)
+    assert encoded.losses == []
+    assert contents(decode(encoded.json(), wire)) == [OSLO, expected, CLOCK]
+    changed = list(differences(body, encoded.body))
     assert changed
     assert [p for p in changed if not is_within(p, [pair.call.path, pair.result.path])] == []
     assert contents(conversation) == [OSLO, ROME, CLOCK], "the input is not modified"
@@ -196,11 +198,11 @@ def test_delete_pair_removes_both_halves_and_keeps_the_other_pairs(wire: str, in
     edited = conversation.delete_pair(conversation.calls()[index])
     kept = [pair for n, pair in enumerate([OSLO, ROME, CLOCK]) if n != index]
     assert contents(edited) == kept
-    written = encode(edited, wire)
-    assert written.losses == []
-    assert contents(decode(written.json(), wire)) == kept
+    encoded = encode(edited, wire)
+    assert encoded.losses == []
+    assert contents(decode(encoded.json(), wire)) == kept
     deleted = conversation.results()[index].text
-    assert deleted not in written.json().decode()
+    assert deleted not in encoded.json().decode()
 
 
 def test_delete_pair_removes_the_messages_that_held_nothing_else() -> None:
@@ -227,8 +229,8 @@ def test_edits_of_one_part_add_up() -> None:
     for step in ("forecast", "climate"):
         edited = edited.rename_call(edited.calls()[1], step)
         edited = edited.change_arguments(edited.calls()[1], {"town": step})
-    written = encode(edited, "anthropic").body
-    assert contents(decode(written, "anthropic"))[1] == (
+    written_body = encode(edited, "anthropic").body
+    assert contents(decode(written_body, "anthropic"))[1] == (
         "climate",
         {"town": "climate"},
         "24 degrees",
@@ -382,24 +384,24 @@ def test_a_result_with_the_name_of_its_tool_is_renamed_with_its_call(wire: str) 
     body, places = NAMED[wire]
     conversation = decode(body, wire)
     edited = conversation.rename_call(conversation.calls()[0], "forecast")
-    written = encode(edited, wire)
-    assert written.losses == []
-    assert list(differences(body, written.body)) == places
-    assert [get(written.body, place) for place in places] == ["forecast", "forecast"]
-    assert contents(decode(written.json(), wire)) == [
+    encoded = encode(edited, wire)
+    assert encoded.losses == []
+    assert list(differences(body, encoded.body)) == places
+    assert [get(encoded.body, place) for place in places] == ["forecast", "forecast"]
+    assert contents(decode(encoded.json(), wire)) == [
         ("forecast", {"city": "Oslo"}, "-3"),
         ("clock", {}, "nine"),
     ]
 
 
-def known_bug(reason: str, *wires: str) -> pytest.MarkDecorator:
+def expect_bug(reason: str, *wires: str) -> pytest.MarkDecorator:
     """The wires of `NAMED` as parameters, of which some are known to fail."""
     bug = pytest.mark.xfail(strict=True, reason=reason)
     rows = [pytest.param(w, marks=bug if w in wires else ()) for w in NAMED if w in WIRES]
     return pytest.mark.parametrize("wire", rows)
 
 
-@known_bug(
+@expect_bug(
     "the result of the renamed call is paired with the other call", "gemini", "ollama", "genkit"
 )
 def test_a_name_that_both_tools_get_does_not_mix_up_their_results(wire: str) -> None:
@@ -425,13 +427,15 @@ def test_a_renamed_call_goes_to_another_wire_with_its_result(wire: str) -> None:
 def test_delete_pair_keeps_the_rest_of_the_body_verbatim(wire: str) -> None:
     body, (call_path, result_path) = NAMED[wire]
     conversation = decode(body, wire)
-    written = encode(conversation.delete_pair(conversation.calls()[0]), wire).body
-    assert contents(decode(written, wire)) == [("clock", {}, "nine")]
+    written_body = encode(conversation.delete_pair(conversation.calls()[0]), wire).body
+    assert contents(decode(written_body, wire)) == [("clock", {}, "nine")]
     key = "contents" if wire == "gemini" else "messages"
-    assert get(written, (key, 0)) == get(body, (key, 0))
+    assert get(written_body, (key, 0)) == get(body, (key, 0))
     clock = call_path[:3] + (1,)
-    assert get(written, call_path[:3] + (0,)) == get(body, clock)
-    assert get(written, (key, 2, *_first(result_path))) == get(body, (key, 2, *_first(result_path)))
+    assert get(written_body, call_path[:3] + (0,)) == get(body, clock)
+    assert get(written_body, (key, 2, *_first(result_path))) == get(
+        body, (key, 2, *_first(result_path))
+    )
 
 
 def _first(result_path: JsonPath) -> JsonPath:
@@ -444,9 +448,9 @@ def test_another_call_id_keeps_a_pair_together(wire: str) -> None:
     conversation = decode(NAMED[wire][0], wire)
     edited = conversation.change_call_id(conversation.calls()[0], "renamed01")
     assert contents(edited) == contents(conversation)
-    written = encode(edited, wire)
-    assert written.losses == []
-    assert contents(decode(written.json(), wire)) == contents(conversation)
+    encoded = encode(edited, wire)
+    assert encoded.losses == []
+    assert contents(decode(encoded.json(), wire)) == contents(conversation)
 
 
 def test_another_call_id_keeps_code_and_its_output_together() -> None:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from cases import CASES, DEEP, WIRES, Case, recorded, same
+from cases import CASES, DEEP, WIRES, Case, load_recorded, same
 from rows import rows
 
 from toolwire import Call, Conversation, UsageError, decode
@@ -18,7 +18,10 @@ from toolwire.lint import check
 
 HISTORIES = [case for case in CASES if case.kind == "request"]
 RECORDED = [
-    one for wire in WIRES for one in recorded(wire)[: None if DEEP else 12] if one.kind == "request"
+    case
+    for wire in WIRES
+    for case in load_recorded(wire)[: None if DEEP else 12]
+    if case.kind == "request"
 ]
 PENDING = [case for case in HISTORIES if pending(case.body, case.wire)]
 SINGLE_CALL_WIRES = {"oxp"}
@@ -38,13 +41,14 @@ USER: JSON = {"role": "user", "content": "hi"}
 
 def call_message(*ids: str) -> JSON:
     calls: list[JSON] = [
-        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+        {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for call_id in ids
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def result_message(one: str, text: str = "1") -> JSON:
-    return {"role": "tool", "tool_call_id": one, "content": text}
+def result_message(call_id: str, text: str = "1") -> JSON:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
 def text_message(text: str = "ok") -> JSON:
@@ -68,7 +72,7 @@ def pairs_by_content(conversation: Conversation) -> Counter[tuple[str, str, str]
 def system_message_count(conversation: Conversation) -> int:
     """The number of system messages at the start."""
     return next(
-        (n for n, one in enumerate(conversation.messages) if one.role != "system"),
+        (n for n, message in enumerate(conversation.messages) if message.role != "system"),
         len(conversation.messages),
     )
 
@@ -133,29 +137,29 @@ def test_the_calls_of_an_answer_are_pending() -> None:
 
 @rows("case", PENDING)
 def test_abandon_leaves_no_pending_call_or_reports_why(case: Case) -> None:
-    done = abandon(case.body, case.wire)
-    left = pending(done.body, case.wire)
+    abandoned = abandon(case.body, case.wire)
+    pending_calls = pending(abandoned.body, case.wire)
     one_call = case.wire in SINGLE_CALL_WIRES and isinstance(case.body, dict)
-    assert bool(left) is (one_call or str(case) in AMBIGUOUS)
-    assert not left or done.losses
-    assert findings(done.body, case.wire) - findings(case.body, case.wire) == Counter()
+    assert bool(pending_calls) is (one_call or str(case) in AMBIGUOUS)
+    assert not pending_calls or abandoned.losses
+    assert findings(abandoned.body, case.wire) - findings(case.body, case.wire) == Counter()
 
 
-@rows("case", [one for one in PENDING if one.wire not in SINGLE_CALL_WIRES])
+@rows("case", [case for case in PENDING if case.wire not in SINGLE_CALL_WIRES])
 def test_every_result_given_to_resume_finds_its_call(case: Case) -> None:
     calls = pending(case.body, case.wire)
     if len({call.id for call in calls}) < len(calls):
         with pytest.raises(UsageError, match="repair"):
             resume(case.body, case.wire, {call.id: "x" for call in calls})
         return
-    done = resume(case.body, case.wire, {call.id: f"result {n}" for n, call in enumerate(calls)})
-    pairs = decode(done.body, case.wire).pairs()
-    found = [
+    resumed = resume(case.body, case.wire, {call.id: f"result {n}" for n, call in enumerate(calls)})
+    pairs = decode(resumed.body, case.wire).pairs()
+    results = [
         (pair.call.name, pair.result.text)
         for pair in pairs
         if pair.call and pair.result and "result " in pair.result.text
     ]
-    assert sorted(found) == sorted((call.name, f"result {n}") for n, call in enumerate(calls))
+    assert sorted(results) == sorted((call.name, f"result {n}") for n, call in enumerate(calls))
 
 
 @rows(
@@ -165,8 +169,8 @@ def test_every_result_given_to_resume_finds_its_call(case: Case) -> None:
 def test_resume_with_one_result_leaves_the_other_calls_pending(case: Case) -> None:
     calls = pending(case.body, case.wire)
     for n, call in enumerate(calls):
-        left = pending(resume(case.body, case.wire, {call.id: "x"}).body, case.wire)
-        assert [other.name for other in left] == [
+        pending_calls = pending(resume(case.body, case.wire, {call.id: "x"}).body, case.wire)
+        assert [other.name for other in pending_calls] == [
             other.name for i, other in enumerate(calls) if i != n
         ]
 
@@ -181,13 +185,13 @@ def test_the_result_of_an_abandoned_call_is_a_marked_error() -> None:
 
 
 def test_a_result_is_inserted_before_later_user_messages() -> None:
-    done = resume(chat(USER, call_message("c1"), USER), "openai-chat", {"c1": "1"})
-    assert done.body == chat(USER, call_message("c1"), result_message("c1"), USER)
+    resumed = resume(chat(USER, call_message("c1"), USER), "openai-chat", {"c1": "1"})
+    assert resumed.body == chat(USER, call_message("c1"), result_message("c1"), USER)
 
 
 def test_a_partial_batch_is_completed_in_the_message_that_holds_the_others() -> None:
     uses: list[JSON] = [
-        {"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ("t1", "t2")
+        {"type": "tool_use", "id": case, "name": "f", "input": {}} for case in ("t1", "t2")
     ]
     first: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
     messages: list[JSON] = [
@@ -196,8 +200,8 @@ def test_a_partial_batch_is_completed_in_the_message_that_holds_the_others() -> 
         {"role": "user", "content": [first]},
     ]
     body: Object = {"max_tokens": 9, "messages": messages}
-    done = resume(body, "anthropic", {"t2": "2"})
-    content = get(done.body, ("messages", 2, "content"))
+    resumed = resume(body, "anthropic", {"t2": "2"})
+    content = get(resumed.body, ("messages", 2, "content"))
     assert isinstance(content, list) and content[0] == first
     assert [get(block, ("tool_use_id",)) for block in content] == ["t1", "t2"]
 
@@ -233,63 +237,68 @@ def test_a_history_without_pending_calls_is_returned_byte_for_byte() -> None:
 
 @EVERY
 def test_a_cut_at_any_message_keeps_the_newest_verbatim_and_splits_no_pair(case: Case) -> None:
-    whole = decode(case.body, case.wire)
-    before, head = findings(case.body, case.wire), system_message_count(whole)
-    pairs = pairs_by_content(whole)
-    for many in range(1, len(whole.messages) + 1):
-        done = cut(case.body, case.wire, messages=many)
-        part = decode(done.body, case.wire)
-        gone = len(whole.messages) - len(part.messages)
-        kept = (*whole.messages[:head], *whole.messages[head + gone :])
-        assert [one.raw for one in part.messages] == [one.raw for one in kept]
-        assert part.tools == whole.tools and part.settings == whole.settings
+    conversation = decode(case.body, case.wire)
+    before, head = findings(case.body, case.wire), system_message_count(conversation)
+    pairs = pairs_by_content(conversation)
+    for many in range(1, len(conversation.messages) + 1):
+        shortened = cut(case.body, case.wire, messages=many)
+        part = decode(shortened.body, case.wire)
+        removed_count = len(conversation.messages) - len(part.messages)
+        kept = (*conversation.messages[:head], *conversation.messages[head + removed_count :])
+        assert [message.raw for message in part.messages] == [case.raw for case in kept]
+        assert part.tools == conversation.tools and part.settings == conversation.settings
         assert (
-            pairs_by_content(part) + pairs_by_content(removed_messages(whole, head, gone)) == pairs
+            pairs_by_content(part)
+            + pairs_by_content(messages_without_gap(conversation, head, removed_count))
+            == pairs
         )
-        assert findings(done.body, case.wire) - before == Counter()
-        assert same(cut(done.body, case.wire, messages=many).body, done.body)
+        assert findings(shortened.body, case.wire) - before == Counter()
+        assert same(cut(shortened.body, case.wire, messages=many).body, shortened.body)
 
 
-def removed_messages(whole: Conversation, head: int, gone: int) -> Conversation:
+def messages_without_gap(conversation: Conversation, head: int, removed_count: int) -> Conversation:
     """The messages that a cut removed."""
     return Conversation(
-        whole.messages[head : head + gone], source=BodySource(ordered=whole.ordered)
+        conversation.messages[head : head + removed_count],
+        source=BodySource(ordered=conversation.ordered),
     )
 
 
 @EVERY
 def test_a_cut_by_tokens_is_idempotent_and_a_larger_budget_keeps_no_less(case: Case) -> None:
-    whole = decode(case.body, case.wire)
+    conversation = decode(case.body, case.wire)
     size = len(json.dumps(case.body)) // BYTES_A_TOKEN
     counts: list[int] = []
     for share in (1, 5, 20, 60, 150):
-        done = cut(case.body, case.wire, tokens=max(1, size * share // 100))
-        counts.append(len(decode(done.body, case.wire).messages))
-        assert same(cut(done.body, case.wire, tokens=max(1, size * share // 100)).body, done.body)
+        shortened = cut(case.body, case.wire, tokens=max(1, size * share // 100))
+        counts.append(len(decode(shortened.body, case.wire).messages))
+        assert same(
+            cut(shortened.body, case.wire, tokens=max(1, size * share // 100)).body, shortened.body
+        )
     assert counts == sorted(counts)
-    assert counts[-1] == len(whole.messages)
+    assert counts[-1] == len(conversation.messages)
 
 
 def turns(count: int) -> list[JSON]:
     """A system prompt, and turns of four messages each."""
-    found: list[JSON] = [{"role": "system", "content": "be kind"}]
+    messages: list[JSON] = [{"role": "system", "content": "be kind"}]
     for n in range(count):
-        found += [
+        messages += [
             {"role": "user", "content": f"question {n}"},
             call_message(f"a{n}", f"b{n}"),
             result_message(f"b{n}"),
             result_message(f"a{n}"),
             text_message(),
         ]
-    return found
+    return messages
 
 
 @pytest.mark.parametrize(("many", "left"), [(1, 1), (2, 4), (3, 4), (4, 4), (5, 5), (6, 6), (7, 9)])
 def test_a_cut_that_would_start_with_a_result_goes_back_to_its_call(many: int, left: int) -> None:
     body = chat(*turns(3))
-    done = cut(body, "openai-chat", messages=many)
-    assert done.body == chat(turns(3)[0], *turns(3)[-left:])
-    assert done.losses == []
+    shortened = cut(body, "openai-chat", messages=many)
+    assert shortened.body == chat(turns(3)[0], *turns(3)[-left:])
+    assert shortened.losses == []
 
 
 def test_a_cut_history_starts_with_a_user_message_where_the_target_requires_it() -> None:
@@ -327,9 +336,9 @@ def test_reasoning_stays_with_the_call_after_it() -> None:
 
 def test_a_history_with_a_refused_start_is_unchanged_and_reported() -> None:
     messages: list[JSON] = [{"role": "assistant", "content": [{"text": "b"}]}]
-    done = cut({"messages": messages}, "bedrock", messages=1)
-    assert done.body == {"messages": messages}
-    assert [loss.pointer for loss in done.losses] == ["/messages/0"]
+    shortened = cut({"messages": messages}, "bedrock", messages=1)
+    assert shortened.body == {"messages": messages}
+    assert [loss.pointer for loss in shortened.losses] == ["/messages/0"]
 
 
 def test_the_system_prompt_and_the_tools_count_as_tokens() -> None:
@@ -357,10 +366,10 @@ def test_cut_takes_exactly_one_positive_limit(messages: int | None, tokens: int 
 def test_the_input_is_not_changed() -> None:
     body = chat(*turns(2), call_message("c1", "c2"))
     before = json.dumps(body)
-    for done in (
+    for outcome in (
         cut(body, "openai-chat", messages=2),
         abandon(body, "openai-chat"),
         resume(body, "openai-chat", {"c1": "1"}),
     ):
-        assert done.body != body
+        assert outcome.body != body
     assert json.dumps(body) == before

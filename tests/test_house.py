@@ -202,7 +202,7 @@ def test_no_two_modules_import_each_other() -> None:
 
 
 @rows("path", MODULES, ids=name_of)
-def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
+def test_imports_are_at_the_top_of_the_file(path: Path) -> None:
     body = parse(path).body
     here = {id(node) for node in body}
     here |= {

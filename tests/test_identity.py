@@ -29,11 +29,11 @@ def chat(*turns: Turn, between: str | None = "next") -> dict[str, JSON]:
     for n, (calls, results) in enumerate(turns):
         if n and between is not None:
             messages.append({"role": "user", "content": between})
-        made: list[JSON] = [
+        tool_calls: list[JSON] = [
             {"id": i, "type": "function", "function": {"name": f, "arguments": "{}"}}
             for i, f in calls
         ]
-        messages.append({"role": "assistant", "content": None, "tool_calls": made})
+        messages.append({"role": "assistant", "content": None, "tool_calls": tool_calls})
         messages += [{"role": "tool", "tool_call_id": i, "content": text} for i, text in results]
     return {"model": "m", "messages": messages}
 
@@ -56,7 +56,7 @@ def gemini(*turns: tuple[Sequence[str], Sequence[tuple[str, str]]]) -> dict[str,
     return {"contents": contents}
 
 
-def joined(body: JSON, wire: str) -> list[tuple[str, str | None, str | None]]:
+def pairs_by_text(body: JSON, wire: str) -> list[tuple[str, str | None, str | None]]:
     """Pairs as (call id, text of the result, how)."""
     pairs = toolwire.decode(body, wire).pairs()
     return [
@@ -85,16 +85,16 @@ def test_1_no_consumer_ever_meets_an_empty_id(missing: str | None) -> None:
 
 def test_2_the_origin_says_that_the_adapter_had_no_id() -> None:
     [minted] = toolwire.decode(gemini((["f"], [])), "gemini").calls()
-    [given] = toolwire.decode(chat(([("call_1", "f")], [])), "openai-chat").calls()
-    assert (minted.origin, given.origin) == ("minted", "wire")
+    [call] = toolwire.decode(chat(([("call_1", "f")], [])), "openai-chat").calls()
+    assert (minted.origin, call.origin) == ("minted", "wire")
 
 
 def test_2_a_minted_id_is_not_sent_to_the_wire_that_has_none() -> None:
     body = gemini((["f", "f"], [("f", "1"), ("f", "2")]))
     over = toolwire.translate(body, "gemini", "openai-chat")
-    back = toolwire.translate(over.body, "openai-chat", "gemini")
-    assert back.body == body
-    assert b'"id"' not in back.json()
+    restored = toolwire.translate(over.body, "openai-chat", "gemini")
+    assert restored.body == body
+    assert b'"id"' not in restored.json()
 
 
 MADE = ("tw-0123456789abcdef", "tw-0123456789abcdee")
@@ -102,7 +102,7 @@ MADE = ("tw-0123456789abcdef", "tw-0123456789abcdee")
 
 @pytest.mark.parametrize("target", ["gemini", "ollama", "genkit", "adk", "text"])
 @pytest.mark.parametrize(
-    ("calls", "results", "shown"),
+    ("calls", "results", "id_is_sent"),
     [
         ([MADE], [[MADE[1], MADE[0]]], False),  # permuted: written in the order of the calls
         ([MADE], [[MADE[1]]], True),  # one of two answered
@@ -111,18 +111,18 @@ MADE = ("tw-0123456789abcdef", "tw-0123456789abcdee")
     ],
 )
 def test_2_a_minted_id_is_sent_where_order_would_pair_otherwise(
-    calls: list[Sequence[str]], results: list[list[str]], shown: bool, target: str
+    calls: list[Sequence[str]], results: list[list[str]], id_is_sent: bool, target: str
 ) -> None:
     turns: list[Turn] = [
-        ([(i, "f") for i in ids], [(i, f"of {i[-1]} {n}") for n, i in enumerate(back)])
-        for ids, back in zip(calls, results, strict=True)
+        ([(i, "f") for i in ids], [(i, f"of {i[-1]} {n}") for n, i in enumerate(result)])
+        for ids, result in zip(calls, results, strict=True)
     ]
     body = chat(*turns)
-    made = toolwire.translate(body, "openai-chat", target, repair=False)
-    assert [text for _, text, _ in joined(made.body, target)] == [
-        text for _, text, _ in joined(body, "openai-chat")
+    translated = toolwire.translate(body, "openai-chat", target, repair=False)
+    assert [text for _, text, _ in pairs_by_text(translated.body, target)] == [
+        text for _, text, _ in pairs_by_text(body, "openai-chat")
     ]
-    assert (b"tw-" in made.json()) is shown
+    assert (b"tw-" in translated.json()) is id_is_sent
 
 
 # --- 3. deterministic -----------------------------------------------------------------------------
@@ -130,16 +130,16 @@ def test_2_a_minted_id_is_sent_where_order_would_pair_otherwise(
 
 def test_3_the_same_history_gives_the_same_ids_in_another_process() -> None:
     body = gemini((["f", "f", "g"], [("f", "1"), ("f", "2"), ("g", "3")]))
-    here = [call.id for call in toolwire.decode(body, "gemini").calls()]
+    call_ids = [call.id for call in toolwire.decode(body, "gemini").calls()]
     script = f"import toolwire; print([c.id for c in toolwire.decode({body!r}, 'gemini').calls()])"
-    there = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=True,
         env={"PYTHONHASHSEED": "99"},
     )
-    assert there.stdout.strip() == repr(here)
+    assert process.stdout.strip() == repr(call_ids)
 
 
 def test_3_a_longer_history_keeps_the_ids_of_its_beginning() -> None:
@@ -150,15 +150,16 @@ def test_3_a_longer_history_keeps_the_ids_of_its_beginning() -> None:
 
 
 def test_3_the_same_tool_in_two_responses_gets_two_ids() -> None:
-    def response(one: str) -> JSON:
+    def response(call_id: str) -> JSON:
         part: JSON = {"functionCall": {"name": "f", "args": {}}}
         return {
-            "responseId": one,
+            "responseId": call_id,
             "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
         }
 
     first, second = (
-        toolwire.decode(response(one), "gemini", "response").calls()[0].id for one in ("r1", "r2")
+        toolwire.decode(response(result_id), "gemini", "response").calls()[0].id
+        for result_id in ("r1", "r2")
     )
     assert first != second and is_minted(first) and is_minted(second)
 
@@ -183,15 +184,15 @@ def test_5_parallel_calls_of_one_tool_keep_their_results_in_any_order(
 ) -> None:
     calls = [(f"c{i}", "f") for i in range(3)]
     results = [(f"c{i}", f"r{i}") for i in order]
-    assert joined(chat((calls, results)), "openai-chat") == [
+    assert pairs_by_text(chat((calls, results)), "openai-chat") == [
         (f"c{i}", f"r{i}", "id") for i in range(3)
     ]
 
 
 def test_5_ids_that_restart_each_turn_name_the_newer_call() -> None:
     turn: Turn = ([("call_0", "f")], [("call_0", "a")])
-    again: Turn = ([("call_0", "f")], [("call_0", "b")])
-    assert joined(chat(turn, again), "openai-chat") == [
+    next_turn: Turn = ([("call_0", "f")], [("call_0", "b")])
+    assert pairs_by_text(chat(turn, next_turn), "openai-chat") == [
         ("call_0", "a", "id"),
         ("call_0", "b", "id"),
     ]
@@ -200,17 +201,17 @@ def test_5_ids_that_restart_each_turn_name_the_newer_call() -> None:
 def test_5_a_repeated_id_with_one_result_leaves_one_call_open() -> None:
     turn: Turn = ([("x:0", "f")], [("x:0", "a")])
     body = chat(turn, ([("x:0", "f")], []))
-    assert joined(body, "openai-chat") == [("x:0", "a", "id"), ("x:0", None, None)]
+    assert pairs_by_text(body, "openai-chat") == [("x:0", "a", "id"), ("x:0", None, None)]
 
 
 def test_5_an_unanswered_call_does_not_take_the_result_of_a_later_one() -> None:
     body = chat(([("call_0", "f")], []), ([("call_0", "f")], [("call_0", "late")]))
-    assert joined(body, "openai-chat") == [("call_0", None, None), ("call_0", "late", "id")]
+    assert pairs_by_text(body, "openai-chat") == [("call_0", None, None), ("call_0", "late", "id")]
 
 
 def test_5_two_calls_with_one_id_in_one_turn_are_answered_in_turn() -> None:
     body = chat(([("x", "f"), ("x", "g")], [("x", "1"), ("x", "2")]))
-    assert joined(body, "openai-chat") == [("x", "1", "id"), ("x", "2", "id")]
+    assert pairs_by_text(body, "openai-chat") == [("x", "1", "id"), ("x", "2", "id")]
 
 
 def test_5_without_ids_the_name_decides_and_then_the_order_that_the_wire_promises() -> None:
@@ -276,7 +277,7 @@ def test_5_calls_split_over_messages_in_a_row_are_one_turn_on_every_wire(target:
     assert isinstance(contents, list)
     split: JSON = {"contents": [contents[0], contents[1], contents[3], contents[4]]}
     over = toolwire.translate(split, "gemini", target)
-    assert [text for _, text, _ in joined(over.body, target)] == ["one", "two"]
+    assert [text for _, text, _ in pairs_by_text(over.body, target)] == ["one", "two"]
 
 
 def test_5_results_with_ids_are_not_given_to_calls_without() -> None:
@@ -290,10 +291,17 @@ def test_5_results_with_ids_are_not_given_to_calls_without() -> None:
         ]
     }
     for target in ("gemini", "ollama", "text"):
-        made = toolwire.translate(body, "openai-chat", target, repair=False)
-        assert [how for _, _, how in joined(made.body, target)] == [None, None, None, None]
+        translated = toolwire.translate(body, "openai-chat", target, repair=False)
+        assert [how for _, _, how in pairs_by_text(translated.body, target)] == [
+            None,
+            None,
+            None,
+            None,
+        ]
         repaired = toolwire.translate(body, "openai-chat", target)
-        assert not {"c1", "c2"} & {text for _, text, how in joined(repaired.body, target) if how}
+        assert not {"c1", "c2"} & {
+            text for _, text, how in pairs_by_text(repaired.body, target) if how
+        }
 
 
 def test_5_an_item_id_where_the_call_id_belongs_still_finds_its_call() -> None:
@@ -306,17 +314,17 @@ def test_5_an_item_id_where_the_call_id_belongs_still_finds_its_call() -> None:
     }
     output: JSON = {"type": "function_call_output", "call_id": "fc_1", "output": "R"}
     body: JSON = {"model": "m", "input": [call, output]}
-    assert joined(body, "openai-responses") == [("call_1", "R", "id")]
+    assert pairs_by_text(body, "openai-responses") == [("call_1", "R", "id")]
     over = toolwire.translate(body, "openai-responses", "anthropic")
-    assert joined(over.body, "anthropic") == [("call_1", "R", "id")]
+    assert pairs_by_text(over.body, "anthropic") == [("call_1", "R", "id")]
 
 
 def test_5_pairing_and_fitting_take_time_in_proportion_to_the_calls() -> None:
     """Four times the calls may take ten times as long on a bad day, not sixteen."""
 
     def took(n: int) -> float:
-        odd: Turn = ([("x", "f")] * n + [(f"c.{i}", f"f.{i}") for i in range(n)], [("x", "1")] * n)
-        body = chat(odd, odd)
+        turn: Turn = ([("x", "f")] * n + [(f"c.{i}", f"f.{i}") for i in range(n)], [("x", "1")] * n)
+        body = chat(turn, turn)
         times = []
         for _ in range(3):
             start = perf_counter()
@@ -361,8 +369,8 @@ def test_6_fitting_is_legal_idempotent_and_leaves_a_valid_id_alone(text: str, ru
 
 @given(st.lists(st.text(min_size=1, max_size=80), unique=True, max_size=20), st.sampled_from(RULES))
 def test_6_fitting_is_injective_within_the_conversation(ids: list[str], rule: IdRule) -> None:
-    sent = fit_names(ids, rule, {})
-    assert len({sent.get(one, one) for one in ids}) == len(ids)
+    fitted = fit_names(ids, rule, {})
+    assert len({fitted.get(call_id, call_id) for call_id in ids}) == len(ids)
 
 
 @pytest.mark.parametrize(
@@ -391,13 +399,17 @@ def test_6_a_salted_second_try_never_takes_an_id_in_use() -> None:
 def test_6_a_result_too_many_stays_with_the_newest_call_of_its_id() -> None:
     body = chat(([("x", "f")], []), ([("x", "f")], [("x", "two"), ("x", "two again")]))
     over = toolwire.translate(body, "openai-chat", "anthropic", repair=False)
-    assert [text for _, text, _ in joined(over.body, "anthropic")] == [None, "two", "two again"]
+    assert [text for _, text, _ in pairs_by_text(over.body, "anthropic")] == [
+        None,
+        "two",
+        "two again",
+    ]
 
 
 def test_5_a_result_lost_between_two_messages_with_one_id_leaves_the_newer_call_its_own() -> None:
     """Calls of messages in a row share a turn, so an id that restarts names two of them; one result
     answers the one before it."""
-    asks: list[JSON] = [
+    messages: list[JSON] = [
         {
             "role": "assistant",
             "tool_calls": [
@@ -406,17 +418,15 @@ def test_5_a_result_lost_between_two_messages_with_one_id_leaves_the_newer_call_
         }
         for text in ('{"n":1}', '{"n":2}')
     ]
-    told: list[JSON] = [
+    results: list[JSON] = [
         {"role": "tool", "tool_call_id": "call_0", "content": text} for text in ("one", "two")
     ]
-    assert [text for _, text, _ in joined({"messages": [*asks, told[0]]}, "openai-chat")] == [
-        None,
-        "one",
-    ]
-    assert [text for _, text, _ in joined({"messages": [*asks, *told]}, "openai-chat")] == [
-        "one",
-        "two",
-    ]
+    assert [
+        text for _, text, _ in pairs_by_text({"messages": [*messages, results[0]]}, "openai-chat")
+    ] == [None, "one"]
+    assert [
+        text for _, text, _ in pairs_by_text({"messages": [*messages, *results]}, "openai-chat")
+    ] == ["one", "two"]
 
 
 def test_6_an_id_used_again_in_a_later_turn_is_made_unique_where_the_target_demands_it() -> None:
@@ -437,8 +447,11 @@ def test_7_a_long_id_used_again_comes_back_each_time() -> None:
     long = "call_" + "a" * 47
     turn: Turn = ([(long, "f")], [(long, "1")])
     over = toolwire.translate(chat(turn, turn), "openai-chat", "anthropic")
-    home = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids)
-    assert [call.id for call in toolwire.decode(home.json(), "openai-chat").calls()] == [long, long]
+    restored = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids)
+    assert [call.id for call in toolwire.decode(restored.json(), "openai-chat").calls()] == [
+        long,
+        long,
+    ]
 
 
 @pytest.mark.parametrize("through", ["anthropic", "gemini"])
@@ -448,8 +461,8 @@ def test_7_the_id_map_restores_every_id(through: str) -> None:
         ([("functions.f:0", "g")], []),
     )
     over = toolwire.translate(body, "openai-chat", through)
-    home = toolwire.translate(over.json(), through, "openai-chat", ids=over.ids)
-    assert [c.id for c in toolwire.decode(home.json(), "openai-chat").calls()] == [
+    restored = toolwire.translate(over.json(), through, "openai-chat", ids=over.ids)
+    assert [c.id for c in toolwire.decode(restored.json(), "openai-chat").calls()] == [
         "functions.f:0",
         "a.b",
         "functions.f:0",
@@ -473,8 +486,8 @@ def test_7_two_results_of_one_call_each_keep_their_own_error_flag(through: str) 
     }
     body: JSON = {"contents": [call, answer(error="wait"), answer(output="done")]}
     over = toolwire.translate(body, "gemini", through, repair=False)
-    home = toolwire.translate(over.json(), through, "gemini", ids=over.ids.to_dict())
-    assert [(r.text, r.error) for r in toolwire.decode(home.json(), "gemini").results()] == [
+    restored = toolwire.translate(over.json(), through, "gemini", ids=over.ids.to_dict())
+    assert [(r.text, r.error) for r in toolwire.decode(restored.json(), "gemini").results()] == [
         ("wait", True),
         ("done", False),
     ]
@@ -484,20 +497,20 @@ def test_7_the_id_map_survives_json() -> None:
     over = toolwire.translate(
         chat(([("functions.f:0", "f")], [("functions.f:0", "1")])), "openai-chat", "anthropic"
     )
-    home = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids.to_dict())
+    restored = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids.to_dict())
     assert IdMap.of(over.ids.to_dict()) == over.ids
-    assert toolwire.decode(home.json(), "openai-chat").calls()[0].id == "functions.f:0"
+    assert toolwire.decode(restored.json(), "openai-chat").calls()[0].id == "functions.f:0"
 
 
 def test_7_ids_come_back_through_a_wire_without_ids() -> None:
     """Minted on the way to the id-less wire, minted again when it is read: the map knows both."""
     body = gemini((["f", "f"], [("f", "1"), ("f", "2")]))
     over = toolwire.translate(body, "gemini", "anthropic")
-    given = [call.id for call in toolwire.decode(over.json(), "anthropic").calls()]
+    call_ids = [call.id for call in toolwire.decode(over.json(), "anthropic").calls()]
     without = toolwire.translate(over.json(), "anthropic", "gemini")
     assert b'"id"' not in without.json()
-    again = toolwire.translate(without.json(), "gemini", "anthropic", ids=without.ids)
-    assert [call.id for call in toolwire.decode(again.json(), "anthropic").calls()] == given
+    restored = toolwire.translate(without.json(), "gemini", "anthropic", ids=without.ids)
+    assert [call.id for call in toolwire.decode(restored.json(), "anthropic").calls()] == call_ids
 
 
 # --- the drawbacks of the debate ------------------------------------------------------------------
@@ -508,8 +521,8 @@ def test_a_made_up_id_survives_round_trips() -> None:
     first = toolwire.decode(body, "gemini").calls()[0].id
     over = toolwire.translate(body, "gemini", "openai-chat")
     assert toolwire.decode(over.body, "openai-chat").calls()[0].id == first
-    back = toolwire.translate(over.body, "openai-chat", "gemini")
-    assert toolwire.decode(back.body, "gemini").calls()[0].id == first
+    restored = toolwire.translate(over.body, "openai-chat", "gemini")
+    assert toolwire.decode(restored.body, "gemini").calls()[0].id == first
 
 
 def test_an_item_id_is_never_taken_for_a_call_id() -> None:
@@ -602,10 +615,10 @@ def test_a_pairing_mistake_cannot_be_silent() -> None:
 
 
 def test_minted_ids_are_recognised_by_their_prefix() -> None:
-    made = mint("", 0, "f")
+    minted = mint("", 0, "f")
     assert (
-        made.startswith("tw-")
-        and is_minted(made)
+        minted.startswith("tw-")
+        and is_minted(minted)
         and not is_minted("tw-else")
         and not is_minted("call_1")
     )

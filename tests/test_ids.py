@@ -27,9 +27,9 @@ def test_an_exact_rule_gets_ids_of_just_that_length() -> None:
 
 def test_a_name_with_a_line_break_is_not_taken_for_two_names() -> None:
     names = ["a\nb", "c", "d", "e", "f", "g"]
-    sent = fit_names(names, WORD, {})
-    assert set(sent) == {"a\nb"}
-    assert WORD.fits(sent["a\nb"])
+    fitted = fit_names(names, WORD, {})
+    assert set(fitted) == {"a\nb"}
+    assert WORD.fits(fitted["a\nb"])
 
 
 def test_of_many_names_without_a_pattern_only_the_long_ones_change() -> None:
@@ -38,8 +38,8 @@ def test_of_many_names_without_a_pattern_only_the_long_ones_change() -> None:
 
 
 def test_a_fitted_id_is_never_longer_than_the_rule_and_keeps_its_beginning() -> None:
-    made = fit("get.weather.in.a.city.of.europe", WORD)
-    assert len(made) <= 16 and made.startswith("get_")
+    fitted = fit("get.weather.in.a.city.of.europe", WORD)
+    assert len(fitted) <= 16 and fitted.startswith("get_")
 
 
 def test_a_fitted_id_avoids_those_that_are_taken() -> None:
@@ -74,12 +74,12 @@ def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
     ][1]
 
 
-def test_two_id_maps_in_a_row_lead_to_the_first_ids_names_and_forms() -> None:
+def test_two_id_maps_in_a_row_restore_the_first_ids_names_and_forms() -> None:
     first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": "custom", "=x": "error"})
-    whole = first.after_repair(IdMap({"y": "x"}, {"g": "f_1"}))
-    assert whole.ids == {"x": "original", "y": "original"}
-    assert whole.names == {"f_1": "f.1", "g": "f.1"}
-    assert whole.forms == {"x": "custom", "=x": "error", "y": "custom", "=y": "error"}
+    combined = first.after_repair(IdMap({"y": "x"}, {"g": "f_1"}))
+    assert combined.ids == {"x": "original", "y": "original"}
+    assert combined.names == {"f_1": "f.1", "g": "f.1"}
+    assert combined.forms == {"x": "custom", "=x": "error", "y": "custom", "=y": "error"}
 
 
 def test_two_results_without_an_id_and_a_call_get_different_ids() -> None:

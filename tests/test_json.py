@@ -81,7 +81,7 @@ def test_what_is_not_json_is_not_dumped(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": {1}}])
-def test_what_json_cannot_say_is_refused_where_it_is_put_in(value: object) -> None:
+def test_a_value_that_json_cannot_express_is_refused_at_construction(value: object) -> None:
     body: JSON = {
         "messages": [
             {
@@ -127,12 +127,12 @@ def test_load_keeps_the_bytes_of_text() -> None:
 # --- a value that is mostly carried ---------------------------------------------------------------
 
 
-def test_json_keeps_its_text_to_the_letter_and_parses_it_on_demand() -> None:
-    held = LazyJson('{ "a" : 1.50 }')
-    assert (held.text, held.value, held.broken) == ('{ "a" : 1.50 }', {"a": 1.5}, False)
+def test_json_keeps_its_text_verbatim_and_parses_it_on_demand() -> None:
+    lazy = LazyJson('{ "a" : 1.50 }')
+    assert (lazy.text, lazy.value, lazy.broken) == ('{ "a" : 1.50 }', {"a": 1.5}, False)
 
 
-def test_empty_text_is_no_arguments_and_broken_text_is_told() -> None:
+def test_empty_text_means_no_arguments_and_broken_text_is_marked() -> None:
     assert (LazyJson("").value, LazyJson("").broken, LazyJson("").text) == ({}, False, "")
     assert (LazyJson('{"a').value, LazyJson('{"a').broken, LazyJson('{"a').text) == (
         None,
@@ -166,7 +166,7 @@ def test_equal_json_values_have_equal_hashes(pair: tuple[LazyJson, LazyJson]) ->
 OLD: JSON = {"a": [{"b": 1}, {"b": 2}], "c": None}
 
 
-def test_get_finds_what_stands_at_a_path() -> None:
+def test_get_returns_the_value_at_a_path() -> None:
     assert get(OLD, ("a", 1, "b")) == 2
     assert get(OLD, ()) is OLD
     assert get(OLD, ("c",)) is None
@@ -176,9 +176,9 @@ def test_get_finds_what_stands_at_a_path() -> None:
 @given(VALUES, VALUES)
 def test_put_changes_the_path_and_nothing_else(value: JSON, new: JSON) -> None:
     before: JSON = {"a": [value, {"b": value}]}
-    made = put(before, ("a", 1, "b"), new)
-    assert same(get(made, ("a", 1, "b")), new)  # type: ignore[arg-type]
-    assert all(at[:3] == ("a", 1, "b") for at in differences(before, made))
+    new_body = put(before, ("a", 1, "b"), new)
+    assert same(get(new_body, ("a", 1, "b")), new)  # type: ignore[arg-type]
+    assert all(at[:3] == ("a", 1, "b") for at in differences(before, new_body))
     assert before == {"a": [value, {"b": value}]}
 
 

@@ -31,7 +31,7 @@ IMAGE = Media("image", data="aGk=", mime="image/png")
 CALL = Call("c1", "f", {"x": 1})
 
 
-def at(part: Part, *path: str | int) -> Part:
+def with_path(part: Part, *path: str | int) -> Part:
     """A part that was read at a path."""
     return replace(part, source=Source(path=path))
 
@@ -40,23 +40,23 @@ def conversation(*messages: Message, kind: str = "request", **more: object) -> C
     return replace(Conversation(messages), wire="source", kind=kind, **more)
 
 
-def said(role: str, *parts: Part) -> Message:
+def message(role: str, *parts: Part) -> Message:
     return Message(role, parts)  # type: ignore[arg-type]
 
 
-def lowered(given: Conversation, kind: str = "request", **capabilities: object) -> Lowered:
-    return lower(given, Capabilities(**capabilities), wire="target", kind=kind)  # type: ignore[arg-type]
+def lower_for(conversation: Conversation, kind: str = "request", **capabilities: object) -> Lowered:
+    return lower(conversation, Capabilities(**capabilities), wire="target", kind=kind)  # type: ignore[arg-type]
 
 
-def pointers(found: Lowered) -> list[str]:
-    return [pointer(loss.path) for loss in found.losses]
+def pointers(lowered: Lowered) -> list[str]:
+    return [pointer(loss.path) for loss in lowered.losses]
 
 
-def parts(found: Lowered) -> list[tuple[str, list[str]]]:
+def parts(lowered: Lowered) -> list[tuple[str, list[str]]]:
     """The parts of every message, in a short form."""
     return [
         (message.role, [short(part) for part in message.parts])
-        for message in found.conversation.messages
+        for message in lowered.conversation.messages
     ]
 
 
@@ -83,24 +83,26 @@ PLACE: JsonPath = ("messages", 0, "content", 0)
 
 
 def test_a_target_that_holds_everything_gets_the_very_same_conversation() -> None:
-    given = conversation(said("assistant", at(Opaque("x", {"a": 1}), *PLACE)))
-    assert lower(given, EVERYTHING, wire="target", kind="request") == Lowered(given, [])
+    source = conversation(message("assistant", with_path(Opaque("x", {"a": 1}), *PLACE)))
+    assert lower(source, EVERYTHING, wire="target", kind="request") == Lowered(source, [])
 
 
 def test_a_refusal_becomes_plain_text() -> None:
-    found = lowered(
-        conversation(said("assistant", at(Text("no", refusal=True), *PLACE))), refusals=False
+    lowered = lower_for(
+        conversation(message("assistant", with_path(Text("no", refusal=True), *PLACE))),
+        refusals=False,
     )
-    assert parts(found) == [("assistant", ["no"])]
-    assert pointers(found) == ["/messages/0/content/0"]
+    assert parts(lowered) == [("assistant", ["no"])]
+    assert pointers(lowered) == ["/messages/0/content/0"]
 
 
 def test_an_opaque_part_is_removed_and_reported() -> None:
-    found = lowered(
-        conversation(said("user", Text("hi"), at(Opaque("x", {"a": 1}), *PLACE))), refusals=False
+    lowered = lower_for(
+        conversation(message("user", Text("hi"), with_path(Opaque("x", {"a": 1}), *PLACE))),
+        refusals=False,
     )
-    assert parts(found) == [("user", ["hi"])]
-    assert pointers(found) == ["/messages/0/content/0"]
+    assert parts(lowered) == [("user", ["hi"])]
+    assert pointers(lowered) == ["/messages/0/content/0"]
 
 
 @pytest.mark.parametrize(
@@ -115,73 +117,78 @@ def test_an_opaque_part_is_removed_and_reported() -> None:
 def test_reasoning_goes_where_the_target_holds_it(
     kind: str, holds: dict[str, bool], kept: bool
 ) -> None:
-    given = conversation(said("assistant", at(Reasoning("hm"), *PLACE), Text("so")), kind=kind)
-    found = lowered(given, kind, **holds)
-    assert parts(found) == [("assistant", ["reasoning hm", "so"] if kept else ["so"])]
-    assert pointers(found) == ([] if kept else ["/messages/0/content/0"])
+    source = conversation(
+        message("assistant", with_path(Reasoning("hm"), *PLACE), Text("so")), kind=kind
+    )
+    lowered = lower_for(source, kind, **holds)
+    assert parts(lowered) == [("assistant", ["reasoning hm", "so"] if kept else ["so"])]
+    assert pointers(lowered) == ([] if kept else ["/messages/0/content/0"])
 
 
 def test_reasoning_that_only_its_provider_can_read_is_removed() -> None:
-    given = conversation(said("assistant", at(Reasoning("", hidden="secret"), *PLACE), Text("so")))
-    found = lowered(given, refusals=False)
-    assert parts(found) == [("assistant", ["so"])]
-    assert pointers(found) == ["/messages/0/content/0"]
-    assert lowered(given, opaque_reasoning=True).losses == []
+    source = conversation(
+        message("assistant", with_path(Reasoning("", hidden="secret"), *PLACE), Text("so"))
+    )
+    lowered = lower_for(source, refusals=False)
+    assert parts(lowered) == [("assistant", ["so"])]
+    assert pointers(lowered) == ["/messages/0/content/0"]
+    assert lower_for(source, opaque_reasoning=True).losses == []
 
 
 def test_an_error_flag_that_cannot_be_sent_is_reported() -> None:
-    result = at(CALL.result("boom", error=True), *PLACE)
-    found = lowered(conversation(said("tool", result)), error_flag=False)
-    assert pointers(found) == ["/messages/0/content/0"]
-    assert found.conversation.results()[0].error
+    result = with_path(CALL.result("boom", error=True), *PLACE)
+    lowered = lower_for(conversation(message("tool", result)), error_flag=False)
+    assert pointers(lowered) == ["/messages/0/content/0"]
+    assert lowered.conversation.results()[0].error
 
 
 def test_text_after_a_call_moves_before_it_and_behind_earlier_text() -> None:
-    late = at(Text("late"), *PLACE)
-    found = lowered(
-        conversation(said("assistant", Text("first"), CALL, late)), text_after_calls=False
+    late = with_path(Text("late"), *PLACE)
+    lowered = lower_for(
+        conversation(message("assistant", Text("first"), CALL, late)), text_after_calls=False
     )
-    assert parts(found) == [("assistant", ["first", "late", "call c1"])]
-    assert pointers(found) == ["/messages/0/content/0"]
+    assert parts(lowered) == [("assistant", ["first", "late", "call c1"])]
+    assert pointers(lowered) == ["/messages/0/content/0"]
 
 
 def test_a_late_system_message_becomes_a_users_and_the_first_one_stays() -> None:
-    late = replace(said("system", Text("b")), source=Source(path=("messages", 2)))
-    given = conversation(said("system", Text("a")), said("user", Text("hi")), late)
-    found = lowered(given, system_anywhere=False)
-    assert [message.role for message in found.conversation.messages] == ["system", "user", "user"]
-    assert pointers(found) == ["/messages/2"]
+    late = replace(message("system", Text("b")), source=Source(path=("messages", 2)))
+    source = conversation(message("system", Text("a")), message("user", Text("hi")), late)
+    lowered = lower_for(source, system_anywhere=False)
+    assert [message.role for message in lowered.conversation.messages] == ["system", "user", "user"]
+    assert pointers(lowered) == ["/messages/2"]
 
 
 def test_a_response_holds_one_candidate_and_what_the_assistant_says() -> None:
-    others = [
-        replace(said(role, Text(text)), source=Source(path=("choices", n)))
+    candidates = [
+        replace(message(role, Text(text)), source=Source(path=("choices", n)))
         for n, (role, text) in enumerate([("assistant", "a"), ("assistant", "b"), ("tool", "c")])
     ]
-    given = conversation(*others, kind="response")
-    found = lowered(given, "response", candidates=False)
-    assert parts(found) == [("assistant", ["a"])]
-    assert sorted(pointers(found)) == ["/choices/1", "/choices/2"]
-    both = lowered(given, "response", refusals=False)
-    assert parts(both) == [("assistant", ["a"]), ("assistant", ["b"])]
+    source = conversation(*candidates, kind="response")
+    lowered = lower_for(source, "response", candidates=False)
+    assert parts(lowered) == [("assistant", ["a"])]
+    assert sorted(pointers(lowered)) == ["/choices/1", "/choices/2"]
+    unlimited = lower_for(source, "response", refusals=False)
+    assert parts(unlimited) == [("assistant", ["a"]), ("assistant", ["b"])]
 
 
 def test_a_response_of_the_target_itself_keeps_its_messages_and_tools() -> None:
-    given = replace(
-        conversation(said("assistant", Text("a")), said("tool", Text("b")), kind="response"),
+    source = replace(
+        conversation(message("assistant", Text("a")), message("tool", Text("b")), kind="response"),
         wire="target",
     )
-    assert lowered(given, "response", refusals=False) == Lowered(given, [])
+    assert lower_for(source, "response", refusals=False) == Lowered(source, [])
 
 
 def test_a_message_that_was_read_from_the_target_is_not_touched() -> None:
     refusal = Text("no", refusal=True, source=Source(raw={"refusal": "no"}, path=PLACE))
-    own = replace(said("assistant", refusal), wire="target")
-    found = lowered(
-        conversation(own, said("assistant", at(Text("no", refusal=True), *PLACE))), refusals=False
+    native = replace(message("assistant", refusal), wire="target")
+    lowered = lower_for(
+        conversation(native, message("assistant", with_path(Text("no", refusal=True), *PLACE))),
+        refusals=False,
     )
-    assert parts(found) == [("assistant", ["refusal no"]), ("assistant", ["no"])]
-    assert len(found.losses) == 1
+    assert parts(lowered) == [("assistant", ["refusal no"]), ("assistant", ["no"])]
+    assert len(lowered.losses) == 1
 
 
 # --- media ----------------------------------------------------------------------------------------
@@ -189,45 +196,51 @@ def test_a_message_that_was_read_from_the_target_is_not_touched() -> None:
 
 def test_media_that_a_place_does_not_hold_are_named_in_text() -> None:
     media = {"user": MediaSupport(image=DATA_ONLY)}
-    held, by_url = IMAGE, at(Media("image", url="https://x/y.png"), *PLACE)
-    found = lowered(conversation(said("user", held, by_url)), media=media)
-    assert parts(found)[0][1][0] == "image"
-    assert "https://x/y.png" in parts(found)[0][1][1]
-    assert pointers(found) == ["/messages/0/content/0"]
-    assert "by URL" in found.losses[0].reason
+    image, by_url = IMAGE, with_path(Media("image", url="https://x/y.png"), *PLACE)
+    lowered = lower_for(conversation(message("user", image, by_url)), media=media)
+    assert parts(lowered)[0][1][0] == "image"
+    assert "https://x/y.png" in parts(lowered)[0][1][1]
+    assert pointers(lowered) == ["/messages/0/content/0"]
+    assert "by URL" in lowered.losses[0].reason
 
 
 def test_a_text_document_becomes_text() -> None:
-    document = at(Media("file", text="lines", mime="text/plain"), *PLACE)
-    found = lowered(conversation(said("user", document)), media={})
-    assert "lines" in parts(found)[0][1][0]
-    assert pointers(found) == ["/messages/0/content/0"]
+    document = with_path(Media("file", text="lines", mime="text/plain"), *PLACE)
+    lowered = lower_for(conversation(message("user", document)), media={})
+    assert "lines" in parts(lowered)[0][1][0]
+    assert pointers(lowered) == ["/messages/0/content/0"]
 
 
 def test_a_file_name_is_kept_for_the_kinds_that_have_one() -> None:
-    image, file = (at(Media(kind, data="aGk=", name="n"), *PLACE) for kind in ("image", "file"))
-    found = lowered(conversation(said("user", image, file)), media_names=frozenset({"file"}))
-    assert parts(found) == [("user", ["image", "file n"])]
-    assert pointers(found) == ["/messages/0/content/0"]
+    image, file = (
+        with_path(Media(kind, data="aGk=", name="n"), *PLACE) for kind in ("image", "file")
+    )
+    lowered = lower_for(conversation(message("user", image, file)), media_names=frozenset({"file"}))
+    assert parts(lowered) == [("user", ["image", "file n"])]
+    assert pointers(lowered) == ["/messages/0/content/0"]
 
 
 def test_media_of_results_follow_in_a_user_message_before_its_own_text() -> None:
-    result = CALL.result((Text("see"), at(IMAGE, *PLACE)))
-    given = conversation(said("assistant", CALL), said("tool", result), said("user", Text("and?")))
-    found = lowered(given, result_media="after")
-    assert parts(found) == [
+    result = CALL.result((Text("see"), with_path(IMAGE, *PLACE)))
+    source = conversation(
+        message("assistant", CALL), message("tool", result), message("user", Text("and?"))
+    )
+    lowered = lower_for(source, result_media="after")
+    assert parts(lowered) == [
         ("assistant", ["call c1"]),
         ("tool", ["result ['see', '[image image/png]']"]),
         ("user", ["From tool call c1:", "image", "and?"]),
     ]
-    assert pointers(found) == ["/messages/0/content/0"]
+    assert pointers(lowered) == ["/messages/0/content/0"]
 
 
 def test_media_of_results_follow_before_the_assistant_goes_on() -> None:
-    given = conversation(
-        said("assistant", CALL), said("tool", CALL.result((IMAGE,))), said("assistant", Text("ok"))
+    source = conversation(
+        message("assistant", CALL),
+        message("tool", CALL.result((IMAGE,))),
+        message("assistant", Text("ok")),
     )
-    assert [role for role, _ in parts(lowered(given, result_media="after"))] == [
+    assert [role for role, _ in parts(lower_for(source, result_media="after"))] == [
         "assistant",
         "tool",
         "user",
@@ -236,8 +249,8 @@ def test_media_of_results_follow_before_the_assistant_goes_on() -> None:
 
 
 def test_media_of_the_last_results_follow_at_the_end() -> None:
-    given = conversation(said("assistant", CALL), said("tool", CALL.result((IMAGE,))))
-    assert parts(lowered(given, result_media="after"))[-1] == (
+    source = conversation(message("assistant", CALL), message("tool", CALL.result((IMAGE,))))
+    assert parts(lower_for(source, result_media="after"))[-1] == (
         "user",
         ["From tool call c1:", "image"],
     )
@@ -256,20 +269,20 @@ def tool(strict: bool | None) -> Tool:
 def test_a_tool_with_a_strict_flag_loses_it_where_there_is_none(
     strict: bool | None, reported: list[str]
 ) -> None:
-    found = lowered(conversation(tools=(tool(strict),)), strict_tools=False)
-    assert [one.strict for one in found.conversation.tools] == [None]
-    assert pointers(found) == reported
+    lowered = lower_for(conversation(tools=(tool(strict),)), strict_tools=False)
+    assert [tool.strict for tool in lowered.conversation.tools] == [None]
+    assert pointers(lowered) == reported
 
 
 @pytest.mark.parametrize("kind", ["request", "response"])
 def test_tool_definitions_are_reported_where_there_is_no_place_for_them(kind: str) -> None:
-    given = conversation(kind=kind, tools=(tool(None),))
-    found = lowered(given, kind, tool_definitions=False)
-    assert (found.conversation.tools, pointers(found)) == ((), ["/tools/0"])
+    source = conversation(kind=kind, tools=(tool(None),))
+    lowered = lower_for(source, kind, tool_definitions=False)
+    assert (lowered.conversation.tools, pointers(lowered)) == ((), ["/tools/0"])
 
 
 @pytest.mark.parametrize(
-    ("names", "held", "kept", "count"),
+    ("names", "policy", "kept", "count"),
     [
         (("a", "b"), "any", ("a", "b"), 0),
         (("a", "b"), "one", (), 1),
@@ -278,27 +291,27 @@ def test_tool_definitions_are_reported_where_there_is_no_place_for_them(kind: st
     ],
 )
 def test_a_tool_choice_names_as_many_tools_as_the_target_takes(
-    names: tuple[str, ...], held: str, kept: tuple[str, ...], count: int
+    names: tuple[str, ...], policy: str, kept: tuple[str, ...], count: int
 ) -> None:
-    given = conversation(settings={"choice": Choice("required", names)})
-    found = lowered(given, choice_names=held, refusals=False)
-    choice = found.conversation.settings["choice"]
+    source = conversation(settings={"choice": Choice("required", names)})
+    lowered = lower_for(source, choice_names=policy, refusals=False)
+    choice = lowered.conversation.settings["choice"]
     assert isinstance(choice, Choice) and choice.names == kept
-    assert pointers(found) == ["/choice"] * count
+    assert pointers(lowered) == ["/choice"] * count
 
 
 def test_fields_of_usage_that_are_zero_are_dropped_without_a_report() -> None:
-    given = conversation(kind="response", settings={"usage": Usage(1, 2, cached=0)})
-    found = lowered(given, "response", usage_fields=frozenset())
-    assert found.conversation.settings["usage"] == Usage(1, 2)
-    assert pointers(found) == []
+    source = conversation(kind="response", settings={"usage": Usage(1, 2, cached=0)})
+    lowered = lower_for(source, "response", usage_fields=frozenset())
+    assert lowered.conversation.settings["usage"] == Usage(1, 2)
+    assert pointers(lowered) == []
 
 
 def test_fields_of_a_format_that_the_target_does_not_hold_are_reported() -> None:
-    given = conversation(settings={"format": Format({"type": "object"}, name="n", strict=True)})
-    found = lowered(given, format_fields=frozenset({"name"}))
-    assert found.conversation.settings["format"] == Format({"type": "object"}, name="n")
-    assert pointers(found) == ["/format"]
+    source = conversation(settings={"format": Format({"type": "object"}, name="n", strict=True)})
+    lowered = lower_for(source, format_fields=frozenset({"name"}))
+    assert lowered.conversation.settings["format"] == Format({"type": "object"}, name="n")
+    assert pointers(lowered) == ["/format"]
 
 
 # --- parts that open in a stream ------------------------------------------------------------------

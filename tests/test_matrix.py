@@ -20,5 +20,5 @@ def test_the_page_has_a_cell_for_every_two_wires_that_models_speak() -> None:
     assert set(cells.values()) == {len(cells) + 2}
     if DEEP:
         command = [sys.executable, "scripts/matrix.py", "--check"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-        assert (done.returncode, done.stderr) == (0, "")
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+        assert (process.returncode, process.stderr) == (0, "")

@@ -66,74 +66,78 @@ def conversation() -> Conversation:
 
 def encode_for(target: str) -> tuple[Encoded, Conversation]:
     """The conversation as a body of a wire, and what a reader of that body sees."""
-    made = encode(conversation(), target)
-    return made, decode(made.json(), target)
+    encoded = encode(conversation(), target)
+    return encoded, decode(encoded.json(), target)
 
 
-def call_names(found: Conversation) -> list[str]:
-    return [call.name for call in found.calls()]
+def call_names(conversation: Conversation) -> list[str]:
+    return [call.name for call in conversation.calls()]
 
 
-def chosen_names(found: Conversation) -> tuple[str, ...]:
-    chosen = found.settings["choice"]
+def tool_choice_names(conversation: Conversation) -> tuple[str, ...]:
+    chosen = conversation.settings["choice"]
     assert isinstance(chosen, Choice)
     return chosen.names
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_name_that_is_sent_is_one_the_wire_allows(target: str) -> None:
-    _, found = encode_for(target)
-    names = [*call_names(found), *(tool.name for tool in found.tools), *chosen_names(found)]
+    _, decoded = encode_for(target)
+    names = [
+        *call_names(decoded),
+        *(tool.name for tool in decoded.tools),
+        *tool_choice_names(decoded),
+    ]
     assert [name for name in names if not profile(target).name_rule.fits(name)] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_tool_its_calls_and_the_tool_choice_have_the_same_name(target: str) -> None:
-    _, found = encode_for(target)
-    assert [tool.name for tool in found.tools] == call_names(found)
-    assert chosen_names(found) == (call_names(found)[NAMES.index(CHOSEN)],)
+    _, decoded = encode_for(target)
+    assert [tool.name for tool in decoded.tools] == call_names(decoded)
+    assert tool_choice_names(decoded) == (call_names(decoded)[NAMES.index(CHOSEN)],)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_valid_name_is_left_byte_identical(target: str) -> None:
-    _, found = encode_for(target)
+    _, decoded = encode_for(target)
     fits = profile(target).name_rule.fits
-    assert "server___tool" in call_names(found)
+    assert "server___tool" in call_names(decoded)
     assert [
-        (name, now)
-        for name, now in zip(NAMES, call_names(found), strict=True)
-        if fits(name) and now != name
+        (name, fitted)
+        for name, fitted in zip(NAMES, call_names(decoded), strict=True)
+        if fits(name) and fitted != name
     ] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_similar_names_stay_distinct(target: str) -> None:
-    _, found = encode_for(target)
-    assert len(set(call_names(found))) == len(NAMES)
-    assert len({tool.name for tool in found.tools}) == len(NAMES)
+    _, decoded = encode_for(target)
+    assert len(set(call_names(decoded))) == len(NAMES)
+    assert len({tool.name for tool in decoded.tools}) == len(NAMES)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_id_map_restores_every_name(target: str) -> None:
-    made, found = encode_for(target)
-    reverse_map = made.ids.names
-    assert [reverse_map.get(name, name) for name in call_names(found)] == list(NAMES)
-    assert [reverse_map.get(tool.name, tool.name) for tool in found.tools] == list(NAMES)
-    assert [reverse_map.get(name, name) for name in chosen_names(found)] == [CHOSEN]
+    encoded, decoded = encode_for(target)
+    reverse_map = encoded.ids.names
+    assert [reverse_map.get(name, name) for name in call_names(decoded)] == list(NAMES)
+    assert [reverse_map.get(tool.name, tool.name) for tool in decoded.tools] == list(NAMES)
+    assert [reverse_map.get(name, name) for name in tool_choice_names(decoded)] == [CHOSEN]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_calls_results_and_tools_return_under_their_own_names(target: str) -> None:
-    made, _ = encode_for(target)
-    through_json = json.loads(json.dumps(made.ids.to_dict()))
-    back = translate(made.json(), target, "mcp", ids=through_json)
-    again = decode(back.json(), "mcp")
-    assert call_names(again) == list(NAMES)
-    assert [tool.name for tool in again.tools] == list(NAMES)
+    encoded, _ = encode_for(target)
+    through_json = json.loads(json.dumps(encoded.ids.to_dict()))
+    restored = translate(encoded.json(), target, "mcp", ids=through_json)
+    conversation = decode(restored.json(), "mcp")
+    assert call_names(conversation) == list(NAMES)
+    assert [tool.name for tool in conversation.tools] == list(NAMES)
     assert {
         call.id: result.output
-        for call in again.calls()
-        for result in again.results()
+        for call in conversation.calls()
+        for result in conversation.results()
         if result.call_id == call.id
     } == {str(n): name for n, name in enumerate(NAMES)}
 
@@ -147,25 +151,28 @@ def test_a_tool_choice_returns_under_its_own_name(middle: str) -> None:
         ],
         "tool_choice": {"type": "function", "function": {"name": "x" * 64}},
     }
-    there = translate(body, "openai-chat", middle)
-    back = translate(there.json(), middle, "openai-chat", ids=there.ids)
-    assert isinstance(back.body, dict)
+    translated = translate(body, "openai-chat", middle)
+    restored = translate(translated.json(), middle, "openai-chat", ids=translated.ids)
+    assert isinstance(restored.body, dict)
     assert isinstance(body, dict)
-    assert (back.body["tool_choice"], back.body["tools"]) == (body["tool_choice"], body["tools"])
+    assert (restored.body["tool_choice"], restored.body["tools"]) == (
+        body["tool_choice"],
+        body["tools"],
+    )
 
 
 def test_a_function_response_has_the_name_that_its_call_has_on_gemini() -> None:
-    made, _ = encode_for("gemini")
+    encoded, _ = encode_for("gemini")
     parts: list[JSON] = [
-        part for content in items(made.body, "contents") for part in items(content, "parts")
+        part for content in items(encoded.body, "contents") for part in items(content, "parts")
     ]
     blocks = {
         key: [part[key] for part in parts if isinstance(part, dict) and key in part]
         for key in ("functionCall", "functionResponse")
     }
     names = {
-        key: [block["name"] for block in found if isinstance(block, dict)]
-        for key, found in blocks.items()
+        key: [block["name"] for block in decoded if isinstance(block, dict)]
+        for key, decoded in blocks.items()
     }
     assert names["functionResponse"] == names["functionCall"]
     assert len(names["functionCall"]) == len(NAMES)
@@ -173,9 +180,9 @@ def test_a_function_response_has_the_name_that_its_call_has_on_gemini() -> None:
 
 def items(value: JSON, key: str) -> list[JSON]:
     assert isinstance(value, dict)
-    found = value[key]
-    assert isinstance(found, list)
-    return found
+    decoded = value[key]
+    assert isinstance(decoded, list)
+    return decoded
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -184,9 +191,9 @@ def test_a_request_with_a_tool_id_is_restored_after_a_round_trip(target: str) ->
         "$schema": "urn:oxp:1.0",
         "request": {"tool_id": CHOSEN, "call_id": "c1", "input": {"a": 10, "b": 5}},
     }
-    there = translate(request, "oxp", target)
-    assert profile(target).name_rule.fits(call_names(decode(there.json(), target))[0])
-    assert translate(there.json(), target, "oxp", ids=there.ids).body == request
+    translated = translate(request, "oxp", target)
+    assert profile(target).name_rule.fits(call_names(decode(translated.json(), target))[0])
+    assert translate(translated.json(), target, "oxp", ids=translated.ids).body == request
 
 
 @rows("name", NAMES)
@@ -198,20 +205,20 @@ def test_a_name_without_a_toolkit_gets_one_and_loses_it_on_the_way_back(
     first = only.messages[0]
     call = first.parts[NAMES.index(name)]
     body = encode(replace(only, messages=(replace(first, parts=(call,)),)), source)
-    there = translate(body.json(), source, "oxp", ids=body.ids)
-    back = translate(there.json(), "oxp", source, ids=there.ids)
-    found = call_names(decode(there.json(), "oxp"))
-    assert there.ids.names.get(found[0], found[0]) in (
+    translated = translate(body.json(), source, "oxp", ids=body.ids)
+    restored = translate(translated.json(), "oxp", source, ids=translated.ids)
+    decoded = call_names(decode(translated.json(), "oxp"))
+    assert translated.ids.names.get(decoded[0], decoded[0]) in (
         name,
         *call_names(decode(body.json(), source)),
     )
-    assert call_names(decode(back.json(), source)) == call_names(decode(body.json(), source))
+    assert call_names(decode(restored.json(), source)) == call_names(decode(body.json(), source))
 
 
 def fingerprint() -> str:
-    made = {target: encode_for(target)[0] for target in TARGETS}
+    encoded = {target: encode_for(target)[0] for target in TARGETS}
     return json.dumps(
-        {target: [one.json().decode(), one.ids.to_dict()] for target, one in made.items()},
+        {target: [name.json().decode(), name.ids.to_dict()] for target, name in encoded.items()},
         sort_keys=True,
     )
 
@@ -219,10 +226,10 @@ def fingerprint() -> str:
 @pytest.mark.parametrize("seed", ["0", "4711"])
 def test_names_are_the_same_in_another_process_with_another_hash_seed(seed: str) -> None:
     env = child_environment(seed)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120
     )
-    assert done.stdout.strip() == fingerprint()
+    assert process.stdout.strip() == fingerprint()
 
 
 if __name__ == "__main__":

@@ -10,15 +10,15 @@ from toolwire.conversation.parts import Source
 
 
 def call(call_id: str, name: str = "f", **more: object) -> Call:
-    made = Call(call_id, name, {"id": call_id}, source=Source())
-    return replace(made, **more)
+    call = Call(call_id, name, {"id": call_id}, source=Source())
+    return replace(call, **more)
 
 
 def result(call_id: str, output: str, name: str | None = None, **more: object) -> Result:
     return replace(call(call_id).result(output), name=name, **more)
 
 
-def unnamed(output: str, name: str | None = None, **more: object) -> Result:
+def result_without_id(output: str, name: str | None = None, **more: object) -> Result:
     """A result without an id."""
     return result("", output, name, origin="minted", **more)
 
@@ -31,7 +31,7 @@ def answers(*parts: Part) -> Message:
     return Message("tool", parts)
 
 
-def paired_texts(
+def pair_texts(
     *messages: Message, ordered: bool = False
 ) -> list[tuple[str | None, str | None, str | None]]:
     return [
@@ -41,43 +41,45 @@ def paired_texts(
 
 
 def test_two_assistant_messages_in_a_row_are_one_turn() -> None:
-    found = paired_texts(
-        turn(call("a", "f")), turn(call("b", "g")), answers(unnamed("1", "f"), unnamed("2", "g"))
+    texts = pair_texts(
+        turn(call("a", "f")),
+        turn(call("b", "g")),
+        answers(result_without_id("1", "f"), result_without_id("2", "g")),
     )
-    assert found == [("a", "1", "name"), ("b", "2", "name")]
+    assert texts == [("a", "1", "name"), ("b", "2", "name")]
 
 
-def test_an_id_that_comes_back_in_a_later_turn_names_the_newer_call() -> None:
-    found = paired_texts(turn(call("a")), answers(), turn(call("a")), answers(result("a", "1")))
-    assert found == [("a", None, None), ("a", "1", "id")]
+def test_an_id_reused_in_a_later_turn_pairs_with_the_newer_call() -> None:
+    texts = pair_texts(turn(call("a")), answers(), turn(call("a")), answers(result("a", "1")))
+    assert texts == [("a", None, None), ("a", "1", "id")]
 
 
 def test_an_item_id_that_two_calls_share_pairs_with_none() -> None:
-    one, other = call("a", item="i"), call("b", item="i")
-    assert paired_texts(turn(one, other), answers(result("i", "1"))) == [
+    first, other = call("a", item="i"), call("b", item="i")
+    assert pair_texts(turn(first, other), answers(result("i", "1"))) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
     ]
-    assert paired_texts(turn(one), answers(result("i", "1"))) == [("a", "1", "id")]
+    assert pair_texts(turn(first), answers(result("i", "1"))) == [("a", "1", "id")]
 
 
 def test_a_second_result_under_an_item_id_finds_no_call() -> None:
-    found = paired_texts(turn(call("a", item="i")), answers(result("i", "1"), result("i", "2")))
-    assert found == [("a", "1", "id"), (None, "2", None)]
+    texts = pair_texts(turn(call("a", item="i")), answers(result("i", "1"), result("i", "2")))
+    assert texts == [("a", "1", "id"), (None, "2", None)]
 
 
 def test_a_provider_answers_in_place_only_if_that_is_clear() -> None:
     hosted = {"executor": "provider", "origin": "minted"}
-    one, other = call("a", **hosted), call("b", **hosted)
-    answer = unnamed("1", executor="provider")
-    assert paired_texts(turn(one, answer)) == [("a", "1", "order")]
-    assert paired_texts(turn(one, other, answer)) == [
+    first, other = call("a", **hosted), call("b", **hosted)
+    answer = result_without_id("1", executor="provider")
+    assert pair_texts(turn(first, answer)) == [("a", "1", "order")]
+    assert pair_texts(turn(first, other, answer)) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
     ]
-    assert paired_texts(turn(one, other, answer), ordered=True) == [
+    assert pair_texts(turn(first, other, answer), ordered=True) == [
         ("a", "1", "order"),
         ("b", None, None),
     ]
@@ -85,7 +87,7 @@ def test_a_provider_answers_in_place_only_if_that_is_clear() -> None:
 
 def test_a_providers_call_with_an_id_does_not_take_an_answer_without_one() -> None:
     hosted = call("a", executor="provider")
-    assert paired_texts(turn(hosted, unnamed("1", executor="provider"))) == [
+    assert pair_texts(turn(hosted, result_without_id("1", executor="provider"))) == [
         ("a", None, None),
         (None, "1", None),
     ]
@@ -93,18 +95,18 @@ def test_a_providers_call_with_an_id_does_not_take_an_answer_without_one() -> No
 
 def test_an_unknown_id_pairs_by_order_only_where_order_is_promised() -> None:
     messages = turn(call("a", origin="minted")), answers(result("z", "1"))
-    assert paired_texts(*messages) == [("a", None, None), (None, "1", None)]
-    assert paired_texts(*messages, ordered=True) == [("a", "1", "order")]
+    assert pair_texts(*messages) == [("a", None, None), (None, "1", None)]
+    assert pair_texts(*messages, ordered=True) == [("a", "1", "order")]
 
 
 def test_a_result_with_an_id_of_its_own_is_no_answer_to_a_call_with_another_id() -> None:
-    found = paired_texts(turn(call("a")), answers(result("z", "1")), ordered=True)
-    assert found == [("a", None, None), (None, "1", None)]
+    texts = pair_texts(turn(call("a")), answers(result("z", "1")), ordered=True)
+    assert texts == [("a", None, None), (None, "1", None)]
 
 
 def test_calls_and_results_of_different_number_are_not_paired_by_order() -> None:
     calls = turn(call("a", origin="minted"), call("b", origin="minted"))
-    assert paired_texts(calls, answers(unnamed("1")), ordered=True) == [
+    assert pair_texts(calls, answers(result_without_id("1")), ordered=True) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
@@ -112,9 +114,9 @@ def test_calls_and_results_of_different_number_are_not_paired_by_order() -> None
 
 
 def test_several_are_paired_by_order_only_where_order_is_promised() -> None:
-    messages = turn(call("a"), call("b")), answers(unnamed("1"), unnamed("2"))
-    assert paired_texts(*messages, ordered=True) == [("a", "1", "order"), ("b", "2", "order")]
-    assert paired_texts(*messages) == [
+    messages = turn(call("a"), call("b")), answers(result_without_id("1"), result_without_id("2"))
+    assert pair_texts(*messages, ordered=True) == [("a", "1", "order"), ("b", "2", "order")]
+    assert pair_texts(*messages) == [
         ("a", None, None),
         ("b", None, None),
         (None, "1", None),
@@ -123,29 +125,29 @@ def test_several_are_paired_by_order_only_where_order_is_promised() -> None:
 
 
 def test_a_name_that_no_call_has_contradicts_unless_order_is_promised() -> None:
-    messages = turn(call("a", "f")), answers(unnamed("1", "g"))
-    assert paired_texts(*messages) == [("a", None, None), (None, "1", None)]
-    assert paired_texts(*messages, ordered=True) == [("a", "1", "order")]
+    messages = turn(call("a", "f")), answers(result_without_id("1", "g"))
+    assert pair_texts(*messages) == [("a", None, None), (None, "1", None)]
+    assert pair_texts(*messages, ordered=True) == [("a", "1", "order")]
 
 
 def test_of_two_calls_with_one_id_the_result_takes_the_tool_it_names() -> None:
-    found = paired_texts(
+    texts = pair_texts(
         turn(call("a", "f"), call("a", "g")), answers(result("a", "1", "g"), result("a", "2", "f"))
     )
-    assert found == [("a", "2", "id"), ("a", "1", "id")]
+    assert texts == [("a", "2", "id"), ("a", "1", "id")]
 
 
 def test_a_result_under_an_id_of_several_messages_answers_the_newest_call() -> None:
-    one, other = call("a", "f"), call("a", "g")
-    assert paired_texts(turn(one), turn(other), answers(result("a", "1"))) == [
+    first, other = call("a", "f"), call("a", "g")
+    assert pair_texts(turn(first), turn(other), answers(result("a", "1"))) == [
         ("a", None, None),
         ("a", "1", "id"),
     ]
-    both = paired_texts(turn(one), turn(other), answers(result("a", "1"), result("a", "2")))
-    assert both == [("a", "1", "id"), ("a", "2", "id")]
+    texts = pair_texts(turn(first), turn(other), answers(result("a", "1"), result("a", "2")))
+    assert texts == [("a", "1", "id"), ("a", "2", "id")]
 
 
 def test_one_call_that_was_written_twice_is_answered_at_its_first_place() -> None:
     same = call("a")
-    found = paired_texts(turn(same), turn(call("a")), answers(result("a", "1")))
-    assert found == [("a", "1", "id"), ("a", None, None)]
+    texts = pair_texts(turn(same), turn(call("a")), answers(result("a", "1")))
+    assert texts == [("a", "1", "id"), ("a", None, None)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import breaks_inside
+import part_breaks
 import pytest
 from breaks import BREAKS, break_history
 from cases import ALL, CASES, Case
@@ -19,41 +19,58 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import Rule
 
-assert breaks_inside.__doc__  # importing it adds its breaks
+assert part_breaks.__doc__  # importing it adds its breaks
 REQUESTS = [case for case in CASES if case.kind == "request"]
 
 
-def asks(*ids: str) -> JSON:
+def call_message(*ids: str) -> JSON:
     calls: list[JSON] = [
-        {"id": one, "type": "function", "function": {"name": "search", "arguments": "{}"}}
-        for one in ids
+        {"id": call_id, "type": "function", "function": {"name": "search", "arguments": "{}"}}
+        for call_id in ids
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def told(one: str, text: str = "found") -> JSON:
-    return {"role": "tool", "tool_call_id": one, "content": text}
+def result_message(call_id: str, text: str = "found") -> JSON:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
-def says(role: str = "user") -> JSON:
+def text_message(role: str = "user") -> JSON:
     return {"role": role, "content": "Go on."}
 
 
 STUCK: dict[str, list[JSON]] = {
-    "partial-batch": [says(), asks("c1", "c2"), told("c2"), says()],
-    "result-separated": [says(), asks("c1"), says(), told("c1"), says()],
-    "dup-result": [says(), asks("c1"), told("c1"), told("c1"), says()],
+    "partial-batch": [
+        text_message(),
+        call_message("c1", "c2"),
+        result_message("c2"),
+        text_message(),
+    ],
+    "result-separated": [
+        text_message(),
+        call_message("c1"),
+        text_message(),
+        result_message("c1"),
+        text_message(),
+    ],
+    "dup-result": [
+        text_message(),
+        call_message("c1"),
+        result_message("c1"),
+        result_message("c1"),
+        text_message(),
+    ],
 }
 
 
 @pytest.mark.parametrize("name", STUCK)
 @pytest.mark.parametrize("target", ["anthropic", "bedrock", "openai-chat", "gemini", "mistral"])
 def test_a_stuck_history_is_repaired_and_the_changes_are_reported(name: str, target: str) -> None:
-    made = translate({"messages": STUCK[name]}, "openai-chat", target)
-    assert [one for one in check(made.body, target) if one.fix == "safe"] == []
+    translated = translate({"messages": STUCK[name]}, "openai-chat", target)
+    assert [finding for finding in check(translated.body, target) if finding.fix == "safe"] == []
     plain = translate({"messages": STUCK[name]}, "openai-chat", target, repair=False)
-    refused = [one for one in check(plain.body, target) if one.fix == "safe"]
-    assert made.changes or not refused
+    refused = [finding for finding in check(plain.body, target) if finding.fix == "safe"]
+    assert translated.changes or not refused
 
 
 @pytest.mark.parametrize("name", STUCK)
@@ -64,36 +81,36 @@ def test_a_history_is_repaired_only_for_a_target_that_refuses_it(name: str) -> N
 
 
 def test_a_result_without_a_call_is_translated_as_text() -> None:
-    body: JSON = {"messages": [says(), told("c9", "BOB: 7"), says()]}
-    made = translate(body, "openai-chat", "anthropic")
-    assert check(made.body, "anthropic") == []
-    assert "whose call is not in this history: BOB: 7" in str(made.body)
-    assert [change.name for change in made.changes] == ["orphan-result"]
+    body: JSON = {"messages": [text_message(), result_message("c9", "BOB: 7"), text_message()]}
+    translated = translate(body, "openai-chat", "anthropic")
+    assert check(translated.body, "anthropic") == []
+    assert "whose call is not in this history: BOB: 7" in str(translated.body)
+    assert [change.name for change in translated.changes] == ["orphan-result"]
 
 
 def test_an_id_that_repair_changed_is_restored_on_the_way_back() -> None:
     body: JSON = {
         "messages": [
-            says(),
-            asks("c1"),
-            told("c1", "one"),
-            says(),
-            asks("c1"),
-            told("c1", "two"),
-            says(),
+            text_message(),
+            call_message("c1"),
+            result_message("c1", "one"),
+            text_message(),
+            call_message("c1"),
+            result_message("c1", "two"),
+            text_message(),
         ]
     }
-    made = translate(body, "openai-chat", "anthropic")
-    calls = decode(made.body, "anthropic").calls()
+    translated = translate(body, "openai-chat", "anthropic")
+    calls = decode(translated.body, "anthropic").calls()
     assert len({call.id for call in calls}) == 2
-    home = translate(made.body, "anthropic", "openai-chat", ids=made.ids)
-    assert [call.id for call in decode(home.body, "openai-chat").calls()] == ["c1", "c1"]
+    restored = translate(translated.body, "anthropic", "openai-chat", ids=translated.ids)
+    assert [call.id for call in decode(restored.body, "openai-chat").calls()] == ["c1", "c1"]
 
 
 def test_a_response_is_never_repaired() -> None:
     answer: JSON = {
         "choices": [
-            {"index": 0, "message": asks("x" * 90, "x" * 90), "finish_reason": "tool_calls"}
+            {"index": 0, "message": call_message("x" * 90, "x" * 90), "finish_reason": "tool_calls"}
         ]
     }
     assert translate(answer, "openai-chat", "anthropic", "response").changes == []
@@ -106,9 +123,9 @@ def test_on_its_own_wire_a_clean_history_keeps_its_bytes() -> None:
 
 
 def test_on_its_own_wire_a_stuck_history_is_repaired() -> None:
-    made = translate({"messages": STUCK["partial-batch"]}, "openai-chat", "openai-chat")
-    assert [change.name for change in made.changes] == ["partial-batch"]
-    assert [pair.result is not None for pair in decode(made.body, "openai-chat").pairs()] == [
+    translated = translate({"messages": STUCK["partial-batch"]}, "openai-chat", "openai-chat")
+    assert [change.name for change in translated.changes] == ["partial-batch"]
+    assert [pair.result is not None for pair in decode(translated.body, "openai-chat").pairs()] == [
         True,
         True,
     ]
@@ -117,7 +134,7 @@ def test_on_its_own_wire_a_stuck_history_is_repaired() -> None:
 # --- rules that one cheap pass rules out ------------------------------------------------------------
 
 
-def broken_although_ruled_out(conversation: Conversation, target: str) -> list[str]:
+def violations_of_excluded_rules(conversation: Conversation, target: str) -> list[str]:
     """The rules that the observations rule out and that are broken all the same."""
     facts = Facts(conversation, resolve(target)[1])
     checked = {rule.name for rule in rules_to_check(facts)}
@@ -134,7 +151,7 @@ def broken_although_ruled_out(conversation: Conversation, target: str) -> list[s
 def test_no_rule_that_is_ruled_out_is_broken_in_any_case_for_any_profile(case: Case) -> None:
     conversation = decode(case.body, case.wire)
     for target in toolwire.profiles():
-        assert broken_although_ruled_out(conversation, target) == [], target
+        assert violations_of_excluded_rules(conversation, target) == [], target
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
@@ -143,7 +160,7 @@ def test_a_bad_example_is_never_ruled_out(rule: Rule) -> None:
         if example.kind == "request":
             conversation = decode(example.body, example.wire)
             for target in toolwire.profiles():
-                assert broken_although_ruled_out(conversation, target) == [], target
+                assert violations_of_excluded_rules(conversation, target) == [], target
 
 
 BROKEN_WIRES = ("openai-chat", "anthropic", "gemini", "openai-responses")
@@ -160,13 +177,21 @@ def test_a_broken_history_is_never_ruled_out(break_name: str, data: st.DataObjec
         return
     conversation = decode(body, case.wire)
     target = data.draw(st.sampled_from((*TARGETS, case.wire)))
-    assert broken_although_ruled_out(conversation, target) == []
+    assert violations_of_excluded_rules(conversation, target) == []
 
 
 def test_a_well_formed_history_is_checked_by_no_rule_that_walks_it() -> None:
-    body: JSON = {"messages": [says(), asks("c1", "c2"), told("c1"), told("c2"), says()]}
-    made = translate({**TOOLS, **body}, "openai-chat", "anthropic")  # type: ignore[dict-item]
-    assert made.changes == [] and made.findings == []
+    body: JSON = {
+        "messages": [
+            text_message(),
+            call_message("c1", "c2"),
+            result_message("c1"),
+            result_message("c2"),
+            text_message(),
+        ]
+    }
+    translated = translate({**TOOLS, **body}, "openai-chat", "anthropic")  # type: ignore[dict-item]
+    assert translated.changes == [] and translated.findings == []
     flags = observe(decode({**TOOLS, **body}, "openai-chat"), "anthropic").flags  # type: ignore[dict-item]
     assert not any(
         rule.ruled_out_by for rule in rules_for_translation(resolve("anthropic")[1], flags)
@@ -188,30 +213,53 @@ def pairs_of(body: JSON, wire: str) -> list[tuple[str, str]]:
 
 
 def test_a_result_whose_id_is_its_output_reaches_its_call_on_another_wire() -> None:
-    body: JSON = {"messages": [says(), asks("call_1"), told("Sum: 15", "Sum: 15"), says()]}
-    made = translate(body, "openai-chat", "anthropic")
-    assert pairs_of(made.body, "anthropic") == [("{}", "Sum: 15")]
-    assert [change.name for change in made.changes] == ["id-is-result-content"]
-    assert made.findings == []
-    assert "interrupted" not in str(made.body)
+    body: JSON = {
+        "messages": [
+            text_message(),
+            call_message("call_1"),
+            result_message("Sum: 15", "Sum: 15"),
+            text_message(),
+        ]
+    }
+    translated = translate(body, "openai-chat", "anthropic")
+    assert pairs_of(translated.body, "anthropic") == [("{}", "Sum: 15")]
+    assert [change.name for change in translated.changes] == ["id-is-result-content"]
+    assert translated.findings == []
+    assert "interrupted" not in str(translated.body)
 
 
 def test_half_of_a_composite_id_finds_its_call_on_another_wire() -> None:
-    body: JSON = {"messages": [says(), asks("call_X|fc_1"), told("call_X", "found"), says()]}
-    made = translate(body, "openai-chat", "anthropic")
-    assert pairs_of(made.body, "anthropic") == [("{}", "found")]
+    body: JSON = {
+        "messages": [
+            text_message(),
+            call_message("call_X|fc_1"),
+            result_message("call_X", "found"),
+            text_message(),
+        ]
+    }
+    translated = translate(body, "openai-chat", "anthropic")
+    assert pairs_of(translated.body, "anthropic") == [("{}", "found")]
 
 
 def test_a_concatenated_id_finds_its_call_on_another_wire() -> None:
-    body: JSON = {"messages": [says(), asks("call_abc"), told("call_abccall_abc"), says()]}
-    made = translate(body, "openai-chat", "anthropic")
-    assert pairs_of(made.body, "anthropic") == [("{}", "found")]
+    body: JSON = {
+        "messages": [
+            text_message(),
+            call_message("call_abc"),
+            result_message("call_abccall_abc"),
+            text_message(),
+        ]
+    }
+    translated = translate(body, "openai-chat", "anthropic")
+    assert pairs_of(translated.body, "anthropic") == [("{}", "found")]
 
 
-def test_a_call_that_is_there_twice_is_sent_once() -> None:
-    body: JSON = {"messages": [says(), asks("c1", "c1"), told("c1"), says()]}
-    made = translate(body, "openai-chat", "anthropic")
-    assert len(decode(made.body, "anthropic").calls()) == 1
+def test_a_repeated_call_is_sent_once() -> None:
+    body: JSON = {
+        "messages": [text_message(), call_message("c1", "c1"), result_message("c1"), text_message()]
+    }
+    translated = translate(body, "openai-chat", "anthropic")
+    assert len(decode(translated.body, "anthropic").calls()) == 1
 
 
 def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
@@ -228,12 +276,14 @@ def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
         ],
         "toolConfig": tools,
     }
-    done = repair(body, "bedrock")
-    assert done.body == body
-    assert [(finding.name, finding.fix) for finding in done.findings] == [("missing-result", None)]
+    repaired = repair(body, "bedrock")
+    assert repaired.body == body
+    assert [(finding.name, finding.fix) for finding in repaired.findings] == [
+        ("missing-result", None)
+    ]
 
 
-def test_a_result_in_a_system_instruction_becomes_one_message_in_words() -> None:
+def test_a_result_in_a_system_instruction_becomes_one_text_message() -> None:
     response: JSON = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
     question: JSON = {"role": "user", "parts": [{"text": "hi"}]}
     body: JSON = {"systemInstruction": {"parts": [response]}, "contents": [question]}
@@ -249,26 +299,28 @@ def test_a_response_that_stays_on_its_wire_gets_the_ids_it_lacks() -> None:
     call: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
     message: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
     body: JSON = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
-    made = translate(body, "openai-chat", "groq", "response")
-    assert [one.origin for one in decode(made.body, "openai-chat", "response").calls()] == ["wire"]
-    assert [change.name for change in made.changes] == ["id-missing"]
+    translated = translate(body, "openai-chat", "groq", "response")
+    assert [call.origin for call in decode(translated.body, "openai-chat", "response").calls()] == [
+        "wire"
+    ]
+    assert [change.name for change in translated.changes] == ["id-missing"]
 
 
 def test_a_result_never_goes_to_a_call_with_a_similar_id() -> None:
     """The call `:1` was cut away; its result is not that of the call `:0`."""
     body: JSON = {
         "messages": [
-            says(),
-            asks("functions.get_ts_data:0"),
-            told("functions.get_ts_data:1", "BOB has 7"),
-            says(),
+            text_message(),
+            call_message("functions.get_ts_data:0"),
+            result_message("functions.get_ts_data:1", "BOB has 7"),
+            text_message(),
         ]
     }
     for target in ("openai-chat", "anthropic"):
-        made = translate(body, "openai-chat", target)
+        translated = translate(body, "openai-chat", target)
         results = [
             pair.result.text
-            for pair in decode(made.body, target).pairs()
+            for pair in decode(translated.body, target).pairs()
             if pair.call and pair.result
         ]
         assert not any("BOB" in text for text in results)
@@ -276,25 +328,33 @@ def test_a_result_never_goes_to_a_call_with_a_similar_id() -> None:
 
 def test_two_definitions_of_one_tool_become_one() -> None:
     tool: JSON = {"type": "function", "function": {"name": "search", "parameters": {}}}
-    made = translate({"messages": [says()], "tools": [tool, tool]}, "openai-chat", "anthropic")
-    assert [change.name for change in made.changes] == ["name-collision"]
-    assert len(decode(made.body, "anthropic").tools) == 1
+    translated = translate(
+        {"messages": [text_message()], "tools": [tool, tool]}, "openai-chat", "anthropic"
+    )
+    assert [change.name for change in translated.changes] == ["name-collision"]
+    assert len(decode(translated.body, "anthropic").tools) == 1
 
 
 def test_a_blank_text_block_is_not_sent_to_a_target_that_refuses_it() -> None:
     content: JSON = [{"type": "text", "text": " "}, {"type": "text", "text": "Hello"}]
-    made = translate(
+    translated = translate(
         {"messages": [{"role": "user", "content": content}]}, "openai-chat", "anthropic"
     )
-    assert [change.name for change in made.changes] == ["content-shape"]
+    assert [change.name for change in translated.changes] == ["content-shape"]
     assert [
-        part.text for part in decode(made.body, "anthropic").parts() if isinstance(part, Text)
+        part.text for part in decode(translated.body, "anthropic").parts() if isinstance(part, Text)
     ] == ["Hello"]
 
 
 def test_check_for_a_target_on_another_wire_says_what_would_be_wrong_there() -> None:
-    body: JSON = {"messages": [says(), asks("c1"), says()]}
+    body: JSON = {"messages": [text_message(), call_message("c1"), text_message()]}
     assert [f.name for f in check(body, "openai-chat", target="anthropic")] == ["missing-result"]
     assert check(body, "openai-chat", target="xai") == []
-    clean: JSON = {"messages": [says(), asks("functions.search:0"), told("functions.search:0")]}
+    clean: JSON = {
+        "messages": [
+            text_message(),
+            call_message("functions.search:0"),
+            result_message("functions.search:0"),
+        ]
+    }
     assert check(clean, "openai-chat", target="anthropic") == []

@@ -7,7 +7,15 @@ are skipped, so that a run shows what it lacks.
 from __future__ import annotations
 
 import pytest
-from cases import KINDS, WIRES, load, needs_recordings, recorded, recorded_streams, streaming
+from cases import (
+    KINDS,
+    WIRES,
+    load,
+    load_recorded,
+    load_recorded_streams,
+    needs_recordings,
+    streaming,
+)
 
 from toolwire import decode
 from toolwire.streaming.restream import fold
@@ -23,15 +31,15 @@ def test_every_wire_has_cases_of_both_kinds(wire: str) -> None:
 @needs_recordings
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_laws_run_on_recorded_bodies_with_calls(wire: str) -> None:
-    if not recorded(wire):
+    if not load_recorded(wire):
         pytest.skip(NOT_RECORDED)
-    assert any(decode(case.body, wire, case.kind).calls() for case in recorded(wire))
+    assert any(decode(case.body, wire, case.kind).calls() for case in load_recorded(wire))
 
 
 @needs_recordings
 @pytest.mark.parametrize("wire", streaming())
 def test_the_laws_run_on_recorded_streams_with_calls(wire: str) -> None:
-    streams = recorded_streams(wire)
+    streams = load_recorded_streams(wire)
     if not streams:
         pytest.skip(NOT_RECORDED)
     bodies = (fold(stream.stream, wire) for stream in streams)

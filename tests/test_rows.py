@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 def run_sample(folder: Path, *options: str) -> tuple[list[str], dict[str, int]]:
     """Run the sample. Returns the names of the failed rows, and how many items had each outcome."""
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:randomly", *options]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "--tb=no", "test_sample.py"],
         cwd=folder,
         env=child_environment("0"),
@@ -70,9 +70,9 @@ def run_sample(folder: Path, *options: str) -> tuple[list[str], dict[str, int]]:
         check=False,
         timeout=120,
     )
-    failed = re.findall(r"^FAILED test_sample\.py::(\S+)", done.stdout, re.MULTILINE)
-    counts = re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])
-    return sorted(failed), {outcome: int(count) for count, outcome in counts}
+    matches = re.findall(r"^FAILED test_sample\.py::(\S+)", process.stdout, re.MULTILINE)
+    counts = re.findall(r"(\d+) (\w+)", process.stdout.splitlines()[-1])
+    return sorted(matches), {outcome: int(count) for count, outcome in counts}
 
 
 FAILED = ["test_closed_gap[one]", "test_row[b-three]", "test_row[a-four]"]

@@ -75,40 +75,40 @@ def translate_to(target: str, body: JSON = ASK, kind: Kind = "request") -> JSON:
 
 
 def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_restores_it() -> None:
-    made = translate(ASK, "openai-chat", "anthropic")
-    read = decode(made.body, "anthropic")
+    translated = translate(ASK, "openai-chat", "anthropic")
+    read = decode(translated.body, "anthropic")
     assert all(call.id.replace("_", "").replace("-", "").isalnum() for call in read.calls())
     assert [
-        (made.ids.ids[p.call.id], p.result.text) for p in read.pairs() if p.call and p.result
+        (translated.ids.ids[p.call.id], p.result.text) for p in read.pairs() if p.call and p.result
     ] == [("call:1", "18 C"), ("call:2", "3 C")]
-    assert set(made.ids.names.values()) == {"get.weather"}
+    assert set(translated.ids.names.values()) == {"get.weather"}
 
 
 def test_the_id_map_survives_json() -> None:
-    there = translate(ASK, "openai-chat", "anthropic")
-    ids = json.loads(json.dumps(there.ids.to_dict()))
-    back = translate(there.body, "anthropic", "openai-chat", ids=ids).body
-    assert isinstance(back, dict)
+    translated = translate(ASK, "openai-chat", "anthropic")
+    ids = json.loads(json.dumps(translated.ids.to_dict()))
+    body = translate(translated.body, "anthropic", "openai-chat", ids=ids).body
+    assert isinstance(body, dict)
     assert isinstance(ASK, dict)
-    assert back["messages"][1] == ASK["messages"][1]  # type: ignore[index]
-    assert back["tool_choice"] == ASK["tool_choice"]
-    assert back["tools"] == ASK["tools"]
+    assert body["messages"][1] == ASK["messages"][1]  # type: ignore[index]
+    assert body["tool_choice"] == ASK["tool_choice"]
+    assert body["tools"] == ASK["tools"]
 
 
 def test_names_are_fitted_alike_in_calls_tools_and_choice() -> None:
-    made = translate_to("anthropic")
-    assert isinstance(made, dict)
-    name = made["tools"][0]["name"]  # type: ignore[index,call-overload]
-    assert made["tool_choice"] == {"type": "tool", "name": name}
-    assert {call.name for call in decode(made, "anthropic").calls()} == {name}
+    encoded = translate_to("anthropic")
+    assert isinstance(encoded, dict)
+    name = encoded["tools"][0]["name"]  # type: ignore[index,call-overload]
+    assert encoded["tool_choice"] == {"type": "tool", "name": name}
+    assert {call.name for call in decode(encoded, "anthropic").calls()} == {name}
     assert name != "get.weather"
 
 
 def test_an_unedited_conversation_is_written_byte_for_byte() -> None:
     text = json.dumps(ASK, indent=7).encode()
-    made = encode(decode(text, "openai-chat"), "openai-chat")
-    assert made.json() is text
-    assert made.losses == []
+    encoded = encode(decode(text, "openai-chat"), "openai-chat")
+    assert encoded.json() is text
+    assert encoded.losses == []
 
 
 @rows("case", CASES)
@@ -116,14 +116,14 @@ def test_changing_a_setting_changes_nothing_else(case: Case) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     if "model" not in conversation.settings:
         return
-    made = encode(
+    encoded = encode(
         replace(conversation, settings={**conversation.settings, "model": "another"}),
         case.wire,
         case.kind,
     )
-    again = decode(made.body, case.wire, case.kind)
-    assert again.settings == {**conversation.settings, "model": "another"}
-    assert again.messages == conversation.messages
+    decoded = decode(encoded.body, case.wire, case.kind)
+    assert decoded.settings == {**conversation.settings, "model": "another"}
+    assert decoded.messages == conversation.messages
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
@@ -135,7 +135,7 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
         Message("assistant", (call,)),
         Message("tool", (call.result({"celsius": 18}),)),
     )
-    made = encode(
+    encoded = encode(
         replace(
             start,
             messages=history,
@@ -145,7 +145,7 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
         ),
         wire,
     )
-    read = decode(made.body, wire)
+    read = decode(encoded.body, wire)
     assert [(pair.how, pair.result.text) for pair in read.pairs() if pair.result] == [
         ("id", '{"celsius":18}')
     ]
@@ -160,23 +160,23 @@ def test_an_error_made_from_a_call_has_the_error_flag_or_a_loss(wire: str) -> No
         Message("assistant", (call,)),
         Message("tool", (call.result("offline", error=True),)),
     )
-    made = encode(replace(start, messages=history), wire)
-    (result,) = decode(made.body, wire).results()
+    encoded = encode(replace(start, messages=history), wire)
+    (result,) = decode(encoded.body, wire).results()
     assert result.text in ("offline", "[error] offline")
     assert result.error == (result.text == "offline")
-    assert result.error or any("error flag" in loss.reason for loss in made.losses)
+    assert result.error or any("error flag" in loss.reason for loss in encoded.losses)
 
 
 @rows("case", CASES)
 def test_detect_names_the_wire_of_a_case_unless_another_wire_scores_higher(case: Case) -> None:
     """Several wires share the chat shape: without typical fields, their bodies are chat bodies."""
-    mine = wire_of(case.wire).match_score(case.body)
+    score = wire_of(case.wire).match_score(case.body)
     try:
-        found = detect(case.body)
+        detected = detect(case.body)
     except UsageError as error:
-        assert case.wire in error.why or mine == 0
+        assert case.wire in error.why or score == 0
     else:
-        assert found == case.wire or wire_of(found).match_score(case.body) > mine
+        assert detected == case.wire or wire_of(detected).match_score(case.body) > score
 
 
 @rows("wire", WIRES)
@@ -270,6 +270,10 @@ def test_a_conversation_made_by_hand_that_names_its_wire_is_written_like_one_tha
 ) -> None:
     call = decode(ASK, "openai-chat").calls()[0]
     call_part = Message("assistant", (Call("c1", "search", call.args),))
-    made = (Message("user", (Text("Go."),)), call_part, Message("tool", (call.result("found"),)))
-    named = Conversation(made, tools, {}, wire)
-    assert encode(named, wire).json() == encode(Conversation(made, tools), wire).json()
+    messages = (
+        Message("user", (Text("Go."),)),
+        call_part,
+        Message("tool", (call.result("found"),)),
+    )
+    conversation = Conversation(messages, tools, {}, wire)
+    assert encode(conversation, wire).json() == encode(Conversation(messages, tools), wire).json()

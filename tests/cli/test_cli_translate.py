@@ -177,7 +177,7 @@ def test_a_response_is_translated_as_a_response() -> None:
         ("drop", "dropped as asked", "done"),
     ],
 )
-def test_hosted_decides_what_becomes_of_a_tool_that_the_provider_ran(
+def test_server_tools_decides_what_becomes_of_a_tool_that_the_provider_ran(
     policy: str, reason: str, shown: str
 ) -> None:
     result = translate(

@@ -65,7 +65,7 @@ def test_a_stream_is_read_whole_byte_by_byte_and_cut_in_two_anywhere(
 
 
 @pytest.mark.parametrize(("make", "stream", "frames"), STREAMS)
-def test_the_first_byte_tells_the_framing(
+def test_the_first_byte_decides_the_framing(
     make: Callable[[], Decoder], stream: bytes, frames: list[Frame]
 ) -> None:
     assert read(SniffingDecoder(), [stream[i : i + 1] for i in range(len(stream))]) == frames

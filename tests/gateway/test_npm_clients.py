@@ -22,7 +22,7 @@ from gateway.bodies import MESSAGE
 from gateway.cells import ADDED, SEALS, THINKS, WORDS, model
 from gateway.serving import UPSTREAMS, Doors
 from mock.tools import FINAL, QUESTION
-from streams.clients import NODE, installed
+from streams.clients import NODE, install_clients
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.gateway.client_apis import BY_WIRE
@@ -86,7 +86,7 @@ TALKS = [
 
 def held(door: Doors) -> dict[Talk, Object]:
     """What became of each conversation."""
-    node = installed()
+    node = install_clients()
     absent = [
         name
         for name in PACKAGES

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from cases import DEEP, Streamed, load_streams, recorded_streams
+from cases import DEEP, StreamCase, load_recorded_streams, load_streams
 from gateway.cells import asks
 from gateway.serving import FRONTS, gateway, row, serving
 from gateway.upstreams import Answer, Scripted
@@ -34,7 +34,7 @@ SOURCES = (
 )
 
 
-def raw(case: Streamed, wire: str) -> bytes:
+def raw(case: StreamCase, wire: str) -> bytes:
     """A stream as its server sends it."""
     how = resolve_stream(wire)[1]
     return (
@@ -42,9 +42,9 @@ def raw(case: Streamed, wire: str) -> bytes:
     )
 
 
-def some(wire: str) -> list[Streamed]:
+def some(wire: str) -> list[StreamCase]:
     """A few streams; all of them if there is time."""
-    found = [*load_streams(wire), *recorded_streams(wire)]
+    found = [*load_streams(wire), *load_recorded_streams(wire)]
     return found if DEEP else found[:: max(1, len(found) // 5)]
 
 

@@ -3,15 +3,15 @@ its target refuses, with their default options."""
 
 from __future__ import annotations
 
-import breaks_inside  # noqa: F401  # registers its breaks
+import part_breaks  # noqa: F401  # registers its breaks
 import pytest
 from breaks import BREAKS, SHAPES, break_history
 from cases import DEEP, MODELS
-from histories import body_of, stories
+from hand_made_histories import HISTORIES, history_body
+from histories import body_of, drawn_history
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
-from stories import STORIES, hand_made
 
 from toolwire import translate
 from toolwire.conversation.json import JSON
@@ -38,8 +38,8 @@ ROWS = [
     (wire, name, story, target)
     for wire in SOURCES
     for name in sorted(BREAKS)
-    for story in (STORIES if DEEP else ("turns",))
-    if break_history(name, hand_made(story, wire), wire) is not None
+    for story in (HISTORIES if DEEP else ("turns",))
+    if break_history(name, history_body(story, wire), wire) is not None
     for target in (TARGETS if DEEP else MODELS)
 ]
 
@@ -50,7 +50,7 @@ ROWS = [
 def test_a_broken_history_is_accepted_by_its_target(
     wire: str, name: str, story: str, target: str
 ) -> None:
-    broken = break_history(name, hand_made(story, wire), wire)
+    broken = break_history(name, history_body(story, wire), wire)
     assert broken is not None
     assert left(broken, wire, target) == []
 
@@ -60,7 +60,7 @@ def test_a_broken_history_is_accepted_by_its_target(
 def test_a_drawn_history_that_is_broken_is_accepted_by_its_target(
     wire: str, data: st.DataObject
 ) -> None:
-    story = data.draw(stories(wire))
+    story = data.draw(drawn_history(wire))
     broken = body_of(story, wire)
     for name in data.draw(st.lists(st.sampled_from(sorted(BREAKS)), min_size=1, max_size=3)):
         pair = data.draw(st.integers(0, len(story.calls) - 1))

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
-from cases import ALL, CASES, COMPLETE, MODELS, WIRES, Case, changed, facts
+from cases import ALL, CASES, COMPLETE, MODELS, WIRES, Case, facts, set_at
+from hand_made_histories import HISTORIES, history_body
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, UnsetType
 from rows import gap, rows
-from stories import STORIES, hand_made
 
 from toolwire import (
     Call,
@@ -393,7 +393,7 @@ def test_an_unknown_field_is_reported_or_still_there(wire: str, data: st.DataObj
     )
     value = data.draw(st.sampled_from(values))
     field = (*data.draw(st.sampled_from(objects)), "x_unknown")
-    body = changed(case.body, field, value)
+    body = set_at(case.body, field, value)
     target = data.draw(st.sampled_from([name for name in MODELS if name != wire]))
     try:
         encoded = encode(decode(body, wire, case.kind), target, case.kind)
@@ -407,10 +407,10 @@ def _is_object(body: JSON, path: JsonPath) -> bool:
 
 
 @rows("wire, target", [(wire, target) for wire in MODELS for target in MODELS if target != wire])
-@rows("story", STORIES)
+@rows("story", HISTORIES)
 def test_a_plain_history_loses_no_message_between_wires_of_models(
     wire: str, target: str, story: str
 ) -> None:
-    history = decode(hand_made(story, wire), wire)
+    history = decode(history_body(story, wire), wire)
     fields = {message.path[0] for message in history.messages}
     assert [loss for loss in encode(history, target).losses if loss.path[0] in fields] == []

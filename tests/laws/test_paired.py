@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 import pytest
-from cases import ALL, CASES, Case, changed
+from cases import ALL, CASES, Case, set_at
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
@@ -79,7 +79,7 @@ def test_results_in_another_order_make_the_same_pairs(wire: str, data: st.DataOb
     case, run = data.draw(st.sampled_from([row for row in PARALLEL if row[0].wire == wire]))
     body = case.body
     for at, other in zip(run, data.draw(st.permutations(run)), strict=True):
-        body = changed(body, at, get(case.body, other))  # type: ignore[arg-type]
+        body = set_at(body, at, get(case.body, other))  # type: ignore[arg-type]
     assert pairs_by_content(read(body, case)) == pairs_by_content(read(case.body, case))
 
 

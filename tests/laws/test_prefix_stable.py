@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from cases import ALL, MODELS, Case
-from histories import body_of, stories
+from histories import body_of, drawn_history
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import gap, rows
@@ -135,5 +135,5 @@ def test_a_known_gap_is_still_open(case: Case) -> None:
 @pytest.mark.parametrize("wire", MODELS)
 @given(data=st.data())
 def test_one_turn_more_leaves_a_drawn_history_as_it_was(wire: str, data: st.DataObject) -> None:
-    body = body_of(data.draw(stories(wire)), wire)
+    body = body_of(data.draw(drawn_history(wire)), wire)
     assert_stable(body, wire, data.draw(st.sampled_from(MODELS)))

@@ -12,12 +12,12 @@ from collections import Counter
 from functools import cache
 from operator import le
 
-import breaks_inside  # noqa: F401  # registers its breaks
+import part_breaks  # noqa: F401  # registers its breaks
 import pytest
 from breaks import BREAKS, MOVES, SHAPES, HistoryEditor, break_history
 from cases import ALL, CASES, COMPLETE, DEEP, RECORDED, WIRES, Case, needs_recordings
+from hand_made_histories import HISTORIES, history_body
 from rows import rows
-from stories import STORIES, hand_made
 
 from toolwire import Conversation, decode
 from toolwire.conversation.json import JSON, dump
@@ -105,12 +105,12 @@ def assert_repaired(body: JSON, wire: str, target: str, name: str) -> None:
         (wire, target, name, story)
         for wire, target in (TARGETS if DEEP else PLAIN)
         for name in sorted(BREAKS)
-        for story in (STORIES if DEEP else ("parallel",))
+        for story in (HISTORIES if DEEP else ("parallel",))
     ],
     group=lambda wire, target, name, story: target,
 )
 def test_a_break_is_found_and_repaired(wire: str, target: str, name: str, story: str) -> None:
-    body = hand_made(story, wire)
+    body = history_body(story, wire)
     for n in range(3 if DEEP else 1):
         broken = break_history(name, body, wire, n)
         if broken is None or broken == body:
@@ -146,9 +146,9 @@ def test_a_clean_body_is_returned_byte_for_byte(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("wire", "target"), PLAIN, ids=str)
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", HISTORIES)
 def test_a_history_made_for_a_wire_has_no_error_there(wire: str, target: str, story: str) -> None:
-    assert errors(hand_made(story, wire), wire, target) == []
+    assert errors(history_body(story, wire), wire, target) == []
 
 
 @needs_recordings

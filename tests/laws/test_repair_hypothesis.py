@@ -14,12 +14,12 @@ import subprocess
 import sys
 from collections import Counter
 
-import breaks_inside  # noqa: F401  # registers its breaks
+import part_breaks  # noqa: F401  # registers its breaks
 import pytest
 import repair_child
 from breaks import BREAKS, EXPECTED_RULES, HIDES_IDENTITY, SHAPES, break_history
 from cases import DEEP, WIRES, child_environment, leaves
-from histories import DrawnCall, Round, Story, body_of, stories
+from histories import DrawnCall, DrawnHistory, Round, body_of, drawn_history
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges import complaints
@@ -103,7 +103,7 @@ def unmarked_texts(before: Conversation, after: Conversation) -> list[str]:
     ]
 
 
-def stable_ids(conversation: Conversation, story: Story) -> list[str]:
+def stable_ids(conversation: Conversation, story: DrawnHistory) -> list[str]:
     """Ids of the story that belong to exactly one call and one result: nothing is wrong with
     them."""
     made = {call.id for call in story.calls}
@@ -122,7 +122,7 @@ def stable_ids(conversation: Conversation, story: Story) -> list[str]:
 
 
 def assert_repaired(
-    body: JSON, wire: str, target: str, story: Story, *, hides_identity: bool
+    body: JSON, wire: str, target: str, story: DrawnHistory, *, hides_identity: bool
 ) -> tuple[Repaired, Repaired]:
     """Assert the law for one body. Returns the safe and the unsafe repair."""
     before = read(body, wire)
@@ -180,7 +180,7 @@ def assert_repaired(
 @given(data=st.data())
 def test_a_valid_history_has_no_finding_and_is_not_changed(wire: str, data: st.DataObject) -> None:
     target = data.draw(PROFILES_OF[wire])
-    story = data.draw(stories(wire, target))
+    story = data.draw(drawn_history(wire, target))
     body = body_of(story, wire)
     conversation = read(body, wire)
     assert [
@@ -199,7 +199,7 @@ def test_a_valid_history_has_no_finding_and_is_not_changed(wire: str, data: st.D
 @given(data=st.data())
 def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
     target = data.draw(PROFILES_OF[wire])
-    story = data.draw(stories(wire, target))
+    story = data.draw(drawn_history(wire, target))
     body = body_of(story, wire)
     n = data.draw(st.integers(0, len(story.calls) - 1))
     for name in data.draw(
@@ -220,7 +220,7 @@ def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_several_breaks_are_repaired(wire: str, data: st.DataObject) -> None:
     target = data.draw(PROFILES_OF[wire])
-    story = data.draw(stories(wire, target))
+    story = data.draw(drawn_history(wire, target))
     bad = body_of(story, wire)
     done: list[str] = []
     for name in data.draw(st.lists(st.sampled_from(ALL_BREAKS), min_size=2, max_size=4)):
@@ -243,7 +243,7 @@ def test_results_in_any_order_find_their_calls_on_every_wire(
     wire: str, data: st.DataObject
 ) -> None:
     """Law 3, after a translation to any other wire and a repair there."""
-    story = data.draw(stories(wire))
+    story = data.draw(drawn_history(wire))
     body = body_of(story, wire)
     wanted = sorted((one.number, one.output) for one in story.calls)
     for other in WIRES_UNDER_TEST:
@@ -301,7 +301,9 @@ def test_every_rule_is_reached_by_a_break() -> None:
         )
         for opened in (True, False):
             body = body_of(
-                Story(((rounds[0],), rounds[1:]), opened, opened and target != "vertex-gemini-v1"),
+                DrawnHistory(
+                    ((rounds[0],), rounds[1:]), opened, opened and target != "vertex-gemini-v1"
+                ),
                 wire,
             )
             for name in ALL_BREAKS:
@@ -318,7 +320,7 @@ def test_every_rule_is_reached_by_a_break() -> None:
 def batches(draw: st.DrawFn) -> list[tuple[str, str, JSON]]:
     out: list[tuple[str, str, JSON]] = []
     for wire, target in TARGETS if DEEP else TARGETS[draw(st.integers(0, 2)) :: 3]:
-        story = draw(stories(wire, target))
+        story = draw(drawn_history(wire, target))
         bad = body_of(story, wire)
         for name in draw(st.lists(st.sampled_from(ALL_BREAKS), min_size=1, max_size=4)):
             bad = break_history(name, bad, wire, draw(st.integers(0, len(story.calls) - 1))) or bad

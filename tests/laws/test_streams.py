@@ -23,16 +23,16 @@ from cases import (
     DEEP,
     NOISE,
     Case,
-    Streamed,
-    changed,
+    StreamCase,
     child_environment,
     differences,
     facts,
     load,
+    load_recorded_streams,
     load_streams,
     nodes,
-    recorded_streams,
     same,
+    set_at,
     streaming,
 )
 from hypothesis import given
@@ -81,10 +81,10 @@ from toolwire.wires.engine.stream import StreamSpec, StreamWriter
 
 STREAMING = streaming()
 STREAMS = [stream for name in STREAMING for stream in load_streams(name)]
-RECORDED = [stream for name in STREAMING for stream in recorded_streams(name)]
+RECORDED = [stream for name in STREAMING for stream in load_recorded_streams(name)]
 
 
-def sample(streams: list[Streamed], most: int) -> list[Streamed]:
+def sample(streams: list[StreamCase], most: int) -> list[StreamCase]:
     """Some of each wire, always the same ones; all of them in a deep run."""
     if DEEP:
         return streams
@@ -99,13 +99,13 @@ def sample(streams: list[Streamed], most: int) -> list[Streamed]:
 SAMPLE = STREAMS + sample(RECORDED, 4)
 
 
-def pairs_of(streams: list[Streamed]) -> list[tuple[Streamed, str]]:
+def pairs_of(streams: list[StreamCase]) -> list[tuple[StreamCase, str]]:
     """Streams with every other wire that streams."""
     return [(case, target) for case in streams for target in STREAMING if target != case.wire]
 
 
 @cache
-def folded(case: Streamed) -> JSON:
+def folded(case: StreamCase) -> JSON:
     """The body of a stream."""
     return fold(case.stream, case.wire)
 
@@ -116,7 +116,7 @@ def stream_spec(name: str) -> StreamSpec:
     return found
 
 
-def raw(stream: Streamed) -> bytes:
+def raw(stream: StreamCase) -> bytes:
     """The bytes of a stream."""
     if isinstance(stream.stream, str):
         return stream.stream.encode()
@@ -140,7 +140,7 @@ def test_every_wire_that_streams_has_streams_among_its_cases() -> None:
 
 
 @rows("case", STREAMS)
-def test_a_stream_folds_to_the_whole_body(case: Streamed) -> None:
+def test_a_stream_folds_to_the_whole_body(case: StreamCase) -> None:
     body = fold(case.stream, case.wire)
     assert same(body, case.body), differing_paths(body, case.body)
     assert fold(raw(case), case.wire) == case.body
@@ -148,7 +148,7 @@ def test_a_stream_folds_to_the_whole_body(case: Streamed) -> None:
 
 
 @rows("case, target", pairs_of(STREAMS))
-def test_folding_and_restreaming_do_not_change_the_events(case: Streamed, target: str) -> None:
+def test_folding_and_restreaming_do_not_change_the_events(case: StreamCase, target: str) -> None:
     events = case.events
     before = deepcopy(events)
     fold(events, case.wire)
@@ -158,7 +158,7 @@ def test_folding_and_restreaming_do_not_change_the_events(case: Streamed, target
 
 
 @rows("case", STREAMS + RECORDED)
-def test_the_folded_body_is_written_back_verbatim(case: Streamed) -> None:
+def test_the_folded_body_is_written_back_verbatim(case: StreamCase) -> None:
     body = fold(case.stream, case.wire)
     conversation = decode(body, case.wire, "response")
     assert same(encode(conversation, case.wire, "response").body, body)
@@ -340,7 +340,7 @@ def read(body: JSON, name: str) -> Conversation:
 
 
 @cache
-def ends_in_error(stream: Streamed) -> bool:
+def ends_in_error(stream: StreamCase) -> bool:
     """True if a stream ends in an error."""
     reader = stream_spec(stream.wire).reader(keep=False)
     events: list[Event] = []
@@ -360,7 +360,7 @@ BODY_LOSSES = {
 """Words of losses that only bodies have, and why streams do not."""
 
 
-def assert_commutes(case: Streamed, body: JSON, target: str, *, complete: bool) -> None:
+def assert_commutes(case: StreamCase, body: JSON, target: str, *, complete: bool) -> None:
     """Assert that restreaming and then folding gives what folding and then translating gives."""
     stream = restream(case.stream, case.wire, target)
     there = fold(b"".join(stream), target)
@@ -385,13 +385,13 @@ def assert_commutes(case: Streamed, body: JSON, target: str, *, complete: bool) 
 
 @rows("case, target", pairs_of(SAMPLE))
 def test_folding_what_is_restreamed_is_translating_what_is_folded(
-    case: Streamed, target: str
+    case: StreamCase, target: str
 ) -> None:
     assert_commutes(case, folded(case), target, complete=not ends_in_error(case))
 
 
 @rows("case", STREAMS + RECORDED)
-def test_a_stream_to_its_own_wire_is_unchanged(case: Streamed) -> None:
+def test_a_stream_to_its_own_wire_is_unchanged(case: StreamCase) -> None:
     assert same(list(restream(case.stream, case.wire, case.wire, framed=False)), case.events)
     assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(
         case.stream, case.wire
@@ -422,7 +422,7 @@ def answers(draw: st.DrawFn) -> Conversation:
 def test_a_drawn_stream_folds_commutes_and_may_be_cut(name: str, data: st.DataObject) -> None:
     body = encode(data.draw(answers()), name, "response").body
     conversation = decode(body, name, "response")
-    case = Streamed("drawn", name, [*write_events(without_wire(conversation), name)])
+    case = StreamCase("drawn", name, [*write_events(without_wire(conversation), name)])
     folded_body = fold(case.stream, name)
     assert summarize(read(folded_body, name)) == summarize(conversation)
     target = data.draw(st.sampled_from([other for other in STREAMING if other != name]))
@@ -457,7 +457,7 @@ def trailers(whole: bytes) -> tuple[bytes, ...]:
 
 
 @rows("case", SAMPLE)
-def test_bytes_may_be_cut_anywhere(case: Streamed) -> None:
+def test_bytes_may_be_cut_anywhere(case: StreamCase) -> None:
     whole = raw(case)
     body = fold(whole, case.wire)
     target = next(name for name in ("anthropic", "openai-chat") if name != case.wire)
@@ -485,7 +485,7 @@ async def restream_async(source: AsyncIterator[JSON | bytes], wire: str, target:
 
 
 @rows("case, target", pairs_of(STREAMS))
-def test_the_output_does_not_depend_on_how_the_input_arrives(case: Streamed, target: str) -> None:
+def test_the_output_does_not_depend_on_how_the_input_arrives(case: StreamCase, target: str) -> None:
     whole = raw(case)
     expected = b"".join(restream(whole, case.wire, target))
     assert (
@@ -522,7 +522,7 @@ def broken_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
             case _:
                 paths = [at for at in nodes(events[i]) if at]
                 if paths:
-                    events[i] = changed(
+                    events[i] = set_at(
                         events[i], draw(st.sampled_from(paths)), draw(st.sampled_from(NOISE))
                     )
     return events

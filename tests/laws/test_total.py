@@ -10,7 +10,7 @@ import json
 from copy import deepcopy
 
 import pytest
-from cases import CASES, KINDS, NOISE, WIRES, Case, changed, nodes, same
+from cases import CASES, KINDS, NOISE, WIRES, Case, nodes, same, set_at
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -28,10 +28,10 @@ def mutations(draw: st.DrawFn, body: JSON) -> JSON:
         paths = list(nodes(body))
         at = draw(st.sampled_from(paths))
         if draw(st.integers(0, 5)):
-            body = changed(body, at, draw(st.sampled_from(NOISE)))
+            body = set_at(body, at, draw(st.sampled_from(NOISE)))
         else:
             other = get(body, draw(st.sampled_from(paths)))
-            body = changed(body, at, other)  # type: ignore[arg-type]
+            body = set_at(body, at, other)  # type: ignore[arg-type]
     return body
 
 

@@ -22,44 +22,44 @@ RAW_BOTH = '{"_raw":"{\\"a\\":1}{\\"a\\":2}"}'
 
 def chat(*arguments: JSON) -> Object:
     calls: list[JSON] = [
-        {"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": one}}
-        for n, one in enumerate(arguments)
+        {"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": text}}
+        for n, text in enumerate(arguments)
     ]
-    told: list[JSON] = [
+    result: list[JSON] = [
         {"role": "tool", "tool_call_id": f"c{n}", "content": "1"} for n in range(len(arguments))
     ]
     return {
         "messages": [
             {"role": "user", "content": "hi"},
             {"role": "assistant", "content": None, "tool_calls": calls},
-            *told,
+            *result,
         ]
     }
 
 
-def blocks(given: JSON) -> Object:
-    use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": given}
-    told: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
+def blocks(value: JSON) -> Object:
+    use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": value}
+    result: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
     return {
         "max_tokens": 9,
         "messages": [
             {"role": "user", "content": "hi"},
             {"role": "assistant", "content": [use]},
-            {"role": "user", "content": [told]},
+            {"role": "user", "content": [result]},
         ],
     }
 
 
-def converse(given: JSON) -> Object:
-    use: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": given}}
-    told: JSON = {"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}
+def converse(value: JSON) -> Object:
+    use: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": value}}
+    result: JSON = {"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}
     spec: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}
     return {
         "toolConfig": {"tools": [spec]},
         "messages": [
             {"role": "user", "content": [{"text": "hi"}]},
             {"role": "assistant", "content": [use]},
-            {"role": "user", "content": [told]},
+            {"role": "user", "content": [result]},
         ],
     }
 
@@ -74,7 +74,7 @@ def names(body: JSON, wire: str, target: str | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "wanted"),
+    ("arguments", "name", "expected"),
     [
         (CUT, "args-invalid-json", '{"_raw":"{\\"path\\": \\"/et"}'),
         ("", "args-empty-string", "{}"),
@@ -84,18 +84,18 @@ def names(body: JSON, wire: str, target: str | None = None) -> list[str]:
         (None, "args-wrong-type", "{}"),
     ],
 )
-def test_where_arguments_are_text_that_must_parse_each_fault_has_its_name_and_its_fix(
-    given: str, name: str, wanted: str
+def test_each_fault_of_text_arguments_has_a_rule_and_a_fix(
+    arguments: str, name: str, expected: str
 ) -> None:
-    body = chat('{"b": 2}', given)
+    body = chat('{"b": 2}', arguments)
     assert names(body, "openai-chat", "minimax") == [name]
     assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
-        '{"b": 2}', wanted
+        '{"b": 2}', expected
     )
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "wanted"),
+    ("value", "name", "expected"),
     [
         (CUT, "args-invalid-json", {"_raw": CUT}),
         ("", "args-empty-string", {}),
@@ -106,41 +106,41 @@ def test_where_arguments_are_text_that_must_parse_each_fault_has_its_name_and_it
         ([1], "args-wrong-type", {"_raw": [1]}),
     ],
 )
-@pytest.mark.parametrize(("wire", "made"), [("anthropic", blocks), ("bedrock", converse)])
-def test_where_arguments_are_an_object_each_fault_has_its_name_and_its_fix(
-    wire: str, made: Callable[[JSON], Object], given: JSON, name: str, wanted: JSON
+@pytest.mark.parametrize(("wire", "build"), [("anthropic", blocks), ("bedrock", converse)])
+def test_each_fault_of_object_arguments_has_a_rule_and_a_fix(
+    wire: str, build: Callable[[JSON], Object], value: JSON, name: str, expected: JSON
 ) -> None:
-    assert names(made(given), wire) == [name]
-    assert repair(made(given), wire, unsafe=True).body == made(wanted)
+    assert names(build(value), wire) == [name]
+    assert repair(build(value), wire, unsafe=True).body == build(expected)
 
 
 @pytest.mark.parametrize(
-    ("body", "wire", "target", "wanted"),
+    ("body", "wire", "target", "expected"),
     [
         (chat(CUT), "openai-chat", "xai", chat(RAW_CUT)),
         (blocks([1]), "anthropic", "anthropic", blocks({"_raw": [1]})),
     ],
 )
 def test_arguments_that_cannot_be_restored_are_kept_under_raw_by_default(
-    body: Object, wire: str, target: str, wanted: Object
+    body: Object, wire: str, target: str, expected: Object
 ) -> None:
-    done = repair(body, wire, target=target)
-    assert done.body == wanted
-    assert [finding for finding in done.findings if finding.severity == "error"] == []
+    repaired = repair(body, wire, target=target)
+    assert repaired.body == expected
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
 
 
-@pytest.mark.parametrize("given", [CUT, "", TWICE, BOTH, "[1]", "null"])
-def test_a_server_that_does_not_look_into_arguments_is_told_nothing(given: str) -> None:
-    assert names(chat(given), "openai-chat") == []
-    assert names(chat(given), "openai-chat", "groq") == []
+@pytest.mark.parametrize("arguments", [CUT, "", TWICE, BOTH, "[1]", "null"])
+def test_arguments_are_not_checked_for_a_server_that_does_not_parse_them(arguments: str) -> None:
+    assert names(chat(arguments), "openai-chat") == []
+    assert names(chat(arguments), "openai-chat", "groq") == []
 
 
-def test_free_text_of_a_custom_tool_is_no_json_and_need_not_be() -> None:
+def test_the_free_text_of_a_custom_tool_need_not_be_json() -> None:
     body = chat("{}")
     custom: JSON = {"id": "c0", "type": "custom", "custom": {"name": "f", "input": CUT}}
-    held = body["messages"]
-    assert isinstance(held, list)
-    held[1] = {"role": "assistant", "content": None, "tool_calls": [custom]}
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    messages[1] = {"role": "assistant", "content": None, "tool_calls": [custom]}
     assert names(body, "openai-chat", "xai") == []
 
 
@@ -159,17 +159,17 @@ def test_merged_arguments_go_back_to_the_calls_that_lost_them() -> None:
 
 @pytest.mark.parametrize("unsafe", [False, True])
 def test_merged_arguments_whose_calls_are_gone_are_kept_under_raw(unsafe: bool) -> None:
-    done = repair(chat(BOTH), "openai-chat", target="minimax", unsafe=unsafe)
-    assert done.body == chat(RAW_BOTH)
-    assert [finding for finding in done.findings if finding.severity == "error"] == []
+    repaired = repair(chat(BOTH), "openai-chat", target="minimax", unsafe=unsafe)
+    assert repaired.body == chat(RAW_BOTH)
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
 
 
-def test_braces_inside_an_object_are_not_taken_for_several() -> None:
+def test_nested_objects_are_not_mistaken_for_merged_arguments() -> None:
     assert names(chat('{"a":"}{"}'), "openai-chat", "minimax") == []
     assert names(chat('{"a":1}{"a":'), "openai-chat", "minimax") == ["args-invalid-json"]
 
 
-def test_arguments_are_looked_at_once_for_all_rules() -> None:
+def test_arguments_are_checked_once_for_all_rules() -> None:
     view = Facts(decode(chat(CUT), "openai-chat"), PROFILES["minimax"])
     (first,) = argument_faults(view, "invalid")
     (again,) = argument_faults(view, "invalid")

@@ -441,14 +441,14 @@ REFUSALS = (
 TEXTS = [text for text, _ in REFUSALS]
 
 
-def says(words: str) -> str:
+def error_body(words: str) -> str:
     """The refusal with these words in it."""
     (text,) = (text for text in TEXTS if words in text)
     return text
 
 
 @rows("text, suspects", REFUSALS)
-def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspects: str) -> None:
+def test_an_error_text_suggests_its_rules_the_likeliest_first(text: str, suspects: str) -> None:
     assert (
         list(dict.fromkeys(name for pattern in match_errors(text) for name in pattern.rules))
         == suspects.split()
@@ -456,26 +456,26 @@ def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspec
 
 
 @rows("text", TEXTS)
-def test_a_refusal_in_capitals_or_cut_out_of_json_is_still_understood(text: str) -> None:
-    names = [one.name for one in explain(text)]
-    assert names == [one.name for one in explain(text.upper())]
+def test_an_error_text_in_capitals_or_inside_json_is_recognized(text: str) -> None:
+    names = [explanation.name for explanation in explain(text)]
+    assert names == [explanation.name for explanation in explain(text.upper())]
     wrapped = dump({"error": {"message": text}}).decode()
-    assert names == [one.name for one in explain(wrapped)]
-    assert names == [one.name for one in explain(dump({"raw": wrapped}).decode())]
+    assert names == [explanation.name for explanation in explain(wrapped)]
+    assert names == [explanation.name for explanation in explain(dump({"raw": wrapped}).decode())]
 
 
-def test_every_row_of_the_table_is_shown_by_a_refusal() -> None:
+def test_every_pattern_matches_an_example_error() -> None:
     assert [
         row.pattern for row in ERROR_PATTERNS if not any(row.matches(text) for text in TEXTS)
     ] == []
 
 
-def test_every_suspect_is_a_rule() -> None:
+def test_every_suggested_rule_exists() -> None:
     rules = {rule.name for rule in all_rules()}
     assert {name for pattern in ERROR_PATTERNS for name in pattern.rules} - rules == set()
 
 
-def test_what_a_refusal_proves_and_who_it_betrays_are_there() -> None:
+def test_implied_profile_fields_and_provider_names_exist() -> None:
     known = {field.name for field in fields(Profile)}
     assert {key for pattern in ERROR_PATTERNS for key in pattern.implies} <= known
     assert {name for _, names in PROVIDER_PATTERNS for name in names} <= set(PROFILES)
@@ -484,37 +484,37 @@ def test_what_a_refusal_proves_and_who_it_betrays_are_there() -> None:
 # --- with the body --------------------------------------------------------------------------------
 
 
-def block(one: JSON, name: str = "f") -> JSON:
-    return {"type": "tool_use", "id": one, "name": name, "input": {}}
+def tool_use(call_id: JSON, name: str = "f") -> JSON:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": {}}
 
 
-def said(*blocks: JSON) -> JSON:
+def assistant_message(*blocks: JSON) -> JSON:
     return {"role": "assistant", "content": list(blocks)}
 
 
-def back(one: JSON) -> JSON:
-    return {"type": "tool_result", "tool_use_id": one, "content": "1"}
+def tool_result(call_id: JSON) -> JSON:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "1"}
 
 
-def use(one: str) -> JSON:
-    return {"toolUse": {"toolUseId": one, "name": "f", "input": {}}}
+def converse_call(call_id: str) -> JSON:
+    return {"toolUse": {"toolUseId": call_id, "name": "f", "input": {}}}
 
 
-def used(one: str) -> JSON:
-    return {"toolResult": {"toolUseId": one, "content": [{"text": "1"}]}}
+def converse_result(call_id: str) -> JSON:
+    return {"toolResult": {"toolUseId": call_id, "content": [{"text": "1"}]}}
 
 
-def item(one: str, **more: JSON) -> JSON:
-    return {"type": "function_call", "call_id": one, "name": "f", "arguments": "{}", **more}
+def call_item(call_id: str, **more: JSON) -> JSON:
+    return {"type": "function_call", "call_id": call_id, "name": "f", "arguments": "{}", **more}
 
 
-def output(one: str) -> JSON:
-    return {"type": "function_call_output", "call_id": one, "output": "1"}
+def output_item(call_id: str) -> JSON:
+    return {"type": "function_call_output", "call_id": call_id, "output": "1"}
 
 
 HI: JSON = {"role": "user", "content": [{"text": "hi"}]}
 ASK: JSON = {"role": "user", "parts": [{"text": "hi"}]}
-ON_OFFER: JSON = {
+TOOL_CONFIG: JSON = {
     "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]
 }
 TOO_LONG = "call_" + "a" * 80
@@ -524,91 +524,91 @@ def chat(*messages: JSON) -> JSON:
     return {"model": "m", "messages": list(messages)}
 
 
-def asked(*parts: JSON) -> JSON:
+def model_message(*parts: JSON) -> JSON:
     return {"role": "model", "parts": list(parts)}
 
 
-def wanted(name: str, **more: JSON) -> JSON:
+def call_part(name: str, **more: JSON) -> JSON:
     return {"functionCall": {"name": name, "args": {}}, **more}
 
 
-def given_back(name: str) -> JSON:
+def response_part(name: str) -> JSON:
     return {"functionResponse": {"name": name, "response": {"x": 1}}}
 
 
 CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
-        says("messages[3].tool_calls[0].id").replace("41", "85"),
+        error_body("messages[3].tool_calls[0].id").replace("41", "85"),
         "openai-chat",
         chat(USER, assistant(tool_call("a" * 50)), answer("a" * 50)),
         "id-too-long",
         "/messages/1/tool_calls/0",
     ),
     (
-        says("input[2].call_id"),
+        error_body("input[2].call_id"),
         "openai-responses",
-        {"input": [USER, item(TOO_LONG), output(TOO_LONG)]},
+        {"input": [USER, call_item(TOO_LONG), output_item(TOO_LONG)]},
         "id-too-long",
         "/input/1",
     ),
     (
-        says("begins with 'fc'"),
+        error_body("begins with 'fc'"),
         "openai-responses",
-        {"input": [USER, item("call_Ab1", id="call_Ab1"), output("call_Ab1")]},
+        {"input": [USER, call_item("call_Ab1", id="call_Ab1"), output_item("call_Ab1")]},
         "item-id-prefix",
         "/input/1",
     ),
     (
-        says("tool_calls[0].function.name'"),
+        error_body("tool_calls[0].function.name'"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1", "")), answer("call_1")),
         "name-empty",
         "/messages/1/tool_calls/0",
     ),
     (
-        says("empty array"),
+        error_body("empty array"),
         "openai-chat",
         chat(USER, assistant(), USER),
         "empty-tool-calls",
         "/messages/1",
     ),
     (
-        says("got null"),
+        error_body("got null"),
         "openai-chat",
         chat(USER, assistant(tool_call(None)), answer("call_1")),
         "id-missing",
         "/messages/1/tool_calls/0",
     ),
     (
-        says("Sum: 15"),
+        error_body("Sum: 15"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1")), answer("Sum: 15", "Sum: 15")),
         "id-is-result-content",
         "/messages/2",
     ),
     (
-        says("Duplicate value"),
+        error_body("Duplicate value"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1")), answer("call_1"), answer("call_1", "2")),
         "dup-result",
         "/messages/",
     ),
     (
-        says("ids must be unique"),
+        error_body("ids must be unique"),
         "anthropic",
         {
             "max_tokens": 9,
             "messages": [
                 USER,
-                said(block("t1"), block("t1", "g")),
-                {"role": "user", "content": [back("t1"), back("t1")]},
+                assistant_message(tool_use("t1"), tool_use("t1", "g")),
+                {"role": "user", "content": [tool_result("t1"), tool_result("t1")]},
             ],
         },
         "id-dup-in-turn",
         "/messages/1/content",
     ),
     (
-        says("write:12"),
+        error_body("write:12"),
         "openai-chat",
         chat(
             USER,
@@ -622,59 +622,69 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "/messages/4/tool_calls/0",
     ),
     (
-        says("Duplicate item"),
+        error_body("Duplicate item"),
         "openai-responses",
-        {"input": [USER, item("c1", id="fc_68ab12"), output("c1"), item("c1", id="fc_68ab12")]},
+        {
+            "input": [
+                USER,
+                call_item("c1", id="fc_68ab12"),
+                output_item("c1"),
+                call_item("c1", id="fc_68ab12"),
+            ]
+        },
         "duplicate-item",
         "/input/3",
     ),
     (
-        says("did not have response messages"),
+        error_body("did not have response messages"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1")), USER),
         "missing-result",
         "/messages/1/tool_calls/0",
     ),
     (
-        says("immediately after: toolu_01"),
+        error_body("immediately after: toolu_01"),
         "anthropic",
-        {"max_tokens": 9, "messages": [USER, said(block("toolu_01")), USER]},
+        {"max_tokens": 9, "messages": [USER, assistant_message(tool_use("toolu_01")), USER]},
         "missing-result",
         "/messages/1/content/0",
     ),
     (
-        says("No tool output found"),
+        error_body("No tool output found"),
         "openai-responses",
-        {"input": [USER, item("call_1"), USER]},
+        {"input": [USER, call_item("call_1"), USER]},
         "missing-result",
         "/input/1",
     ),
     (
-        says("Expected toolResult"),
+        error_body("Expected toolResult"),
         "bedrock",
         {
-            "toolConfig": ON_OFFER,
-            "messages": [HI, {"role": "assistant", "content": [use("tooluse_1")]}, HI],
+            "toolConfig": TOOL_CONFIG,
+            "messages": [HI, {"role": "assistant", "content": [converse_call("tooluse_1")]}, HI],
         },
         "missing-result",
         "/messages/1/content/0",
     ),
     (
-        says("blocks: toolu_01"),
+        error_body("blocks: toolu_01"),
         "anthropic",
-        {"max_tokens": 9, "messages": [{"role": "user", "content": [back("toolu_01")]}, USER]},
+        {
+            "max_tokens": 9,
+            "messages": [{"role": "user", "content": [tool_result("toolu_01")]}, USER],
+        },
         "history-starts-with-result",
         "/messages/0",
     ),
     (
-        says("No tool call found"),
+        error_body("No tool call found"),
         "openai-responses",
-        {"input": [USER, item("call_1"), output("call_1"), USER, output("call_9")]},
+        {"input": [USER, call_item("call_1"), output_item("call_1"), USER, output_item("call_9")]},
         "orphan-result",
         "/input/4",
     ),
     (
-        says("does not follow"),
+        error_body("does not follow"),
         "openai-chat",
         chat(
             USER,
@@ -687,84 +697,90 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "/messages/",
     ),
     (
-        says("function call turn comes"),
+        error_body("function call turn comes"),
         "gemini",
-        {"contents": [asked(wanted("f")), {"role": "user", "parts": [given_back("f")]}, ASK]},
+        {
+            "contents": [
+                model_message(call_part("f")),
+                {"role": "user", "parts": [response_part("f")]},
+                ASK,
+            ]
+        },
         "history-starts-with-call",
         "/contents/0",
     ),
     (
-        says("Unknown name"),
+        error_body("Unknown name"),
         "gemini",
         {
             "contents": [
                 ASK,
-                asked({"functionCall": {"id": "x", "name": "f", "args": {}}}),
-                {"role": "user", "parts": [given_back("f")]},
+                model_message({"functionCall": {"id": "x", "name": "f", "args": {}}}),
+                {"role": "user", "parts": [response_part("f")]},
             ]
         },
         "id-field-unsupported",
         "/contents/1/parts/0",
     ),
     (
-        says("tool_use.id: String"),
+        error_body("tool_use.id: String"),
         "anthropic",
         {
             "max_tokens": 9,
             "messages": [
                 USER,
-                said(block("functions.f:0")),
-                {"role": "user", "content": [back("functions.f:0")]},
+                assistant_message(tool_use("functions.f:0")),
+                {"role": "user", "content": [tool_result("functions.f:0")]},
             ],
         },
         "id-bad-charset",
         "/messages/1/content/0",
     ),
     (
-        says("Tool call id was"),
+        error_body("Tool call id was"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1")), answer("call_1")),
         "id-wrong-length",
         "/messages/1/tool_calls/0",
     ),
     (
-        says("after role 'tool'"),
+        error_body("after role 'tool'"),
         "mistral",
         chat(USER, assistant(tool_call("AbC123xyz")), answer("AbC123xyz"), USER),
         "user-after-tool",
         "/messages/3",
     ),
     (
-        says("thinking is enabled"),
+        error_body("thinking is enabled"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1")), answer("call_1"), USER),
         "reasoning-content-missing",
         "/messages/1",
     ),
     (
-        says("with ID 'call_1'"),
+        error_body("with ID 'call_1'"),
         "openai-chat",
         chat(USER, assistant(tool_call("call_1", arguments='{"a": ')), answer("call_1")),
         "args-invalid-json",
         "/messages/1/tool_calls/0",
     ),
     (
-        says("toolConfig"),
+        error_body("toolConfig"),
         "bedrock",
         {
             "messages": [
                 HI,
-                {"role": "assistant", "content": [use("tooluse_1")]},
-                {"role": "user", "content": [used("tooluse_1")]},
+                {"role": "assistant", "content": [converse_call("tooluse_1")]},
+                {"role": "user", "content": [converse_result("tooluse_1")]},
             ]
         },
         "tools-undefined",
         "",
     ),
     (
-        says("Invalid value: 'tool'"),
+        error_body("Invalid value: 'tool'"),
         "openai-responses",
-        {"input": [USER, item("c1"), {"role": "tool", "tool_call_id": "c1", "content": "1"}]},
+        {"input": [USER, call_item("c1"), {"role": "tool", "tool_call_id": "c1", "content": "1"}]},
         "wrong-vocabulary",
         "/input/2",
     ),
@@ -774,7 +790,7 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
 @pytest.mark.parametrize(
     ("text", "wire", "body", "name", "place"), CASES, ids=[f"{case[3]}-{case[1]}" for case in CASES]
 )
-def test_with_the_body_the_first_explanation_is_the_fault_and_its_place(
+def test_with_a_body_the_first_explanation_is_the_violation_with_its_path(
     text: str, wire: str, body: JSON, name: str, place: str
 ) -> None:
     first = explain(text, body, wire)[0]
@@ -784,28 +800,30 @@ def test_with_the_body_the_first_explanation_is_the_fault_and_its_place(
     assert "What to do" in first.message
 
 
-def test_the_wire_of_the_body_is_found_out() -> None:
+def test_the_wire_of_the_body_is_detected() -> None:
     body = chat(USER, assistant(tool_call("call_1")), USER)
-    assert explain(says("did not have response messages"), body) == explain(
-        says("did not have response messages"), body, "openai-chat"
+    assert explain(error_body("did not have response messages"), body) == explain(
+        error_body("did not have response messages"), body, "openai-chat"
     )
-    assert explain(says("did not have response messages"), dump(body)) == explain(
-        says("did not have response messages"), body
+    assert explain(error_body("did not have response messages"), dump(body)) == explain(
+        error_body("did not have response messages"), body
     )
 
 
-def test_the_id_that_the_text_names_decides_which_of_several_comes_first() -> None:
+def test_an_id_in_the_error_text_ranks_the_explanations() -> None:
     body = chat(USER, assistant(tool_call("call_1")), USER, assistant(tool_call("call_2")), USER)
-    for one, place in (
+    for call_id, place in (
         ("call_1", "/messages/1/tool_calls/0"),
         ("call_2", "/messages/3/tool_calls/0"),
     ):
-        found = explain(f"tool_call_ids did not have response messages: {one}", body, "openai-chat")
-        assert found[0].pointer == place
-        assert len(found) == 2
+        explanations = explain(
+            f"tool_call_ids did not have response messages: {call_id}", body, "openai-chat"
+        )
+        assert explanations[0].pointer == place
+        assert len(explanations) == 2
 
 
-def test_the_index_that_the_text_names_decides_which_of_several_comes_first() -> None:
+def test_an_index_in_the_error_text_ranks_the_explanations() -> None:
     body = chat(USER, assistant(tool_call("call_1")), USER, assistant(tool_call("call_2")), USER)
     text = "An assistant message with 'tool_calls' must be followed by tool messages"
     for param, place in (
@@ -815,15 +833,15 @@ def test_the_index_that_the_text_names_decides_which_of_several_comes_first() ->
         assert explain(f"{text} (param: {param})", body, "openai-chat")[0].pointer == place
 
 
-def test_a_lenient_profile_is_overruled_by_what_the_provider_just_refused() -> None:
+def test_an_error_overrules_a_lenient_profile() -> None:
     body = chat(USER, assistant(tool_call("call_1")), USER)
     assert (
-        explain(says("did not have response messages"), body, "openrouter")[0].name
+        explain(error_body("did not have response messages"), body, "openrouter")[0].name
         == "missing-result"
     )
     assert (
         explain(
-            says("Tool call id was"),
+            error_body("Tool call id was"),
             chat(USER, assistant(tool_call("a")), answer("a")),
             "openrouter",
         )[0].name
@@ -831,7 +849,7 @@ def test_a_lenient_profile_is_overruled_by_what_the_provider_just_refused() -> N
     )
 
 
-def test_other_faults_come_after_the_one_that_is_meant() -> None:
+def test_other_violations_come_after_the_one_that_the_error_is_about() -> None:
     body = chat(
         USER,
         assistant(tool_call(TOO_LONG)),
@@ -841,28 +859,33 @@ def test_other_faults_come_after_the_one_that_is_meant() -> None:
         USER,
     )
     assert [
-        one.name for one in explain(says("did not have response messages"), body, "openai-chat")
+        explanation.name
+        for explanation in explain(
+            error_body("did not have response messages"), body, "openai-chat"
+        )
     ] == ["missing-result", "id-too-long"]
 
 
-def test_if_nothing_of_the_kind_is_in_the_body_that_is_said() -> None:
-    found = explain(
-        says("did not have response messages"),
+def test_an_explanation_says_that_the_body_has_no_such_violation() -> None:
+    explanations = explain(
+        error_body("did not have response messages"),
         chat(USER, assistant(tool_call("call_1")), answer("call_1")),
         "openai-chat",
     )
-    assert found[0].name == "missing-result"
-    assert "no such violation was found" in found[0].message
+    assert explanations[0].name == "missing-result"
+    assert "no such violation was found" in explanations[0].message
 
 
 # --- without one ----------------------------------------------------------------------------------
 
 
-def test_without_a_body_the_place_and_the_id_are_those_that_the_text_names() -> None:
-    found = explain(says("Duplicate value"))
-    assert found == [Explanation("TW019", "dup-result", "/messages/7", found[0].message)]
-    assert "call_1" in found[0].message
-    assert explain(says("preceeding"))[0].pointer is None
+def test_without_a_body_path_and_id_come_from_the_error_text() -> None:
+    explanations = explain(error_body("Duplicate value"))
+    assert explanations == [
+        Explanation("TW019", "dup-result", "/messages/7", explanations[0].message)
+    ]
+    assert "call_1" in explanations[0].message
+    assert explain(error_body("preceeding"))[0].pointer is None
 
 
 @pytest.mark.parametrize(
@@ -877,7 +900,7 @@ def test_without_a_body_the_place_and_the_id_are_those_that_the_text_names() -> 
         ("the assistant message at message index 4.", ("messages", 4)),
     ],
 )
-def test_places_are_picked_out_of_the_text(text: str, place: tuple[str | int, ...]) -> None:
+def test_paths_are_read_from_the_error_text(text: str, place: tuple[str | int, ...]) -> None:
     assert read_references(text).paths == (place,)
 
 
@@ -894,11 +917,11 @@ def test_places_are_picked_out_of_the_text(text: str, place: tuple[str | int, ..
         ("tool_call_id  is not found", ()),
     ],
 )
-def test_ids_are_picked_out_of_the_text(text: str, ids: tuple[str, ...]) -> None:
+def test_ids_are_read_from_the_error_text(text: str, ids: tuple[str, ...]) -> None:
     assert read_references(text).ids == ids
 
 
-def test_unknown_words_are_not_explained() -> None:
+def test_an_unknown_error_has_no_explanation() -> None:
     assert explain("") == []
     assert explain("Rate limit reached for requests") == []
     assert (
@@ -906,15 +929,15 @@ def test_unknown_words_are_not_explained() -> None:
     )
 
 
-def test_a_body_that_cannot_be_read_is_told_apart_from_unknown_words() -> None:
+def test_an_unreadable_body_raises_even_for_an_unknown_error() -> None:
     with pytest.raises(DecodeError):
-        explain(says("did not have response messages"), "{", "openai-chat")
+        explain(error_body("did not have response messages"), "{", "openai-chat")
     with pytest.raises(UsageError):
-        explain(says("did not have response messages"), {"nothing": 1})
+        explain(error_body("did not have response messages"), {"nothing": 1})
 
 
 @given(st.lists(st.sampled_from(TEXTS) | st.text(), max_size=4).map(" ".join), st.booleans())
-def test_no_text_raises(text: str, with_body: bool) -> None:
+def test_explain_accepts_any_text(text: str, with_body: bool) -> None:
     explain(
         text, chat(USER, assistant(tool_call("call_1")), USER) if with_body else None, "openai-chat"
     )
@@ -938,14 +961,14 @@ ENDLESS = (
 
 
 @pytest.mark.parametrize("words", ENDLESS)
-def test_no_text_is_too_long(words: str) -> None:
-    begun = perf_counter()
+def test_explain_is_fast_on_long_texts(words: str) -> None:
+    start = perf_counter()
     assert (
-        explain(f"{says('did not have response messages')} tool_call_id messages{words * 40_000}")[
-            0
-        ].name
+        explain(
+            f"{error_body('did not have response messages')} tool_call_id messages{words * 40_000}"
+        )[0].name
         == "missing-result"
     )
     assert (
-        perf_counter() - begun < 5
+        perf_counter() - start < 5
     )  # a tenth of a second; a pattern that goes back and forth takes minutes

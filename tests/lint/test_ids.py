@@ -4,7 +4,7 @@ an id."""
 from __future__ import annotations
 
 import pytest
-from lint_turns import history, ids, joined, mended, names
+from lint.turns import call_ids, history, questions_and_answers, repair_fully, rule_names
 
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
@@ -17,21 +17,21 @@ from toolwire.profiles.table import profile
 
 @pytest.mark.parametrize("none", [None, "", "  ", "null", {"a": 1}, 7.5, [], True])
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "mistral"])
-def test_a_call_without_an_id_and_its_result_get_the_same_one(wire: str, none: JSON) -> None:
+def test_a_call_without_an_id_and_its_result_get_the_same_id(wire: str, none: JSON) -> None:
     body = history(wire, ([(none, "f", "a")], [(none, "A")]))
-    assert names(body, wire)
-    repaired = mended(body, wire)
+    assert rule_names(body, wire)
+    repaired = repair_fully(body, wire)
     assert repaired.findings == []
-    assert joined(repaired.body, wire) == [("a", "A")]
+    assert questions_and_answers(repaired.body, wire) == [("a", "A")]
     calls, results = decode(repaired.body, wire).calls(), decode(repaired.body, wire).results()
-    assert [one.id for one in calls] == [one.call_id for one in results]
+    assert [call.id for call in calls] == [result.call_id for result in results]
     assert calls[0].origin == results[0].origin == "wire"
     assert profile(wire).id_rule.fits(calls[0].id)
 
 
-def test_missing_empty_and_odd_ids_are_told_apart() -> None:
+def test_missing_empty_and_non_string_ids_have_separate_rules() -> None:
     body = history("openai-chat", ([(None, "f", "a"), ("", "g", "b"), (7, "h", "c")], []))
-    assert names(body, "openai-chat") == ["id-missing", "id-empty", "id-not-string"]
+    assert rule_names(body, "openai-chat") == ["id-missing", "id-empty", "id-not-string"]
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_missing_empty_and_odd_ids_are_told_apart() -> None:
 )
 def test_two_empty_ids_do_not_become_equal(wire: str) -> None:
     body = history(wire, ([("", "f", "a"), ("", "g", "b")], []))
-    first, second = ids(mended(body, wire).body, wire)
+    first, second = call_ids(repair_fully(body, wire).body, wire)
     assert first != second
 
 
-def test_results_without_ids_go_by_the_names_of_their_tools() -> None:
+def test_results_without_ids_are_assigned_by_tool_name() -> None:
     answers: list[JSON] = [
         {"role": "tool", "name": name, "content": text} for name, text in (("g", "B"), ("f", "A"))
     ]
@@ -54,31 +54,29 @@ def test_results_without_ids_go_by_the_names_of_their_tools() -> None:
             *answers,
         ]
     }
-    repaired = mended(body, "openai-chat")
+    repaired = repair_fully(body, "openai-chat")
     assert repaired.findings == []
-    assert joined(repaired.body, "openai-chat") == [("a", "A"), ("b", "B")]
+    assert questions_and_answers(repaired.body, "openai-chat") == [("a", "A"), ("b", "B")]
 
 
 @pytest.mark.parametrize("unsafe", [False, True])
 @pytest.mark.parametrize("none", [None, ""])
-def test_two_results_without_ids_for_two_open_calls_become_text_and_go_to_neither(
-    none: JSON, unsafe: bool
-) -> None:
+def test_two_results_without_ids_for_two_open_calls_become_text(none: JSON, unsafe: bool) -> None:
     body = history("openai-chat", ([("a", "f", "a"), ("b", "f", "b")], [(none, "A"), (none, "B")]))
-    repaired = mended(body, "openai-chat", unsafe=unsafe)
-    assert [one for one in repaired.findings if one.severity == "error"] == []
-    assert_told_as_text(repaired.body, "A", "B")
+    repaired = repair_fully(body, "openai-chat", unsafe=unsafe)
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+    assert_results_became_text(repaired.body, "A", "B")
 
 
 def test_calls_without_ids_get_ids_once_their_uncertain_results_are_text() -> None:
     body = history("openai-chat", ([("", "f", "a"), ("", "f", "b")], [("", "A"), ("", "B")]))
-    repaired = mended(body, "openai-chat")
-    assert [one for one in repaired.findings if one.severity == "error"] == []
-    assert_told_as_text(repaired.body, "A", "B")
+    repaired = repair_fully(body, "openai-chat")
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+    assert_results_became_text(repaired.body, "A", "B")
     assert all(call.origin == "wire" for call in decode(repaired.body, "openai-chat").calls())
 
 
-def assert_told_as_text(body: JSON, *texts: str) -> None:
+def assert_results_became_text(body: JSON, *texts: str) -> None:
     """No result has one of these texts, and messages of the user tell all of them."""
     read = decode(body, "openai-chat")
     assert not {result.text for result in read.results()} & set(texts)
@@ -88,27 +86,29 @@ def assert_told_as_text(body: JSON, *texts: str) -> None:
     assert all(any(f": {text}" in note for note in notes) for text in texts)
 
 
-def test_a_call_without_an_id_takes_that_of_the_only_result_of_its_turn() -> None:
+def test_a_call_without_an_id_gets_the_id_of_the_only_result_of_its_turn() -> None:
     body = history("openai-chat", ([(None, "f", "a")], [("call_1", "A")]))
-    repaired = mended(body, "openai-chat")
-    assert ids(repaired.body, "openai-chat") == ["call_1"]
-    assert joined(repaired.body, "openai-chat") == [("a", "A")]
+    repaired = repair_fully(body, "openai-chat")
+    assert call_ids(repaired.body, "openai-chat") == ["call_1"]
+    assert questions_and_answers(repaired.body, "openai-chat") == [("a", "A")]
 
 
-def test_a_call_without_an_id_does_not_take_that_of_a_result_of_another_tool() -> None:
+def test_a_call_without_an_id_does_not_get_the_id_of_a_result_of_another_tool() -> None:
     other: JSON = {"role": "tool", "tool_call_id": "call_1", "name": "g", "content": "B"}
     body: Object = {"messages": [USER, assistant(tool_call(None, "f")), other]}
-    assert [one.fix for one in check(body, "openai-chat") if one.name == "id-missing"] == [None]
+    assert [
+        finding.fix for finding in check(body, "openai-chat") if finding.name == "id-missing"
+    ] == [None]
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("value", "result_id"),
     [(193629320, 193629320), (193629320, "193629320"), ("193629320", 193629320)],
 )
-def test_a_number_becomes_its_digits_on_both_sides(asked: JSON, answered: JSON) -> None:
-    body = history("openai-chat", ([(asked, "f", "a")], [(answered, "A")]))
-    assert set(names(body, "openai-chat")) == {"id-not-string"}
-    new = mended(body, "openai-chat").body
+def test_a_number_becomes_its_digits_on_both_sides(value: JSON, result_id: JSON) -> None:
+    body = history("openai-chat", ([(value, "f", "a")], [(result_id, "A")]))
+    assert set(rule_names(body, "openai-chat")) == {"id-not-string"}
+    new = repair_fully(body, "openai-chat").body
     assert (
         get(new, ("messages", 1, "tool_calls", 0, "id"))
         == get(new, ("messages", 2, "tool_call_id"))
@@ -116,7 +116,7 @@ def test_a_number_becomes_its_digits_on_both_sides(asked: JSON, answered: JSON) 
     )
 
 
-def test_an_item_without_a_call_id_gets_one_and_keeps_its_own() -> None:
+def test_an_item_without_a_call_id_gets_one_and_keeps_its_item_id() -> None:
     body: Object = {
         "input": [
             USER,
@@ -124,14 +124,14 @@ def test_an_item_without_a_call_id_gets_one_and_keeps_its_own() -> None:
             {"type": "function_call_output", "call_id": "fc_1", "output": "A"},
         ]
     }
-    new = mended(body, "openai-responses").body
-    assert joined(new, "openai-responses") == [("a", "A")]
+    new = repair_fully(body, "openai-responses").body
+    assert questions_and_answers(new, "openai-responses") == [("a", "A")]
     assert get(new, ("input", 1, "id")) == "fc_1"
     assert get(new, ("input", 1, "call_id")) == get(new, ("input", 2, "call_id"))
     assert decode(new, "openai-responses").calls()[0].origin == "wire"
 
 
-def test_an_output_that_names_its_tool_needs_no_id_where_the_wire_says_so() -> None:
+def test_a_result_with_a_tool_name_needs_no_id_where_ids_are_optional() -> None:
     body: Object = {
         "input": [
             USER,
@@ -139,13 +139,15 @@ def test_an_output_that_names_its_tool_needs_no_id_where_the_wire_says_so() -> N
             {"type": "function_call_output", "call_id": None, "name": "f", "output": "A"},
         ]
     }
-    assert names(body, "openai-responses") == []
+    assert rule_names(body, "openai-responses") == []
 
 
 @pytest.mark.parametrize("target", ["xai", "llama.cpp", "vllm"])
-def test_who_needs_no_ids_gets_no_finding_for_them(target: str) -> None:
+def test_missing_ids_are_no_finding_for_a_target_without_ids(target: str) -> None:
     assert (
-        names(history("openai-chat", ([(None, "f", "a")], [(None, "A")])), "openai-chat", target)
+        rule_names(
+            history("openai-chat", ([(None, "f", "a")], [(None, "A")])), "openai-chat", target
+        )
         == []
     )
 
@@ -167,78 +169,78 @@ def test_who_needs_no_ids_gets_no_finding_for_them(target: str) -> None:
         ("bedrock", "a b", "a_b"),
     ],
 )
-def test_siblings_stay_apart_however_their_ids_are_fitted(
-    wire: str, first: str, second: str
-) -> None:
+def test_fitted_ids_of_parallel_calls_stay_distinct(wire: str, first: str, second: str) -> None:
     body = history(wire, ([(first, "f", "a"), (second, "f", "b")], [(second, "B"), (first, "A")]))
-    assert names(body, wire)
-    repaired = mended(body, wire)
-    assert [one for one in repaired.findings if one.severity == "error"] == []
-    assert joined(repaired.body, wire) == [("a", "A"), ("b", "B")]
-    assert len(set(ids(repaired.body, wire))) == 2
+    assert rule_names(body, wire)
+    repaired = repair_fully(body, wire)
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+    assert questions_and_answers(repaired.body, wire) == [("a", "A"), ("b", "B")]
+    assert len(set(call_ids(repaired.body, wire))) == 2
     assert all(
-        (profile(wire).accepted_ids or profile(wire).id_rule).fits(one)
-        for one in ids(repaired.body, wire)
+        (profile(wire).accepted_ids or profile(wire).id_rule).fits(call_id)
+        for call_id in call_ids(repaired.body, wire)
     )
 
 
-def test_a_valid_id_stays_to_the_letter_beside_one_that_is_refused() -> None:
+def test_a_valid_id_stays_unchanged_next_to_a_refused_one() -> None:
     body = history(
         "anthropic",
         ([("toolu_01A", "f", "a"), ("f.0", "f", "b")], [("toolu_01A", "A"), ("f.0", "B")]),
     )
-    assert ids(mended(body, "anthropic").body, "anthropic")[0] == "toolu_01A"
+    assert call_ids(repair_fully(body, "anthropic").body, "anthropic")[0] == "toolu_01A"
 
 
-def test_an_id_is_never_fitted_to_one_that_the_history_has() -> None:
-    once = ids(
-        mended(history("anthropic", ([("a.b", "f", "a")], [("a.b", "A")])), "anthropic").body,
+def test_a_fitted_id_never_equals_an_existing_id() -> None:
+    once = call_ids(
+        repair_fully(history("anthropic", ([("a.b", "f", "a")], [("a.b", "A")])), "anthropic").body,
         "anthropic",
     )[0]
     body = history(
         "anthropic", ([(once, "f", "b"), ("a.b", "f", "a")], [(once, "B"), ("a.b", "A")])
     )
-    new = mended(body, "anthropic").body
-    assert joined(new, "anthropic") == [("b", "B"), ("a", "A")]
-    assert ids(new, "anthropic")[0] == once != ids(new, "anthropic")[1]
+    new = repair_fully(body, "anthropic").body
+    assert questions_and_answers(new, "anthropic") == [("b", "B"), ("a", "A")]
+    assert call_ids(new, "anthropic")[0] == once != call_ids(new, "anthropic")[1]
 
 
-def test_the_same_history_with_more_behind_it_keeps_its_ids() -> None:
+def test_a_longer_history_keeps_the_repaired_ids() -> None:
     long = "call_" + "a" * 80
     short = history("openai-chat", ([(long, "f", "a")], [(long, "A")]))
     more = history(
         "openai-chat", ([(long, "f", "a")], [(long, "A")]), ([("c2", "f", "b")], [("c2", "B")])
     )
     assert (
-        ids(mended(short, "openai-chat").body, "openai-chat")
-        == ids(mended(more, "openai-chat").body, "openai-chat")[:1]
+        call_ids(repair_fully(short, "openai-chat").body, "openai-chat")
+        == call_ids(repair_fully(more, "openai-chat").body, "openai-chat")[:1]
     )
 
 
 def test_a_second_result_follows_its_call_to_the_new_id() -> None:
     long = "call_" + "a" * 80
     body = history("openai-chat", ([(long, "f", "a")], [(long, "A"), (long, "B")]))
-    repaired = mended(body, "openai-chat")
-    assert names(repaired.body, "openai-chat") == []
+    repaired = repair_fully(body, "openai-chat")
+    assert rule_names(repaired.body, "openai-chat") == []
     (result,) = decode(repaired.body, "openai-chat").results()
-    assert [result.call_id] == ids(repaired.body, "openai-chat")
-    assert_told_as_text(repaired.body, "A")
+    assert [result.call_id] == call_ids(repaired.body, "openai-chat")
+    assert_results_became_text(repaired.body, "A")
 
 
-def test_the_cap_is_that_of_the_target() -> None:
+def test_the_length_limit_is_that_of_the_target() -> None:
     uuid = "call_0b6b9c1e-3f60-4a5e-9a55-6f6c3b2a1d00"
     body = history("openai-chat", ([(uuid, "f", "a")], [(uuid, "A")]))
-    assert names(body, "openai-chat") == []
-    assert names(body, "openai-chat", "openai-chat-legacy") == ["id-too-long"]
+    assert rule_names(body, "openai-chat") == []
+    assert rule_names(body, "openai-chat", "openai-chat-legacy") == ["id-too-long"]
 
 
 @pytest.mark.parametrize(
-    "one",
+    "call_id",
     ["call_" + "x" * 30 + "|fc_" + "0" * 48, "call_ab__thought__" + "Q" * 80, "call_abcdefgh" * 6],
 )
-def test_what_is_too_long_for_a_reason_is_told_by_the_reason(one: str) -> None:
-    assert "id-too-long" not in names(
-        history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat"
+def test_an_id_that_is_too_long_for_a_known_reason_is_reported_by_the_specific_rule(
+    call_id: str,
+) -> None:
+    assert "id-too-long" not in rule_names(
+        history("openai-chat", ([(call_id, "f", "a")], [(call_id, "A")])), "openai-chat"
     )
 
 
@@ -246,7 +248,7 @@ def test_what_is_too_long_for_a_reason_is_told_by_the_reason(one: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered", "plain"),
+    ("call_id", "result_id", "plain"),
     [
         ("call_A|fc_B", "call_A|fc_B", "call_A"),
         ("call_A|fc_B", "call_A", "call_A"),
@@ -260,28 +262,31 @@ def test_what_is_too_long_for_a_reason_is_told_by_the_reason(one: str) -> None:
         ("call_X", "call_Xcall_X", "call_X"),
     ],
 )
-def test_an_id_with_more_in_it_comes_back_to_itself_on_both_sides(
-    asked: str, answered: str, plain: str
+def test_a_composite_id_is_reduced_in_call_and_result(
+    call_id: str, result_id: str, plain: str
 ) -> None:
     body = history(
         "anthropic",
-        ([(asked, "f", "a"), ("toolu_2", "f", "b")], [("toolu_2", "B"), (answered, "A")]),
+        ([(call_id, "f", "a"), ("toolu_2", "f", "b")], [("toolu_2", "B"), (result_id, "A")]),
     )
-    repaired = mended(body, "anthropic")
-    assert [one for one in repaired.findings if one.severity == "error"] == []
-    assert joined(repaired.body, "anthropic") == [("a", "A"), ("b", "B")]
-    assert ids(repaired.body, "anthropic") == [plain, "toolu_2"]
+    repaired = repair_fully(body, "anthropic")
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+    assert questions_and_answers(repaired.body, "anthropic") == [("a", "A"), ("b", "B")]
+    assert call_ids(repaired.body, "anthropic") == [plain, "toolu_2"]
 
 
 @pytest.mark.parametrize(
-    "one",
+    "call_id",
     ["call_A|fc_B", "call_9f__thought__CiQBAb", "call_Xcall_X", "resp_x:call_0", "Sum: 15", "f"],
 )
-def test_an_odd_id_that_the_target_takes_and_that_pairs_is_left_alone(one: str) -> None:
-    assert names(history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat") == []
+def test_a_composite_id_that_is_accepted_and_paired_stays(call_id: str) -> None:
+    assert (
+        rule_names(history("openai-chat", ([(call_id, "f", "a")], [(call_id, "A")])), "openai-chat")
+        == []
+    )
 
 
-def test_a_half_that_another_call_has_is_not_taken_from_it() -> None:
+def test_a_reduced_id_never_equals_the_id_of_another_call() -> None:
     body = history(
         "anthropic",
         (
@@ -289,45 +294,50 @@ def test_a_half_that_another_call_has_is_not_taken_from_it() -> None:
             [("call_A", "A"), ("call_A|fc_B", "B")],
         ),
     )
-    repaired = mended(body, "anthropic")
-    assert joined(repaired.body, "anthropic") == [("a", "A"), ("b", "B")]
-    assert ids(repaired.body, "anthropic")[0] == "call_A" != ids(repaired.body, "anthropic")[1]
+    repaired = repair_fully(body, "anthropic")
+    assert questions_and_answers(repaired.body, "anthropic") == [("a", "A"), ("b", "B")]
+    assert (
+        call_ids(repaired.body, "anthropic")[0]
+        == "call_A"
+        != call_ids(repaired.body, "anthropic")[1]
+    )
 
 
-def test_the_other_half_becomes_the_id_of_the_item_where_there_are_items() -> None:
-    both = "call_abcdefghijklmnopqrstuvwx|fc_68ab" + "0" * 40
-    new = mended(
-        history("openai-responses", ([(both, "f", "a")], [(both, "A")])), "openai-responses"
+def test_the_other_half_of_a_composite_id_becomes_the_item_id() -> None:
+    composite_id = "call_abcdefghijklmnopqrstuvwx|fc_68ab" + "0" * 40
+    new = repair_fully(
+        history("openai-responses", ([(composite_id, "f", "a")], [(composite_id, "A")])),
+        "openai-responses",
     ).body
-    assert get(new, ("input", 1, "id")) == both.partition("|")[2]
+    assert get(new, ("input", 1, "id")) == composite_id.partition("|")[2]
     assert (
         get(new, ("input", 1, "call_id"))
         == get(new, ("input", 2, "call_id"))
-        == both.partition("|")[0]
+        == composite_id.partition("|")[0]
     )
 
 
-def test_a_signature_in_an_id_goes_to_its_field_where_it_is_wanted() -> None:
+def test_a_signature_in_an_id_moves_to_the_signature_field() -> None:
     body = history("gemini", ([("c1__thought__CiQBAb", "f", "a")], [("c1__thought__CiQBAb", "A")]))
-    new = mended(body, "gemini").body
+    new = repair_fully(body, "gemini").body
     assert get(new, ("contents", 1, "parts", 0, "thoughtSignature")) == "CiQBAb"
-    assert joined(new, "gemini") == [("a", "A")]
-    assert ids(new, "gemini") == ["c1"]
+    assert questions_and_answers(new, "gemini") == [("a", "A")]
+    assert call_ids(new, "gemini") == ["c1"]
 
 
-def test_a_signature_in_an_id_goes_to_the_extra_content_of_the_chat_shape() -> None:
+def test_a_signature_in_an_id_moves_to_extra_content_on_chat() -> None:
     body = history(
         "openai-chat", ([("c1__thought__CiQBAb", "f", "a")], [("c1__thought__CiQBAb", "A")])
     )
-    new = mended(body, "openai-chat", "gemini-openai").body
+    new = repair_fully(body, "openai-chat", "gemini-openai").body
     assert get(new, ("messages", 1, "tool_calls", 0, "extra_content")) == {
         "google": {"thought_signature": "CiQBAb"}
     }
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "mistral"])
-def test_two_results_under_one_number_are_told_and_mended(wire: str) -> None:
+def test_two_results_with_one_numeric_id_are_reported_and_repaired(wire: str) -> None:
     body = history(wire, ([(7, "f", "a")], [(7, "A"), (7, "B")]))
-    repaired = mended(body, wire)
-    assert joined(repaired.body, wire) == [("a", "B")]
-    assert mended(repaired.body, wire).body == repaired.body
+    repaired = repair_fully(body, wire)
+    assert questions_and_answers(repaired.body, wire) == [("a", "B")]
+    assert repair_fully(repaired.body, wire).body == repaired.body

@@ -46,39 +46,39 @@ def test_every_wire_has_a_row_and_every_row_is_listed() -> None:
     assert all(PROFILES[name].wire == name for name in toolwire.wires())
 
 
-def test_the_providers_people_ask_for_are_there() -> None:
-    asked = """openai-chat openai-chat-legacy azure-openai openai-responses azure-foundry anthropic vertex-anthropic bedrock
+def test_the_providers_that_users_ask_for_have_a_profile() -> None:
+    names = """openai-chat openai-chat-legacy azure-openai openai-responses azure-foundry anthropic vertex-anthropic bedrock
         bedrock-mistral gemini vertex-gemini gemini-openai mistral cohere kimi deepseek deepseek-responses minimax
         minimax-anthropic qwen glm groq cerebras xai openrouter fireworks ollama vllm sglang llama.cpp lm-studio"""
-    assert set(asked.split()) <= set(PROFILES)
+    assert set(names.split()) <= set(PROFILES)
 
 
-def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
+def test_an_unknown_name_is_refused_and_the_known_names_are_listed() -> None:
     with pytest.raises(UsageError, match="openai-chat"):
         profile("nobody")
 
 
 @rows("name", ROWS)
-def test_what_is_written_is_taken(name: str) -> None:
+def test_every_id_that_is_written_is_accepted(name: str) -> None:
     row = PROFILES[name]
-    for one in ("call_1", "functions.f:0", "a" * 200, "x|y\nz"):
-        assert (row.accepted_ids or row.id_rule).fits(fit(one, row.id_rule))
-    for one in ("search", "a.b/c@1", "n" * 200, "9lives"):
-        assert (row.accepted_names or row.name_rule).fits(fit(one, row.name_rule))
+    for call_id in ("call_1", "functions.f:0", "a" * 200, "x|y\nz"):
+        assert (row.accepted_ids or row.id_rule).fits(fit(call_id, row.id_rule))
+    for call_id in ("search", "a.b/c@1", "n" * 200, "9lives"):
+        assert (row.accepted_names or row.name_rule).fits(fit(call_id, row.name_rule))
 
 
 @rows("name", ROWS)
-def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
+def test_a_pattern_of_native_ids_compiles_and_the_ids_are_accepted(name: str) -> None:
     row = PROFILES[name]
-    for one in ("functions.read:12", "read:0", "read_3"):
-        if row.own_id_pattern and re.fullmatch(row.own_id_pattern, one):
-            assert row.id_rule.fits(one)
+    for call_id in ("functions.read:12", "read:0", "read_3"):
+        if row.own_id_pattern and re.fullmatch(row.own_id_pattern, call_id):
+            assert row.id_rule.fits(call_id)
     assert re.fullmatch(row.own_id_pattern, "functionsread0") is None
     re.compile(row.reasoning_models)
 
 
 @rows("name", ROWS)
-def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
+def test_no_row_contradicts_itself(name: str) -> None:
     row = PROFILES[name]
     assert row.has_id_field or not row.requires_ids
     assert not row.results_come_first or row.result_placement in ("next", "alone")
@@ -87,7 +87,7 @@ def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
     assert not row.reasoning_models or row.reasoning_to_return
 
 
-def test_the_limits_that_translate_writes_by_did_not_move() -> None:
+def test_the_limits_for_writing_ids_are_unchanged() -> None:
     """What other processes were given must not change with a new row: ids that were written stay
     the same."""
     word = "a-zA-Z0-9_-"
@@ -109,7 +109,7 @@ def test_the_limits_that_translate_writes_by_did_not_move() -> None:
     } == written
 
 
-def test_bedrock_takes_more_than_is_written_for_it_and_a_newer_chat_more_than_an_older() -> None:
+def test_bedrock_accepts_more_ids_than_are_written_for_it() -> None:
     row = PROFILES["bedrock"]
     assert row.accepted_ids is not None
     assert row.accepted_ids.fits("functions.f:0")
@@ -135,24 +135,24 @@ def test_bedrock_takes_more_than_is_written_for_it_and_a_newer_chat_more_than_an
         "text",
     ],
 )
-def test_who_is_not_known_to_check_pairs_is_not_said_to(name: str) -> None:
+def test_a_profile_without_evidence_of_checks_checks_no_pairs(name: str) -> None:
     assert not any(getattr(PROFILES[name], flag) for flag in CHECKS_PAIRS)
 
 
-def test_a_profile_is_as_good_as_a_wire_everywhere() -> None:
+def test_a_profile_is_accepted_wherever_a_wire_is() -> None:
     call: JSON = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    told: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
+    result: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
     body: JSON = {
         "messages": [
             {"role": "user", "content": "hi"},
             {"role": "assistant", "tool_calls": [call]},
-            told,
+            result,
         ]
     }
     for name in ROWS:
-        made = encode(decode(body, "openai-chat"), name)
+        encoded = encode(decode(body, "openai-chat"), name)
         rule = PROFILES[name].id_rule
-        assert all(rule.fits(one.id) for one in decode(made.body, name).calls())
+        assert all(rule.fits(call.id) for call in decode(encoded.body, name).calls())
 
 
 def test_the_page_shows_every_row_and_explains_every_column() -> None:
@@ -160,11 +160,11 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
     for name in ROWS:
         assert page.count(f"\n| `{name}` |") == 4
         assert PROFILES[name].last_seen in page
-    apart = {"name", "wire", "last_seen", "confidence", "source"}
+    identifying_fields = {"name", "wire", "last_seen", "confidence", "source"}
     assert [
-        one.name
-        for one in fields(Profile)
-        if one.name not in apart and f"\n- `{one.name}`: " not in page
+        field.name
+        for field in fields(Profile)
+        if field.name not in identifying_fields and f"\n- `{field.name}`: " not in page
     ] == []
 
 
@@ -175,7 +175,7 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
 @pytest.mark.parametrize(
     "path", sorted(RECORDED.glob("*.request.jsonl")), ids=lambda path: path.name
 )
-def test_no_id_that_was_accepted_breaks_a_row(path: Path) -> None:
+def test_no_recorded_id_violates_its_profile(path: Path) -> None:
     wire = path.name.partition(".")[0]
     for line in path.read_text().splitlines():
         record, _ = load(line, "")

@@ -126,7 +126,7 @@ BODIES = [(rule, example) for rule, example in (*BAD, *GOOD) if example.kind != 
 RULES = rows("rule", all_rules(), ids=lambda rule: rule.name)
 
 
-def of_examples(found: list[tuple[Rule, Example]]) -> pytest.MarkDecorator:
+def example_rows(found: list[tuple[Rule, Example]]) -> pytest.MarkDecorator:
     return rows(
         "rule, example",
         found,
@@ -142,13 +142,13 @@ def page(rule: Rule) -> str:
 def findings(rule: Rule, example: Example) -> list[Finding]:
     """What a rule finds in an example."""
     return [
-        one
-        for one in check(example.body, example.wire, example.kind, target=example.target)
-        if one.name == rule.name
+        finding
+        for finding in check(example.body, example.wire, example.kind, target=example.target)
+        if finding.name == rule.name
     ]
 
 
-def mended(example: Example, *, unsafe: bool = True) -> Repaired:
+def repair_example(example: Example, *, unsafe: bool = True) -> Repaired:
     """An example after repair."""
     return repair(example.body, example.wire, example.kind, unsafe=unsafe, target=example.target)
 
@@ -156,24 +156,24 @@ def mended(example: Example, *, unsafe: bool = True) -> Repaired:
 # --- the rules themselves -------------------------------------------------------------------------
 
 
-def test_every_known_way_to_break_has_its_rule_and_no_rule_is_of_no_known_way() -> None:
+def test_every_listed_rule_exists_and_every_rule_is_listed() -> None:
     known = {(f"TW{number:03d}", name) for number, names in CLASSES.items() for name in names}
     assert sorted(known ^ {(rule.code, rule.name) for rule in all_rules()}) == []
 
 
-def test_no_two_rules_have_one_name() -> None:
+def test_rule_names_are_unique() -> None:
     assert [
         name for name, times in Counter(rule.name for rule in all_rules()).items() if times > 1
     ] == []
 
 
-def test_only_what_is_no_fault_is_an_info() -> None:
+def test_only_rules_without_a_refusal_have_severity_info() -> None:
     names = {rule.name for rule in all_rules()}
     assert {rule.name for rule in all_rules() if rule.severity == "info"} == INFO & names
 
 
 @RULES
-def test_a_rule_stands_in_the_file_of_its_name(rule: Rule) -> None:
+def test_a_rule_is_in_the_file_of_its_name(rule: Rule) -> None:
     path = FOLDER / f"{rule.name.replace('-', '_')}.py"
     assert path.exists()
     assert import_module(f"toolwire.lint.rules.{path.stem}").RULE is rule
@@ -200,116 +200,125 @@ def test_a_rule_can_be_found_by_its_name_and_by_its_code(rule: Rule) -> None:
 # --- what is bad ----------------------------------------------------------------------------------
 
 
-@of_examples(BAD)
-def test_a_bad_example_has_the_finding_with_its_place_and_words(
-    rule: Rule, example: Example
-) -> None:
+@example_rows(BAD)
+def test_a_bad_example_has_the_finding_with_path_and_message(rule: Rule, example: Example) -> None:
     found = findings(rule, example)
     assert found
-    for one in found:
-        assert (one.code, one.severity) == (rule.code, rule.severity_for(profile(example.target)))
-        assert get(example.body, one.path) is not UNSET, f"{one.pointer} is not in the body"
-        assert len(one.message) >= 10
-        assert one.fix is None or rule.fix is not None
+    for finding in found:
+        assert (finding.code, finding.severity) == (
+            rule.code,
+            rule.severity_for(profile(example.target)),
+        )
+        assert get(example.body, finding.path) is not UNSET, f"{finding.pointer} is not in the body"
+        assert len(finding.message) >= 10
+        assert finding.fix is None or rule.fix is not None
 
 
-@of_examples([(rule, example) for rule, example in BAD if example.kind != "stream"])
-def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mended(
+@example_rows([(rule, example) for rule, example in BAD if example.kind != "stream"])
+def test_repair_removes_the_finding_of_a_bad_example_or_has_no_fix_for_it(
     rule: Rule, example: Example
 ) -> None:
     before = findings(rule, example)
-    left = [one for one in mended(example).findings if one.name == rule.name]
-    assert [str(one) for one in left if one.fix is not None] == []
-    assert left == [] or any(one.fix is None for one in before)
+    left = [finding for finding in repair_example(example).findings if finding.name == rule.name]
+    assert [str(finding) for finding in left if finding.fix is not None] == []
+    assert left == [] or any(finding.fix is None for finding in before)
 
 
-@of_examples([(rule, example) for rule, example in BAD if example.kind != "stream"])
-def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: Example) -> None:
-    assert [str(one) for one in mended(example).findings if one.fix is not None] == []
-    assert [str(one) for one in mended(example, unsafe=False).findings if one.fix == "safe"] == []
+@example_rows([(rule, example) for rule, example in BAD if example.kind != "stream"])
+def test_a_repair_leaves_no_fixable_finding(rule: Rule, example: Example) -> None:
+    assert [
+        str(finding) for finding in repair_example(example).findings if finding.fix is not None
+    ] == []
+    assert [
+        str(finding)
+        for finding in repair_example(example, unsafe=False).findings
+        if finding.fix == "safe"
+    ] == []
 
 
 # --- what is good ---------------------------------------------------------------------------------
 
 
-@of_examples(GOOD)
+@example_rows(GOOD)
 def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example) -> None:
-    assert [str(one) for one in findings(rule, example)] == []
+    assert [str(finding) for finding in findings(rule, example)] == []
 
 
 # --- any example ----------------------------------------------------------------------------------
 
 
-@of_examples(BODIES)
-def test_repairing_twice_changes_nothing_more(rule: Rule, example: Example) -> None:
-    once = mended(example)
+@example_rows(BODIES)
+def test_a_second_repair_changes_nothing(rule: Rule, example: Example) -> None:
+    once = repair_example(example)
     twice = repair(once.body, example.wire, example.kind, unsafe=True, target=example.target)
     assert twice.body == once.body
     assert twice.changes == []
     assert twice.findings == once.findings
 
 
-@of_examples(BODIES)
-def test_changes_are_told_if_and_only_if_the_body_changed(rule: Rule, example: Example) -> None:
+@example_rows(BODIES)
+def test_changes_are_reported_if_and_only_if_the_body_changed(rule: Rule, example: Example) -> None:
     for unsafe in (False, True):
-        told_if_changed(example, unsafe)
+        reports_every_change(example, unsafe)
 
 
-def told_if_changed(example: Example, unsafe: bool) -> None:
-    done = mended(example, unsafe=unsafe)
-    assert bool(done.changes) is (done.body != example.body)
-    assert all(one.message and lint.rule(one.name).code == one.code for one in done.changes)
-    if done.changes:  # The first fix was made to this body; the others to what came of it.
-        assert get(example.body, done.changes[0].path) is not UNSET, (
-            f"{done.changes[0].pointer} is not in the body"
+def reports_every_change(example: Example, unsafe: bool) -> None:
+    repaired = repair_example(example, unsafe=unsafe)
+    assert bool(repaired.changes) is (repaired.body != example.body)
+    assert all(
+        change.message and lint.rule(change.name).code == change.code for change in repaired.changes
+    )
+    if repaired.changes:  # The first fix was made to this body; the others to what came of it.
+        assert get(example.body, repaired.changes[0].path) is not UNSET, (
+            f"{repaired.changes[0].pointer} is not in the body"
         )
 
 
-@of_examples(BODIES)
-def test_a_body_that_is_not_changed_comes_back_to_the_byte(rule: Rule, example: Example) -> None:
+@example_rows(BODIES)
+def test_an_unchanged_body_is_returned_byte_for_byte(rule: Rule, example: Example) -> None:
     spaced = dump(example.body).replace(b'":', b'" :', 1)
-    done = repair(spaced, example.wire, example.kind, target=example.target)
-    assert done.changes or done.json() == spaced
+    repaired = repair(spaced, example.wire, example.kind, target=example.target)
+    assert repaired.changes or repaired.json() == spaced
 
 
-@of_examples([*BAD, *GOOD])
-def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example: Example) -> None:
+@example_rows([*BAD, *GOOD])
+def test_check_and_repair_do_not_modify_their_input(rule: Rule, example: Example) -> None:
     before = deepcopy(example.body)
     check(example.body, example.wire, example.kind, target=example.target)
     if example.kind != "stream":
-        mended(example)
+        repair_example(example)
     assert example.body == before
 
 
-@of_examples(BODIES)
-def test_what_is_found_is_the_same_for_bytes_and_for_values(rule: Rule, example: Example) -> None:
-    whole = check(example.body, example.wire, example.kind, target=example.target)
-    assert check(dump(example.body), example.wire, example.kind, target=example.target) == whole
+@example_rows(BODIES)
+def test_findings_are_the_same_for_bytes_and_values(rule: Rule, example: Example) -> None:
+    findings = check(example.body, example.wire, example.kind, target=example.target)
+    assert check(dump(example.body), example.wire, example.kind, target=example.target) == findings
     assert (
         repair(
             dump(example.body), example.wire, example.kind, unsafe=True, target=example.target
         ).body
-        == mended(example).body
+        == repair_example(example).body
     )
 
 
 def digest() -> str:
     """A hash of everything that check and repair say about all examples."""
-    said = hashlib.sha256()
+    hasher = hashlib.sha256()
     for _, example in BODIES:
-        done = mended(example)
-        said.update(dump(done.body))
-        for told in (
+        repaired = repair_example(example)
+        hasher.update(dump(repaired.body))
+        for finding in (
             *check(example.body, example.wire, example.kind, target=example.target),
-            *done.changes,
-            *done.findings,
+            *repaired.changes,
+            *repaired.findings,
         ):
-            said.update(str(told).encode())
-    return said.hexdigest()
+            hasher.update(str(finding).encode())
+    return hasher.hexdigest()
 
 
 @cache
-def elsewhere(seed: str) -> str:
+def digest_in_subprocess(seed: str) -> str:
     """The same hash in another process with another seed for hashing."""
     tests = Path(__file__).parent
     code = (
@@ -326,5 +335,5 @@ def elsewhere(seed: str) -> str:
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])
-def test_check_and_repair_say_the_same_in_another_process(seed: str) -> None:
-    assert elsewhere(seed) == digest()
+def test_check_and_repair_are_deterministic_across_processes(seed: str) -> None:
+    assert digest_in_subprocess(seed) == digest()

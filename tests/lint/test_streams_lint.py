@@ -14,8 +14,8 @@ from toolwire import DecodeError, UsageError
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import all_rules, check, repair
 
-STREAMS = [one for wire in cases.streaming() for one in cases.load_streams(wire)]
-RECORDED = [one for wire in cases.streaming() for one in cases.recorded_streams(wire)]
+STREAMS = [case for wire in cases.streaming() for case in cases.load_streams(wire)]
+RECORDED = [case for wire in cases.streaming() for case in cases.load_recorded_streams(wire)]
 ODD = {
     "mistral-stream-calls-in-pieces",
     "openai-chat-stream-parallel-calls-interleaved",
@@ -41,11 +41,11 @@ def piece(arguments: str, **more: JSON) -> JSON:
 CUT: list[JSON] = [chunk(piece('{"a"', index=0, id="c1", name="f")), chunk(piece(": ", index=0))]
 
 
-def framed(events: list[JSON]) -> bytes:
+def frame_events(events: list[JSON]) -> bytes:
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
 
 
-def about_streams(stream: object, wire: str) -> list[str]:
+def stream_rule_names(stream: object, wire: str) -> list[str]:
     return [
         finding.name
         for finding in check(stream, wire, "stream")  # type: ignore[arg-type]
@@ -58,30 +58,30 @@ def one_by_one(events: list[JSON]) -> Iterator[JSON]:
 
 
 @pytest.mark.parametrize(
-    "given",
-    [CUT, framed(CUT), framed(CUT).decode(), one_by_one(CUT)],
+    "stream",
+    [CUT, frame_events(CUT), frame_events(CUT).decode(), one_by_one(CUT)],
     ids=["events", "bytes", "text", "iterator"],
 )
-def test_a_stream_may_be_bytes_text_or_events(given: object) -> None:
-    assert about_streams(given, "openai-chat") == ["stream-aborted-call"]
+def test_a_stream_may_be_bytes_text_or_events(stream: object) -> None:
+    assert stream_rule_names(stream, "openai-chat") == ["stream-aborted-call"]
 
 
 def test_bytes_in_pieces_are_a_stream_too() -> None:
-    whole = framed(CUT)
-    assert about_streams([whole[n : n + 7] for n in range(0, len(whole), 7)], "openai-chat") == [
-        "stream-aborted-call"
-    ]
+    stream = frame_events(CUT)
+    assert stream_rule_names(
+        [stream[n : n + 7] for n in range(0, len(stream), 7)], "openai-chat"
+    ) == ["stream-aborted-call"]
 
 
 def test_a_finding_about_a_stream_points_to_its_event() -> None:
     events = [chunk(), *CUT]
-    (found,) = (
+    (finding,) = (
         finding
         for finding in check(events, "openai-chat", "stream")
         if finding.name == "stream-aborted-call"
     )
-    assert found.pointer == "/1"
-    assert found.severity == "error"
+    assert finding.pointer == "/1"
+    assert finding.severity == "error"
 
 
 def test_only_a_call_that_was_cut_off_is_an_error() -> None:
@@ -93,20 +93,20 @@ def test_only_a_call_that_was_cut_off_is_an_error() -> None:
 
 def test_the_answer_that_a_stream_folds_to_is_checked_as_well() -> None:
     events = [chunk(piece("{}", index=0, id="c1", name="a.b")), chunk(stop="tool_calls")]
-    (found,) = (
+    (finding,) = (
         finding
         for finding in check(events, "openai-chat", "stream")
         if finding.name == "name-bad-charset"
     )
-    assert found.pointer == "/choices/0/message/tool_calls/0"
-    assert found.fix is None
+    assert finding.pointer == "/choices/0/message/tool_calls/0"
+    assert finding.fix is None
 
 
-def test_a_stream_comes_back_from_repair_as_it_was_sent() -> None:
-    done = repair(framed(CUT), "openai-chat", "stream", unsafe=True)
-    assert (done.body, done.changes) == (CUT, [])
-    assert [finding.name for finding in done.findings if finding.fix is not None] == []
-    assert "stream-aborted-call" in [finding.name for finding in done.findings]
+def test_repair_returns_a_stream_unchanged() -> None:
+    repaired = repair(frame_events(CUT), "openai-chat", "stream", unsafe=True)
+    assert (repaired.body, repaired.changes) == (CUT, [])
+    assert [finding.name for finding in repaired.findings if finding.fix is not None] == []
+    assert "stream-aborted-call" in [finding.name for finding in repaired.findings]
 
 
 def test_what_is_no_stream_is_refused() -> None:
@@ -122,18 +122,18 @@ def test_a_body_that_is_an_iterator_is_refused_unless_it_is_a_stream() -> None:
 
 
 @rows("stream", STREAMS)
-def test_a_regular_stream_has_no_finding_about_streams(stream: cases.Streamed) -> None:
-    assert bool(about_streams(stream.events, stream.wire)) is (str(stream) in ODD)
+def test_a_regular_stream_has_no_finding_about_streams(stream: cases.StreamCase) -> None:
+    assert bool(stream_rule_names(stream.events, stream.wire)) is (str(stream) in ODD)
 
 
 @cases.needs_recordings
 @pytest.mark.parametrize("wire", cases.streaming())
 def test_a_recorded_stream_has_no_error_about_streams(wire: str) -> None:
     errors = [
-        f"{one}: {finding}"
-        for one in RECORDED
-        if one.wire == wire
-        for finding in check(one.stream, wire, "stream")
+        f"{case}: {finding}"
+        for case in RECORDED
+        if case.wire == wire
+        for finding in check(case.stream, wire, "stream")
         if finding.name.startswith("stream-") and finding.severity == "error"
     ]
     assert errors == []

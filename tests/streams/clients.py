@@ -30,7 +30,7 @@ PACKAGES = tuple(json.loads((NODE / "package.json").read_text())["dependencies"]
 Verdict: TypeAlias = "dict[str, JSON]"
 
 
-def installed() -> str:
+def install_clients() -> str:
     """The command that runs Node, with the clients in place."""
     node = shutil.which("node")
     if node is None:
@@ -47,16 +47,16 @@ def installed() -> str:
                 "--no-audit",
                 "--no-fund",
             ]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-            assert done.returncode == 0, f"`{' '.join(command)}` failed:\n{done.stderr}"
+            process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            assert process.returncode == 0, f"`{' '.join(command)}` failed:\n{process.stderr}"
     return node
 
 
 @cache
-def _running(script: Path) -> subprocess.Popen[str]:
+def _start(script: Path) -> subprocess.Popen[str]:
     """A script that Node runs and that takes as long to start as to judge: one for all tests of
     this process."""
-    command = [installed(), str(script)]
+    command = [install_clients(), str(script)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -64,15 +64,15 @@ def _running(script: Path) -> subprocess.Popen[str]:
     return process
 
 
-def answers(script: Path, asks: Iterable[dict[str, JSON]]) -> list[Verdict]:
+def run_script(script: Path, requests: Iterable[dict[str, JSON]]) -> list[Verdict]:
     """What a script that answers line by line says, asked one after the other."""
-    process = _running(script)
+    process = _start(script)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     limit = Timer(300, process.kill)
     limit.start()
     verdicts: list[Verdict] = []
     try:
-        for ask in asks:
+        for ask in requests:
             process.stdin.write(json.dumps(ask) + "\n")
             process.stdin.flush()
             line = process.stdout.readline()
@@ -81,10 +81,10 @@ def answers(script: Path, asks: Iterable[dict[str, JSON]]) -> list[Verdict]:
     finally:
         limit.cancel()
         if process.poll() is not None:  # the next test gets another one
-            _running.cache_clear()
+            _start.cache_clear()
     return verdicts
 
 
-def judged(asks: Iterable[dict[str, JSON]]) -> list[Verdict]:
+def judge_all(requests: Iterable[dict[str, JSON]]) -> list[Verdict]:
     """What the clients say."""
-    return answers(NODE / "stream_judge.mjs", asks)
+    return run_script(NODE / "stream_judge.mjs", requests)

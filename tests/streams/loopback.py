@@ -70,12 +70,12 @@ def serve(
                 )
             )
             self.send_response(status)
-            given = {
+            response_headers = {
                 "content-type": content_type,
                 **{k.lower(): v for k, v in (headers or {}).items()},
             }
             for name, value in {
-                **given,
+                **response_headers,
                 "transfer-encoding": "chunked",
                 "connection": "close",
             }.items():

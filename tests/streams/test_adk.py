@@ -54,60 +54,60 @@ def partial(*parts: JSON, **more: JSON) -> Chunk:
     return {**event(*parts, **more), "partial": True}
 
 
-def call(one: str | None = MINE, name: str = "search", **args: JSON) -> JSON:
-    return {"functionCall": {"name": name, "args": args, **({"id": one} if one else {})}}
+def call(call_id: str | None = MINE, name: str = "search", **args: JSON) -> JSON:
+    return {"functionCall": {"name": name, "args": args, **({"id": call_id} if call_id else {})}}
 
 
-def answer(one: str | None, output: JSON, name: str = "search") -> JSON:
+def response_part(call_id: str | None, output: JSON, name: str = "search") -> JSON:
     return {
         "functionResponse": {
             "name": name,
             "response": {"output": output},
-            **({"id": one} if one else {}),
+            **({"id": call_id} if call_id else {}),
         }
     }
 
 
-def answers(*parts: JSON, **more: JSON) -> Chunk:
+def results_event(*parts: JSON, **more: JSON) -> Chunk:
     return {**event(**more), "content": {"role": "user", "parts": list(parts)}}
 
 
-def read(*events: Chunk) -> list[Event]:
+def read_events(*events: Chunk) -> list[Event]:
     how = wire(NAME).stream
     assert how is not None
     reader = how.reader(keep=False)
     out: list[Event] = []
-    for one in events:
-        out += reader.read(one)
+    for event in events:
+        out += reader.read(event)
         reader.count += 1
     return out + reader.end()
 
 
-def called(events: list[Event]) -> list[Call]:
-    found = [event.part for event in events if isinstance(event, PartStart | PartComplete)]
-    return [part for part in found if isinstance(part, Call)]
+def calls_in(events: list[Event]) -> list[Call]:
+    parts = [event.part for event in events if isinstance(event, PartStart | PartComplete)]
+    return [part for part in parts if isinstance(part, Call)]
 
 
-def answered(events: list[Event]) -> list[tuple[str, str]]:
-    found = [event.part for event in events if isinstance(event, PartComplete)]
-    return [(part.call_id, part.text) for part in found if isinstance(part, Result)]
+def results_in(events: list[Event]) -> list[tuple[str, str]]:
+    parts = [event.part for event in events if isinstance(event, PartComplete)]
+    return [(part.call_id, part.text) for part in parts if isinstance(part, Result)]
 
 
-def said(events: list[Event]) -> str:
+def text_in(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, PartDelta))
 
 
 # --- partial Events -------------------------------------------------------------------------------
 
 
-def test_a_completed_event_does_not_say_again_what_partial_ones_said() -> None:
-    events = read(
+def test_a_complete_event_does_not_repeat_its_partial_events() -> None:
+    events = read_events(
         partial({"text": "Hel"}),
         partial({"text": "lo"}),
         event({"text": "Hello"}, finishReason="STOP"),
     )
-    assert said(events) == "Hello"
-    assert [type(one).__name__ for one in events] == [
+    assert text_in(events) == "Hello"
+    assert [type(event).__name__ for event in events] == [
         "MessageStart",
         "PartStart",
         "PartDelta",
@@ -117,27 +117,31 @@ def test_a_completed_event_does_not_say_again_what_partial_ones_said() -> None:
     ]
 
 
-def test_what_partial_events_left_out_is_said_when_the_turn_is_completed() -> None:
-    assert said(read(partial({"text": "Hel"}), event({"text": "Hello."}))) == "Hello."
+def test_a_complete_event_adds_what_its_partial_events_left_out() -> None:
+    assert text_in(read_events(partial({"text": "Hel"}), event({"text": "Hello."}))) == "Hello."
 
 
 def test_each_turn_is_compared_with_its_own_partial_events_only() -> None:
     first = [partial({"text": "One."}), event({"text": "One."}, call(MINE), longRunningToolIds=[])]
-    events = [*first, answers(answer(MINE, "x")), event({"text": "Two."})]
-    assert [loss for loss in read(*events) if isinstance(loss, StreamError)] == []
-    there = fold(restream(events, NAME, "anthropic"), "anthropic")
-    texts = [get(block, ("text",)) for block in there["content"]]  # type: ignore[index,call-overload,union-attr]
+    events = [*first, results_event(response_part(MINE, "x")), event({"text": "Two."})]
+    assert [loss for loss in read_events(*events) if isinstance(loss, StreamError)] == []
+    folded = fold(restream(events, NAME, "anthropic"), "anthropic")
+    texts = [get(block, ("text",)) for block in folded["content"]]  # type: ignore[index,call-overload,union-attr]
     assert (texts[0], texts[-1]) == ("One.", "Two.")
 
 
 @pytest.mark.parametrize("hint", [MINE, OTHER])
-def test_a_call_is_told_once_whatever_id_its_partial_event_had(hint: str) -> None:
-    events = read(partial(call(hint, q="a")), event(call(MINE, q="a")), answers(answer(MINE, "x")))
-    assert [(one.id, one.arguments) for one in called(events)] == [(MINE, '{"q":"a"}')]
-    assert answered(events) == [(MINE, "x")]
+def test_a_call_is_emitted_once_even_if_its_partial_event_had_another_id(hint: str) -> None:
+    events = read_events(
+        partial(call(hint, q="a")),
+        event(call(MINE, q="a")),
+        results_event(response_part(MINE, "x")),
+    )
+    assert [(event.id, event.arguments) for event in calls_in(events)] == [(MINE, '{"q":"a"}')]
+    assert results_in(events) == [(MINE, "x")]
 
 
-def test_a_call_with_an_id_of_the_models_own_is_told_with_its_partial_event() -> None:
+def test_a_call_with_an_id_of_the_model_is_emitted_with_its_partial_event() -> None:
     events = [
         partial(call("call_1", q="a"), longRunningToolIds=[]),
         event(call("call_1", q="a"), longRunningToolIds=[]),
@@ -145,15 +149,18 @@ def test_a_call_with_an_id_of_the_models_own_is_told_with_its_partial_event() ->
     how = wire(NAME).stream
     assert how is not None
     reader = how.reader(keep=False)
-    assert [one.id for one in called(reader.read(events[0]))] == ["call_1"]
-    assert called(reader.read(events[1])) == []
+    assert [event.id for event in calls_in(reader.read(events[0]))] == ["call_1"]
+    assert calls_in(reader.read(events[1])) == []
 
 
-def test_a_partial_call_that_is_answered_and_never_repeated_is_told_with_its_answer() -> None:
+def test_a_partial_call_that_is_never_completed_is_emitted_with_its_result() -> None:
     hint = partial(call(MINE, q="a"))
-    events = read(hint, answers(answer(MINE, "x")), event({"text": "Done."}))
-    assert [(one.id, one.arguments) for one in called(events)] == [(MINE, '{"q":"a"}')]
-    assert fold([hint, answers(answer(MINE, "x"))], NAME) == [hint, answers(answer(MINE, "x"))]
+    events = read_events(hint, results_event(response_part(MINE, "x")), event({"text": "Done."}))
+    assert [(event.id, event.arguments) for event in calls_in(events)] == [(MINE, '{"q":"a"}')]
+    assert fold([hint, results_event(response_part(MINE, "x"))], NAME) == [
+        hint,
+        results_event(response_part(MINE, "x")),
+    ]
 
 
 # --- ids ------------------------------------------------------------------------------------------
@@ -162,101 +169,106 @@ def test_a_partial_call_that_is_answered_and_never_repeated_is_told_with_its_ans
 @pytest.mark.parametrize("marked", [True, False])
 def test_two_calls_of_one_tool_keep_their_two_results(marked: bool) -> None:
     more: dict[str, JSON] = {"longRunningToolIds": []} if marked else {}
-    events = read(
+    events = read_events(
         event(call(MINE, q="a"), call(OTHER, q="b"), **more),
-        answers(answer(OTHER, "B")),
-        answers(answer(MINE, "A")),
+        results_event(response_part(OTHER, "B")),
+        results_event(response_part(MINE, "A")),
     )
-    assert [one.id for one in called(events)] == [MINE, OTHER]
-    assert answered(events) == [(OTHER, "B"), (MINE, "A")]
+    assert [event.id for event in calls_in(events)] == [MINE, OTHER]
+    assert results_in(events) == [(OTHER, "B"), (MINE, "A")]
 
 
-def test_a_call_without_an_id_has_one_made_up_id_in_its_hint_its_event_and_its_response() -> None:
+def test_a_call_without_an_id_has_the_same_minted_id_in_all_its_events() -> None:
     events = [
         partial(call(None, q="a")),
         event(call(None, q="a"), call(None, q="b")),
-        answers(answer(None, "A"), answer(None, "B")),
+        results_event(response_part(None, "A"), response_part(None, "B")),
     ]
-    told = read(*events)
-    first, second = called(told)
+    neutral_events = read_events(*events)
+    first, second = calls_in(neutral_events)
     assert first.origin == second.origin == "minted" and first.id != second.id
-    assert answered(told) == [(first.id, "A"), (second.id, "B")]
-    assert [one.id for one in decode(fold(events, NAME), NAME, "response").calls()] == [
+    assert results_in(neutral_events) == [(first.id, "A"), (second.id, "B")]
+    assert [call.id for call in decode(fold(events, NAME), NAME, "response").calls()] == [
         first.id,
         second.id,
     ]
-    assert sum("no id" in one.reason for one in told if isinstance(one, Unsupported)) == 2
+    assert (
+        sum("no id" in event.reason for event in neutral_events if isinstance(event, Unsupported))
+        == 2
+    )
 
 
 @pytest.mark.parametrize("blank", ["", " ", "null"])
-def test_a_blank_id_is_none(blank: str) -> None:
-    (one,) = called(read(event(call(blank))))
-    assert one.origin == "minted"
+def test_a_blank_id_counts_as_missing(blank: str) -> None:
+    (chunk,) = calls_in(read_events(event(call(blank))))
+    assert chunk.origin == "minted"
 
 
 def test_ids_that_restart_in_every_turn_name_the_newer_call() -> None:
-    events = read(
+    events = read_events(
         event(call("0", q="a")),
-        answers(answer("0", "A")),
+        results_event(response_part("0", "A")),
         event(call("0", q="b")),
-        answers(answer("0", "B")),
+        results_event(response_part("0", "B")),
     )
-    assert [(one.id, one.arguments) for one in called(events)] == [
+    assert [(event.id, event.arguments) for event in calls_in(events)] == [
         ("0", '{"q":"a"}'),
         ("0", '{"q":"b"}'),
     ]
-    assert answered(events) == [("0", "A"), ("0", "B")]
+    assert results_in(events) == [("0", "A"), ("0", "B")]
 
 
-def test_a_result_of_a_call_that_never_came_is_told_after_a_call_without_arguments() -> None:
-    stream = [event(call(MINE, q="a")), answers(answer(OTHER, "B"))]
-    events = read(*stream)
-    assert [(one.id, one.arguments) for one in called(events)] == [
+def test_a_result_without_its_call_is_emitted_after_a_call_without_arguments() -> None:
+    stream = [event(call(MINE, q="a")), results_event(response_part(OTHER, "B"))]
+    events = read_events(*stream)
+    assert [(event.id, event.arguments) for event in calls_in(events)] == [
         (MINE, '{"q":"a"}'),
         (OTHER, "{}"),
     ]
-    assert answered(events) == [(OTHER, "B")]
-    told = restream(stream, NAME, "ai-sdk", framed=False)
-    assert [one["input"] for one in told if one["type"] == "tool-input-available"] == [
+    assert results_in(events) == [(OTHER, "B")]
+    chunks = restream(stream, NAME, "ai-sdk", framed=False)
+    assert [event["input"] for event in chunks if event["type"] == "tool-input-available"] == [
         {"q": "a"},
         {},
     ]
-    assert any("only the result of this call" in loss.reason for loss in told.losses)
+    assert any("only the result of this call" in loss.reason for loss in chunks.losses)
 
 
-def test_turns_are_told() -> None:
-    events = read(
+def test_turn_starts_are_emitted() -> None:
+    events = read_events(
         event(call(MINE), longRunningToolIds=[]),
-        answers(answer(MINE, "x")),
+        results_event(response_part(MINE, "x")),
         event({"text": "Done."}),
     )
-    assert [one.role for one in events if isinstance(one, TurnStart)] == ["tool", "assistant"]
+    assert [event.role for event in events if isinstance(event, TurnStart)] == ["tool", "assistant"]
 
 
 # --- who runs a call ------------------------------------------------------------------------------
 
 
-def test_a_call_that_the_agent_runs_is_told_at_once_as_its_own() -> None:
+def test_a_call_that_the_agent_runs_is_emitted_at_once() -> None:
     how = wire(NAME).stream
     assert how is not None
-    (one,) = called(how.reader(keep=False).read(event(call(MINE), longRunningToolIds=[])))
-    assert one.executor == "provider"
+    (chunk,) = calls_in(how.reader(keep=False).read(event(call(MINE), longRunningToolIds=[])))
+    assert chunk.executor == "provider"
 
 
-def test_where_nothing_says_who_runs_a_call_it_waits_for_its_answer() -> None:
+def test_a_call_with_an_unknown_executor_waits_for_its_result() -> None:
     how = wire(NAME).stream
     assert how is not None
     reader = how.reader(keep=False)
-    assert called(reader.read(event(call(MINE)))) == []
-    assert [one.executor for one in called(reader.read(answers(answer(MINE, "x"))))] == ["provider"]
-    (one,) = called(read(event(call(MINE))))
-    assert one.executor == "client"
+    assert calls_in(reader.read(event(call(MINE)))) == []
+    assert [
+        event.executor for event in calls_in(reader.read(results_event(response_part(MINE, "x"))))
+    ] == ["provider"]
+    (chunk,) = calls_in(read_events(event(call(MINE))))
+    assert chunk.executor == "client"
 
 
-def test_a_long_running_call_stays_open_and_its_note_is_not_its_answer() -> None:
+def test_a_long_running_call_stays_open_after_its_preliminary_result() -> None:
     events = [
         event(call(MINE, "ask"), longRunningToolIds=[MINE], finishReason="STOP"),
-        answers(answer(MINE, "pending", "ask")),
+        results_event(response_part(MINE, "pending", "ask")),
     ]
     chat = fold(restream(events, NAME, "openai-chat"), "openai-chat")
     message = get(chat, ("choices", 0, "message"))
@@ -266,8 +278,8 @@ def test_a_long_running_call_stays_open_and_its_note_is_not_its_answer() -> None
     assert chat == translate(fold(events, NAME), NAME, "openai-chat", "response").body
 
 
-def test_a_request_for_confirmation_is_the_call_that_waits() -> None:
-    asked: JSON = {"originalFunctionCall": {"id": MINE, "name": "delete", "args": {}}}
+def test_a_confirmation_request_leaves_its_call_open() -> None:
+    confirmation: JSON = {"originalFunctionCall": {"id": MINE, "name": "delete", "args": {}}}
     placeholder: JSON = {
         "functionResponse": {
             "id": MINE,
@@ -277,15 +289,21 @@ def test_a_request_for_confirmation_is_the_call_that_waits() -> None:
     }
     events = [
         event(call(MINE, "delete"), longRunningToolIds=[]),
-        answers(
-            {"functionCall": {"id": OTHER, "name": "adk_request_confirmation", "args": asked}},
+        results_event(
+            {
+                "functionCall": {
+                    "id": OTHER,
+                    "name": "adk_request_confirmation",
+                    "args": confirmation,
+                }
+            },
             longRunningToolIds=[OTHER],
         ),
-        answers(placeholder),
+        results_event(placeholder),
     ]
     chat = fold(restream(events, NAME, "openai-chat"), "openai-chat")
     calls = get(chat, ("choices", 0, "message", "tool_calls"))
-    assert isinstance(calls, list) and [get(one, ("id",)) for one in calls] == [OTHER]
+    assert isinstance(calls, list) and [get(call, ("id",)) for call in calls] == [OTHER]
 
 
 # --- tokens, reasons, faults ----------------------------------------------------------------------
@@ -297,34 +315,34 @@ def test_tokens_of_the_turns_add_up_and_partial_ones_do_not_count() -> None:
         partial({"text": "a"}, usageMetadata=used),
         event({"text": "a"}, usageMetadata=used, finishReason="MAX_TOKENS"),
     ]
-    events = read(*turn, *turn)
-    assert [one.settings["usage"] for one in events if isinstance(one, Metadata)][-1] == Usage(
-        10, 4
-    )
+    events = read_events(*turn, *turn)
+    assert [event.settings["usage"] for event in events if isinstance(event, Metadata)][
+        -1
+    ] == Usage(10, 4)
     assert events[-1] == Finish("length")
 
 
-def test_a_failed_run_ends_with_an_event_and_a_record_that_is_none() -> None:
+def test_a_failed_run_ends_with_an_error_event_and_an_error_record() -> None:
     record: Chunk = {"error": "RuntimeError: no quota", "error_details": {"a": 1}}
-    failed = event(errorCode="RuntimeError", errorMessage="no quota")
-    events = [partial({"text": "Hel"}), failed, record]
-    assert read(*events)[-1] == StreamError("RuntimeError: no quota", "RuntimeError")
-    body = fold([event({"text": "Hello"}), failed, record], NAME)
-    assert body == [event({"text": "Hello"}), failed, record]
+    error_event = event(errorCode="RuntimeError", errorMessage="no quota")
+    events = [partial({"text": "Hel"}), error_event, record]
+    assert read_events(*events)[-1] == StreamError("RuntimeError: no quota", "RuntimeError")
+    body = fold([event({"text": "Hello"}), error_event, record], NAME)
+    assert body == [event({"text": "Hello"}), error_event, record]
     assert decode(body, NAME, "response").messages[0].parts
     assert fold([record], NAME) == [record]
 
 
-def test_an_error_event_without_the_record_is_a_fault_at_the_end() -> None:
-    assert read(event(errorCode="UNAVAILABLE", errorMessage="later"))[-1] == StreamError(
+def test_an_error_event_without_an_error_record_is_a_stream_error() -> None:
+    assert read_events(event(errorCode="UNAVAILABLE", errorMessage="later"))[-1] == StreamError(
         "later", "UNAVAILABLE"
     )
-    assert read(event({"text": "x"}, errorCode="SAFETY", finishReason="SAFETY"))[-1] == Finish(
-        "filter"
-    )
+    assert read_events(event({"text": "x"}, errorCode="SAFETY", finishReason="SAFETY"))[
+        -1
+    ] == Finish("filter")
 
 
-def test_a_turn_that_was_never_completed_is_kept_as_far_as_it_came() -> None:
+def test_a_turn_without_its_complete_event_keeps_its_partial_content() -> None:
     events = [
         partial({"text": "Hel"}),
         partial({"text": "lo"}),
@@ -334,12 +352,16 @@ def test_a_turn_that_was_never_completed_is_kept_as_far_as_it_came() -> None:
     assert isinstance(body, list)
     assert get(body[0], ("content", "parts")) == [{"text": "Hello"}, call("call_1", q="a")]
     assert "partial" not in body[0] and get(body[1], ("error",))  # type: ignore[operator]
-    told = read(*events)
-    assert said(told).startswith("Hello") and isinstance(told[-1], StreamError) and told[-1].cut
-    assert {one.id for one in called(told)} == {"call_1"}
+    neutral_events = read_events(*events)
+    assert (
+        text_in(neutral_events).startswith("Hello")
+        and isinstance(neutral_events[-1], StreamError)
+        and neutral_events[-1].cut
+    )
+    assert {event.id for event in calls_in(neutral_events)} == {"call_1"}
 
 
-def test_a_call_that_was_only_hinted_at_when_the_stream_broke_off_is_told_as_unfinished() -> None:
+def test_a_partial_call_of_a_truncated_stream_is_emitted_as_incomplete() -> None:
     grows: JSON = {"functionCall": {"id": MINE, "name": "search", "willContinue": True}}
     more: JSON = {
         "functionCall": {
@@ -348,11 +370,13 @@ def test_a_call_that_was_only_hinted_at_when_the_stream_broke_off_is_told_as_unf
             "willContinue": True,
         }
     }
-    told = read(partial(grows), partial(more))
-    assert [one.id for one in called(told)] == [MINE]
-    assert said(told) == '{"q":"a' and any(isinstance(one, PartEnd) and one.cut for one in told)
-    kept = fold([partial(grows), partial(more)], NAME)
-    assert get(kept, (0, "content", "parts", 0, "functionCall", "args")) == {"_raw": '{"q":"a'}
+    events = read_events(partial(grows), partial(more))
+    assert [event.id for event in calls_in(events)] == [MINE]
+    assert text_in(events) == '{"q":"a' and any(
+        isinstance(event, PartEnd) and event.cut for event in events
+    )
+    folded = fold([partial(grows), partial(more)], NAME)
+    assert get(folded, (0, "content", "parts", 0, "functionCall", "args")) == {"_raw": '{"q":"a'}
 
 
 def test_a_stream_of_something_else_is_refused() -> None:
@@ -363,7 +387,7 @@ def test_a_stream_of_something_else_is_refused() -> None:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_a_run_is_written_as_adks_own_runner_would_give_it() -> None:
+def test_a_run_is_written_in_the_events_of_the_official_runner() -> None:
     ui: list[Chunk] = [
         {"type": "start", "messageId": "m1"},
         {"type": "start-step"},
@@ -383,24 +407,24 @@ def test_a_run_is_written_as_adks_own_runner_would_give_it() -> None:
         {"type": "finish-step"},
         {"type": "finish"},
     ]
-    written = list(restream(ui, "ai-sdk", NAME, framed=False))
-    for one in written:
-        RunEvent.model_validate(one)
-    whole = [one for one in written if "partial" not in one]
-    roles = [get(one, ("content", "role")) for one in whole]
+    events = list(restream(ui, "ai-sdk", NAME, framed=False))
+    for event in events:
+        RunEvent.model_validate(event)
+    complete_events = [chunk for chunk in events if "partial" not in chunk]
+    roles = [get(chunk, ("content", "role")) for chunk in complete_events]
     assert (
         roles[0] == roles[-1] == "model"
         and "user" in roles
         and all(a != b for a, b in pairwise(roles))
     )
-    assert get(whole[0], ("content", "parts", 0, "text")) == "I look."
-    pairs = decode(fold(written, NAME), NAME, "response").pairs()
+    assert get(complete_events[0], ("content", "parts", 0, "text")) == "I look."
+    pairs = decode(fold(events, NAME), NAME, "response").pairs()
     assert [
-        (one.call and one.call.id, one.result and one.result.text, one.how) for one in pairs
+        (pair.call and pair.call.id, pair.result and pair.result.text, pair.how) for pair in pairs
     ] == [("c1", "A", "id"), ("c2", "B", "id")]
 
 
-def test_a_call_of_another_wire_is_left_to_the_reader() -> None:
+def test_a_call_of_another_wire_stays_open() -> None:
     chat: list[Chunk] = [
         {
             "id": "c",
@@ -426,15 +450,15 @@ def test_a_call_of_another_wire_is_left_to_the_reader() -> None:
     assert last["longRunningToolIds"] == ["call_1"]
 
 
-def test_a_fault_is_told_as_adk_tells_it() -> None:
+def test_a_stream_error_is_written_as_adk_writes_it() -> None:
     cut: list[Chunk] = [
         {
             "type": "message_start",
             "message": {"id": "m", "type": "message", "role": "assistant", "content": []},
         }
     ]
-    *_, failed, record = restream(cut, "anthropic", NAME, framed=False)
-    assert failed["errorCode"] and failed["errorMessage"] == record["error"]
+    *_, error_event, record = restream(cut, "anthropic", NAME, framed=False)
+    assert error_event["errorCode"] and error_event["errorMessage"] == record["error"]
 
 
 # --- a real run -----------------------------------------------------------------------------------
@@ -448,21 +472,21 @@ class Model(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        done = any(
+        has_results = any(
             part.function_response
             for content in llm_request.contents
             for part in content.parts or []
         )
-        words = ("Both ", "found.") if done else ("I search ", "twice.")
+        words = ("Both ", "found.") if has_results else ("I search ", "twice.")
         for word in words:
             yield LlmResponse(
                 content=types.Content(role="model", parts=[types.Part(text=word)]), partial=True
             )
         calls = [
-            types.Part(function_call=types.FunctionCall(id=one, name="search", args={"q": q}))
-            for one, q in zip(self.ids, ("AI", "ML"), strict=True)
+            types.Part(function_call=types.FunctionCall(id=call_id, name="search", args={"q": q}))
+            for call_id, q in zip(self.ids, ("AI", "ML"), strict=True)
         ]
-        parts = [types.Part(text="".join(words)), *([] if done else calls)]
+        parts = [types.Part(text="".join(words)), *([] if has_results else calls)]
         yield LlmResponse(
             content=types.Content(role="model", parts=parts),
             partial=False,
@@ -480,28 +504,29 @@ async def search(q: str) -> dict[str, str]:
     return {"output": f"about {q}"}
 
 
-async def run(agent: LlmAgent, seen: list[RunEvent]) -> AsyncIterator[RunEvent]:
+async def run(agent: LlmAgent, run_events: list[RunEvent]) -> AsyncIterator[RunEvent]:
     runner = InMemoryRunner(agent, app_name="app")
     session = await runner.session_service.create_session(app_name="app", user_id="u")
-    asked = types.Content(role="user", parts=[types.Part(text="go")])
+    question = types.Content(role="user", parts=[types.Part(text="go")])
     config = RunConfig(streaming_mode=StreamingMode.SSE)
-    async for one in runner.run_async(
-        user_id="u", session_id=session.id, new_message=asked, run_config=config
+    async for event in runner.run_async(
+        user_id="u", session_id=session.id, new_message=question, run_config=config
     ):
-        seen.append(one)
-        yield one
+        run_events.append(event)
+        yield event
 
 
-def through(agent: LlmAgent, target: str) -> tuple[list[tuple[int, Chunk]], list[RunEvent]]:
+def restream_run(agent: LlmAgent, target: str) -> tuple[list[tuple[int, Chunk]], list[RunEvent]]:
     """What a run becomes, each with the number of Events by then; and the Events."""
-    seen: list[RunEvent] = []
+    run_events: list[RunEvent] = []
 
     async def gathered() -> list[tuple[int, Chunk]]:
         return [
-            (len(seen), one) async for one in restream(run(agent, seen), NAME, target, framed=False)
+            (len(run_events), event)
+            async for event in restream(run(agent, run_events), NAME, target, framed=False)
         ]
 
-    return asyncio.run(gathered()), seen
+    return asyncio.run(gathered()), run_events
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -509,67 +534,73 @@ def through(agent: LlmAgent, target: str) -> tuple[list[tuple[int, Chunk]], list
 def test_a_real_run_with_two_calls_of_one_tool_reaches_a_chat_front_end(
     ids: list[str | None],
 ) -> None:
-    told, seen = through(
+    chunks, run_events = restream_run(
         LlmAgent(name="scout", model=Model(model="fake", ids=ids), tools=[search]), "ai-sdk"
     )
-    given = [
+    call_ids = [
         part.function_call.id
-        for one in seen
-        if not one.partial and one.content
-        for part in one.content.parts or []
+        for event in run_events
+        if not event.partial and event.content
+        for part in event.content.parts or []
         if part.function_call
     ]
-    assert ids == [None, None] or given == ids
+    assert ids == [None, None] or call_ids == ids
     inputs = [
-        (n, one["toolCallId"], one["input"])
-        for n, one in told
-        if one["type"] == "tool-input-available"
+        (n, event["toolCallId"], event["input"])
+        for n, event in chunks
+        if event["type"] == "tool-input-available"
     ]
     outputs = [
-        (n, one["toolCallId"], one["output"])
-        for n, one in told
-        if one["type"] == "tool-output-available"
+        (n, event["toolCallId"], event["output"])
+        for n, event in chunks
+        if event["type"] == "tool-output-available"
     ]
-    assert [(one, value) for _, one, value in inputs] == [
-        (given[0], {"q": "AI"}),
-        (given[1], {"q": "ML"}),
+    assert [(event, value) for _, event, value in inputs] == [
+        (call_ids[0], {"q": "AI"}),
+        (call_ids[1], {"q": "ML"}),
     ]
-    assert [(one, value) for _, one, value in outputs] == [
-        (given[0], "about AI"),
-        (given[1], "about ML"),
+    assert [(event, value) for _, event, value in outputs] == [
+        (call_ids[0], "about AI"),
+        (call_ids[1], "about ML"),
     ]
     assert max(n for n, _, _ in inputs) < min(n for n, _, _ in outputs)
-    texts = [one["delta"] for _, one in told if one["type"] == "text-delta"]
+    texts = [event["delta"] for _, event in chunks if event["type"] == "text-delta"]
     assert texts == ["I search ", "twice.", "Both ", "found."]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic", "gemini"])
 def test_a_real_run_folds_and_commutes(target: str) -> None:
-    told, seen = through(
+    chunks, run_events = restream_run(
         LlmAgent(name="scout", model=Model(model="fake", ids=["call_1", "call_2"]), tools=[search]),
         target,
     )
-    body = fold(seen, NAME)
+    body = fold(run_events, NAME)
     assert isinstance(body, list) and len(body) == 3
-    there = decode(fold([one for _, one in told], target), target, "response")
-    made = decode(translate(body, NAME, target, "response").body, target, "response")
-    texts = [["".join(getattr(part, "text", "") for part in one.parts())] for one in (there, made)]
+    conversation = decode(fold([event for _, event in chunks], target), target, "response")
+    decoded = decode(translate(body, NAME, target, "response").body, target, "response")
+    texts = [
+        ["".join(getattr(part, "text", "") for part in event.parts())]
+        for event in (conversation, decoded)
+    ]
     assert texts[0] == texts[1] and "about ML" in texts[0][0]
-    assert not any(isinstance(part, Call) for part in there.parts())
+    assert not any(isinstance(part, Call) for part in conversation.parts())
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_real_long_running_call_waits_for_whoever_reads() -> None:
+def test_a_real_long_running_call_stays_open() -> None:
     def ask(q: str) -> None:
         """Ask somebody, who answers another day."""
 
     tool = LongRunningFunctionTool(ask)
     tool.name = "search"
-    told, _ = through(
+    chunks, _ = restream_run(
         LlmAgent(name="scout", model=Model(model="fake", ids=["call_1", "call_2"]), tools=[tool]),
         "openai-chat",
     )
-    chat = fold([one for _, one in told], "openai-chat")
+    chat = fold([event for _, event in chunks], "openai-chat")
     calls = get(chat, ("choices", 0, "message", "tool_calls"))
-    assert isinstance(calls, list) and [get(one, ("id",)) for one in calls] == ["call_1", "call_2"]
+    assert isinstance(calls, list) and [get(call, ("id",)) for call in calls] == [
+        "call_1",
+        "call_2",
+    ]

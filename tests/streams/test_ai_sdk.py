@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 from cases import differences, load_streams, same, streaming
-from streams.clients import CLIENTS, Verdict, installed, judged
+from streams.clients import CLIENTS, Verdict, install_clients, judge_all
 from streams.loopback import serve
 
 from toolwire import Call, Opaque, Result, Text, decode, translate
@@ -50,15 +50,15 @@ END: tuple[Chunk, ...] = ({"type": "finish-step"}, {"type": "finish", "finishRea
 Judge: TypeAlias = "Callable[[Iterable[tuple[str, list[bytes]]]], list[Verdict]]"
 
 
-def how() -> StreamSpec:
-    found = wire("ai-sdk").stream
-    assert found is not None
-    return found
+def stream_spec() -> StreamSpec:
+    spec = wire("ai-sdk").stream
+    assert spec is not None
+    return spec
 
 
-def spoken(events: Iterable[Chunk]) -> list[Event]:
+def read_events(events: Iterable[Chunk]) -> list[Event]:
     """What a reader says of a stream, as it comes."""
-    reader: StreamReader = how().reader()
+    reader: StreamReader = stream_spec().reader()
     out: list[Event] = []
     for event in events:
         out += reader.read(event)
@@ -66,23 +66,23 @@ def spoken(events: Iterable[Chunk]) -> list[Event]:
     return out + reader.end()
 
 
-def text(one: str, *words: str) -> list[Chunk]:
-    deltas: list[Chunk] = [{"type": "text-delta", "id": one, "delta": word} for word in words]
-    return [{"type": "text-start", "id": one}, *deltas, {"type": "text-end", "id": one}]
+def text_chunks(call_id: str, *words: str) -> list[Chunk]:
+    deltas: list[Chunk] = [{"type": "text-delta", "id": call_id, "delta": word} for word in words]
+    return [{"type": "text-start", "id": call_id}, *deltas, {"type": "text-end", "id": call_id}]
 
 
-def asked(one: str, given: JSON, name: str = "roll", **more: JSON) -> Chunk:
+def input_chunk(call_id: str, value: JSON, name: str = "roll", **more: JSON) -> Chunk:
     return {
         "type": "tool-input-available",
-        "toolCallId": one,
+        "toolCallId": call_id,
         "toolName": name,
-        "input": given,
+        "input": value,
         **more,
     }
 
 
-def gave(one: str, output: JSON, **more: JSON) -> Chunk:
-    return {"type": "tool-output-available", "toolCallId": one, "output": output, **more}
+def output_chunk(call_id: str, output: JSON, **more: JSON) -> Chunk:
+    return {"type": "tool-output-available", "toolCallId": call_id, "output": output, **more}
 
 
 def parts_of(body: JSON) -> list[Object]:
@@ -95,9 +95,9 @@ def parts_of(body: JSON) -> list[Object]:
 
 
 def block(
-    index: int, opened: Object, kind: str, field: str, *pieces: str, closed: bool = True
+    index: int, opening: Object, kind: str, field: str, *pieces: str, closed: bool = True
 ) -> list[Chunk]:
-    start: Chunk = {"type": "content_block_start", "index": index, "content_block": opened}
+    start: Chunk = {"type": "content_block_start", "index": index, "content_block": opening}
     deltas: list[Chunk] = [
         {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
         for piece in pieces
@@ -106,12 +106,12 @@ def block(
     return [start, *deltas, *stop]
 
 
-def tool_use(index: int, one: str, *pieces: str, closed: bool = True) -> list[Chunk]:
-    opened: Object = {"type": "tool_use", "id": one, "name": "get_weather", "input": {}}
-    return block(index, opened, "input_json_delta", "partial_json", *pieces, closed=closed)
+def tool_use(index: int, call_id: str, *pieces: str, closed: bool = True) -> list[Chunk]:
+    opening: Object = {"type": "tool_use", "id": call_id, "name": "get_weather", "input": {}}
+    return block(index, opening, "input_json_delta", "partial_json", *pieces, closed=closed)
 
 
-def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
+def anthropic_stream(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
     usage: Object = {"input_tokens": 1, "output_tokens": 1}
     message: Object = {
         "id": "msg_1",
@@ -123,7 +123,7 @@ def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
     }
     return [
         {"type": "message_start", "message": message},
-        *(event for one in blocks for event in one),
+        *(event for block in blocks for event in block),
         {
             "type": "message_delta",
             "delta": {"stop_reason": stop, "stop_sequence": None},
@@ -142,7 +142,7 @@ THOUGHT = block(
     "cities.",
 )
 SAID = block(1, {"type": "text", "text": ""}, "text_delta", "text", "Let me ", "look.")
-PARALLEL = answer(
+PARALLEL = anthropic_stream(
     THOUGHT,
     SAID,
     tool_use(2, "toolu_a", '{"city": ', '"Oslo"}'),
@@ -159,20 +159,20 @@ def judge() -> Judge:
     """The official clients, asked in one process for many streams, each behind a server
     of its own.
     """
-    installed()
+    install_clients()
 
     def ask(streams: Iterable[tuple[str, list[bytes]]]) -> list[Verdict]:
         with ExitStack() as stack:
             servers = [
-                (name, stack.enter_context(serve(pieces, headers=how().headers)))
+                (name, stack.enter_context(serve(pieces, headers=stream_spec().headers)))
                 for name, pieces in streams
             ]
-            return judged({"package": name, "url": server.url} for name, server in servers)
+            return judge_all({"package": name, "url": server.url} for name, server in servers)
 
     return ask
 
 
-def last(verdict: Verdict) -> Object:
+def last_message(verdict: Verdict) -> Object:
     messages = get(verdict["chat"], ("messages",))
     assert isinstance(messages, list) and isinstance(messages[-1], dict)
     return messages[-1]
@@ -181,19 +181,19 @@ def last(verdict: Verdict) -> Object:
 def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(
     judge: Judge,
 ) -> None:
-    asks = [(version, name) for version, names in CLIENTS.items() for name in names] + [
+    requests = [(version, name) for version, names in CLIENTS.items() for name in names] + [
         (6, "ai7"),
         (6, "ai7-strict"),
         (5, "ai7"),
     ]
     streams = [
         (name, list(restream(PARALLEL, "anthropic", "ai-sdk", version=version)))
-        for version, name in asks
+        for version, name in requests
     ]
-    for (version, name), verdict in zip(asks, judge(streams), strict=True):
+    for (version, name), verdict in zip(requests, judge(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), (version, name)
         assert get(verdict["chat"], ("status",)) == "ready"
-        message = last(verdict)
+        message = last_message(verdict)
         assert message["id"] == "msg_1"
         parts = [
             {key: value for key, value in part.items() if key not in ("id",)}
@@ -231,7 +231,7 @@ def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(
         ]
 
 
-def test_every_client_is_told_of_input_that_cannot_be_read_and_keeps_its_text(judge: Judge) -> None:
+def test_every_client_gets_an_error_for_invalid_input_and_keeps_its_text(judge: Judge) -> None:
     events: list[Chunk] = [
         {
             "id": "chat-1",
@@ -254,14 +254,14 @@ def test_every_client_is_told_of_input_that_cannot_be_read_and_keeps_its_text(ju
         },
         {"id": "chat-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]},
     ]
-    asks = [(version, name) for version, names in CLIENTS.items() for name in names]
+    requests = [(version, name) for version, names in CLIENTS.items() for name in names]
     streams = [
         (name, list(restream(events, "openai-chat", "ai-sdk", version=version)))
-        for version, name in asks
+        for version, name in requests
     ]
-    for (_, name), verdict in zip(asks, judge(streams), strict=True):
+    for (_, name), verdict in zip(requests, judge(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), name
-        _, part = parts_of(last(verdict))
+        _, part = parts_of(last_message(verdict))
         assert (part["toolCallId"], part["state"], part["errorText"]) == (
             "c1",
             "output-error",
@@ -275,25 +275,25 @@ def test_every_client_is_told_of_input_that_cannot_be_read_and_keeps_its_text(ju
 
 
 def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> None:
-    whole = answer(SAID, tool_use(2, "toolu_a", '{"city"'))
-    broken: list[Chunk] = [
-        *whole[:-2],
+    events = anthropic_stream(SAID, tool_use(2, "toolu_a", '{"city"'))
+    neutral_events: list[Chunk] = [
+        *events[:-2],
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
     ]
     streams = [
         (names[-1], list(restream(events, "anthropic", "ai-sdk", version=version)))
-        for events in (broken, whole[:-3])
+        for events in (neutral_events, events[:-3])
         for version, names in CLIENTS.items()
     ]
     for n, verdict in enumerate(judge(streams)):
         assert get(verdict["chat"], ("status",)) == "error"
         assert get(verdict["chat"], ("error",)) == ("Overloaded" if n < 3 else STREAM_CUT)
-        _, said, call = parts_of(last(verdict))
-        assert (said["text"], said["state"]) == ("Let me look.", "done")
+        _, text_part, call = parts_of(last_message(verdict))
+        assert (text_part["text"], text_part["state"]) == ("Let me look.", "done")
         assert (call["toolCallId"], call["state"]) == ("toolu_a", "output-error")
 
 
-RICH = answer(
+RICH = anthropic_stream(
     SAID,
     block(
         2,
@@ -308,15 +308,15 @@ RICH = answer(
 )
 
 
-def test_what_the_provider_ran_is_shown_and_never_asked_of_the_client(judge: Judge) -> None:
-    asks = [(version, name) for version, names in CLIENTS.items() for name in names]
+def test_server_tools_are_shown_and_never_run_by_the_client(judge: Judge) -> None:
+    requests = [(version, name) for version, names in CLIENTS.items() for name in names]
     streams = [
         (name, list(restream(RICH, "anthropic", "ai-sdk", version=version)))
-        for version, name in asks
+        for version, name in requests
     ]
     for verdict in judge(streams):
         assert (verdict["error"], verdict["invalid"]) == (None, None)
-        part = parts_of(last(verdict))[2]
+        part = parts_of(last_message(verdict))[2]
         assert (part["type"], part["state"], part["providerExecuted"]) == (
             "tool-web_search",
             "output-available",
@@ -452,14 +452,14 @@ def everything(version: int) -> list[Chunk]:
     return [known for chunk in chunks if (known := fit_chunk(chunk, version)) is not None]
 
 
-def test_the_table_of_chunks_is_what_the_first_releases_of_each_version_take(judge: Judge) -> None:
+def test_the_table_of_chunks_matches_the_first_release_of_each_version(judge: Judge) -> None:
     streams = [
         (names[0], [data_sse(chunk) for chunk in everything(version)])
         for version, names in CLIENTS.items()
     ]
     for (name, _), verdict in zip(streams, judge(streams), strict=True):
         assert verdict["error"] is None, name
-        assert len(parts_of(last(verdict))) > 8
+        assert len(parts_of(last_message(verdict))) > 8
     seen = {str(chunk["type"]).replace("data-x", "data-*") for chunk in everything(7)} | {"error"}
     assert {name for name, known in CHUNK_TYPES.items() if known.since <= (7, 0)} == seen
     newer = [
@@ -480,38 +480,44 @@ def test_a_stream_folds_to_the_message_that_the_real_client_has(judge: Judge) ->
         assert (verdict["error"], verdict["invalid"]) == (None, None), str(case)
         body = fold(case.stream, "ai-sdk")
         assert isinstance(body, dict)
-        mine = {key: value for key, value in body.items() if key != "finishReason"}
-        theirs = last(verdict)
-        named = (
-            theirs
-            if any(get(event, ("messageId",)) == mine["id"] for event in case.events)
-            else {**theirs, "id": mine["id"]}
+        own_message = {key: value for key, value in body.items() if key != "finishReason"}
+        client_message = last_message(verdict)
+        expected_message = (
+            client_message
+            if any(get(event, ("messageId",)) == own_message["id"] for event in case.events)
+            else {**client_message, "id": own_message["id"]}
         )
-        assert same(mine, named), (str(case), [pointer(at) for at in differences(mine, named)])
+        assert same(own_message, expected_message), (
+            str(case),
+            [pointer(at) for at in differences(own_message, expected_message)],
+        )
 
 
 def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(judge: Judge) -> None:
-    made: list[tuple[str, list[Chunk]]] = []
+    rows: list[tuple[str, list[Chunk]]] = []
     for source in streaming():
         for case in load_streams(source) if source != "ai-sdk" else ():
             stream = list(restream(case.stream, source, "ai-sdk", framed=False))
             if not any(chunk["type"] in ("error", "abort") for chunk in stream):
-                made.append((str(case), stream))
-    assert len(made) > 10
+                rows.append((str(case), stream))
+    assert len(rows) > 10
     streams = [
         (package, [data_sse(chunk) for chunk in chunks])
         for package in ("ai6-strict", "ai")
-        for _, chunks in made
+        for _, chunks in rows
     ]
-    for (name, chunks), verdict in zip([*made, *made], judge(streams), strict=True):
+    for (name, chunks), verdict in zip([*rows, *rows], judge(streams), strict=True):
         body = fold(chunks, "ai-sdk")
         assert verdict["error"] is None, name
         assert verdict["invalid"] is None or parts_of(body) == [], name
-        message = last(verdict)  # of an empty answer a client makes no message
-        parts, theirs = parts_of(body), parts_of(message) if message["role"] == "assistant" else []
-        for part in (*parts, *theirs):
+        message = last_message(verdict)  # of an empty answer a client makes no message
+        parts, client_message = (
+            parts_of(body),
+            parts_of(message) if message["role"] == "assistant" else [],
+        )
+        for part in (*parts, *client_message):
             part.pop("id", None)  # only newer clients keep the id of reasoning
-        assert parts == theirs, name
+        assert parts == client_message, name
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -531,7 +537,7 @@ def test_an_answer_over_http_has_the_header_fields_of_the_official_server() -> N
 def test_calls_grow_live_and_end_with_the_whole_input() -> None:
     chunks = list(
         restream(
-            answer(tool_use(0, "toolu_a", '{"city": ', '"Oslo"}')),
+            anthropic_stream(tool_use(0, "toolu_a", '{"city": ', '"Oslo"}')),
             "anthropic",
             "ai-sdk",
             framed=False,
@@ -554,27 +560,29 @@ def test_calls_grow_live_and_end_with_the_whole_input() -> None:
     ]
 
 
-def test_the_oldest_version_is_not_told_why_the_model_stopped_and_that_is_reported() -> None:
+def test_the_oldest_version_gets_no_stop_reason_and_the_loss_is_reported() -> None:
     stream = restream(
-        answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5
+        anthropic_stream(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5
     )
     assert list(stream)[-1] == {"type": "finish"}
     assert [loss.pointer for loss in stream.losses if "length" in loss.reason] == ["/finish_reason"]
-    assert list(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False))[
-        -1
-    ] == {"type": "finish", "finishReason": "length"}
+    assert list(
+        restream(anthropic_stream(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False)
+    )[-1] == {"type": "finish", "finishReason": "length"}
 
 
-def test_why_the_model_stopped_survives_the_message_and_comes_home() -> None:
-    there = fold(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk"), "ai-sdk")
-    assert get(there, ("finishReason",)) == "length"
+def test_the_stop_reason_survives_a_round_trip() -> None:
+    folded = fold(
+        restream(anthropic_stream(SAID, stop="max_tokens"), "anthropic", "ai-sdk"), "ai-sdk"
+    )
+    assert get(folded, ("finishReason",)) == "length"
     assert (
-        get(translate(there, "ai-sdk", "anthropic", "response").body, ("stop_reason",))
+        get(translate(folded, "ai-sdk", "anthropic", "response").body, ("stop_reason",))
         == "max_tokens"
     )
 
 
-def test_an_answer_without_an_id_leaves_the_id_to_the_client() -> None:
+def test_without_a_message_id_the_client_makes_one() -> None:
     events: list[Chunk] = [
         {"message": {"role": "assistant", "content": "Hi"}, "done": True, "done_reason": "stop"}
     ]
@@ -585,10 +593,9 @@ def test_an_answer_without_an_id_leaves_the_id_to_the_client() -> None:
 
 def test_an_empty_answer_has_no_step_and_an_empty_text_is_no_part() -> None:
     empty = block(0, {"type": "text", "text": ""}, "text_delta", "text")
-    assert list(restream(answer(empty, stop="end_turn"), "anthropic", "ai-sdk", framed=False)) == [
-        {"type": "start", "messageId": "msg_1"},
-        {"type": "finish", "finishReason": "stop"},
-    ]
+    assert list(
+        restream(anthropic_stream(empty, stop="end_turn"), "anthropic", "ai-sdk", framed=False)
+    ) == [{"type": "start", "messageId": "msg_1"}, {"type": "finish", "finishReason": "stop"}]
 
 
 @pytest.mark.parametrize(
@@ -602,7 +609,7 @@ def test_an_empty_answer_has_no_step_and_an_empty_text_is_no_part() -> None:
 def test_input_that_cannot_be_read_is_an_error_with_its_text(
     version: int, types: list[str]
 ) -> None:
-    events = answer(tool_use(0, "toolu_a", '{"city'))[:-2]
+    events = anthropic_stream(tool_use(0, "toolu_a", '{"city'))[:-2]
     chunks = list(restream(events, "anthropic", "ai-sdk", framed=False, version=version))
     failed = [
         chunk
@@ -618,15 +625,15 @@ def test_input_that_cannot_be_read_is_an_error_with_its_text(
 
 
 def test_a_call_that_is_cut_off_where_its_text_can_be_read_is_not_run() -> None:
-    cut = answer(tool_use(0, "toolu_a", "{}", closed=False))[:-2]
+    cut = anthropic_stream(tool_use(0, "toolu_a", "{}", closed=False))[:-2]
     chunks = list(restream(cut, "anthropic", "ai-sdk", framed=False))
     assert "tool-input-available" not in [chunk["type"] for chunk in chunks]
     (failed,) = [chunk for chunk in chunks if chunk["type"] == "tool-input-error"]
     assert (failed["input"], failed["errorText"]) == ("{}", CUT_OFF)
 
 
-def test_an_open_call_with_broken_input_comes_home_as_it_was() -> None:
-    events = answer(tool_use(0, "toolu_a", '{"city'))
+def test_an_open_call_with_broken_input_is_restored_unchanged() -> None:
+    events = anthropic_stream(tool_use(0, "toolu_a", '{"city'))
     page = restream(events, "anthropic", "ai-sdk")
     body = fold(page, "ai-sdk")
     (call,) = decode(body, "ai-sdk", "response").calls()
@@ -635,51 +642,51 @@ def test_an_open_call_with_broken_input_comes_home_as_it_was() -> None:
 
 
 def writer(version: int | None = None) -> StreamWriter:
-    made: StreamWriter = how().writer(
+    stream_writer: StreamWriter = stream_spec().writer(
         EncodeContext("ai-sdk", "response", ids=None, names={}, reverse_map=NO_MAP), version
     )
-    return made
+    return stream_writer
 
 
-def call_of(one: str, arguments: str = "{}") -> Call:
-    return Call(one, "roll", LazyJson(arguments))
+def roll_call(call_id: str, arguments: str = "{}") -> Call:
+    return Call(call_id, "roll", LazyJson(arguments))
 
 
-def said_by(made: StreamWriter, *events: Event) -> Iterator[Chunk]:
+def write_events(stream_writer: StreamWriter, *events: Event) -> Iterator[Chunk]:
     moves: dict[type, Callable[..., list[Chunk]]] = {
-        MessageStart: made.begin,
-        PartStart: made.start,
-        PartDelta: made.delta,
-        PartEnd: made.end,
-        PartComplete: made.complete,
-        Finish: made.finish,
-        StreamError: made.error,
+        MessageStart: stream_writer.begin,
+        PartStart: stream_writer.start,
+        PartDelta: stream_writer.delta,
+        PartEnd: stream_writer.end,
+        PartComplete: stream_writer.complete,
+        Finish: stream_writer.finish,
+        StreamError: stream_writer.error,
     }
     for event in events:
         yield from moves[type(event)](event)
 
 
-def test_what_is_said_after_the_results_of_functions_is_the_next_step() -> None:
-    made = writer()
-    one, other = call_of("a"), call_of("b")
+def test_text_after_the_results_of_functions_starts_the_next_step() -> None:
+    stream_writer = writer()
+    call, other = roll_call("a"), roll_call("b")
     chunks = (
         list(
-            said_by(
-                made,
+            write_events(
+                stream_writer,
                 MessageStart({}),
-                PartStart(0, one),
+                PartStart(0, call),
                 PartEnd(0),
                 PartStart(1, other),
                 PartEnd(1),
                 PartComplete(other.result({"n": 2})),
-                PartComplete(one.result("gone", error=True)),
+                PartComplete(call.result("gone", error=True)),
                 PartStart(2, Text("")),
                 PartDelta(2, "Two."),
                 PartEnd(2),
                 Finish("stop"),
             )
         )
-        + made.close()
+        + stream_writer.close()
     )
     assert [chunk["type"] for chunk in chunks if "step" in str(chunk["type"])] == [
         "start-step",
@@ -697,19 +704,19 @@ def test_what_is_said_after_the_results_of_functions_is_the_next_step() -> None:
     assert chunks[-1] == {"type": "finish", "finishReason": "stop"}
 
 
-def test_a_text_is_closed_before_its_step_and_goes_on_as_another() -> None:
-    made = writer()
-    one = call_of("a")
+def test_a_text_ends_with_its_step_and_continues_as_another_text() -> None:
+    stream_writer = writer()
+    call = roll_call("a")
     chunks = (
         list(
-            said_by(
-                made,
+            write_events(
+                stream_writer,
                 MessageStart({}),
                 PartStart(9, Text("")),
                 PartDelta(9, "still "),
-                PartStart(0, one),
+                PartStart(0, call),
                 PartEnd(0),
-                PartComplete(one.result("1")),
+                PartComplete(call.result("1")),
                 PartStart(1, Text("")),
                 PartDelta(1, "new"),
                 PartEnd(1),
@@ -718,7 +725,7 @@ def test_a_text_is_closed_before_its_step_and_goes_on_as_another() -> None:
                 Finish("stop"),
             )
         )
-        + made.close()
+        + stream_writer.close()
     )
     assert [
         part["text"] for part in parts_of(fold(chunks, "ai-sdk")) if part["type"] == "text"
@@ -727,31 +734,33 @@ def test_a_text_is_closed_before_its_step_and_goes_on_as_another() -> None:
     assert kinds.index("text-end") < kinds.index("finish-step")
 
 
-def test_a_result_without_its_call_would_end_the_stream_of_a_client_and_is_reported_instead() -> (
-    None
-):
-    made = writer()
-    assert list(said_by(made, MessageStart({}), PartComplete(call_of("nowhere").result("1")))) == [
-        {"type": "start"}
+def test_a_result_without_its_call_is_left_out_and_reported() -> None:
+    stream_writer = writer()
+    assert list(
+        write_events(
+            stream_writer, MessageStart({}), PartComplete(roll_call("nowhere").result("1"))
+        )
+    ) == [{"type": "start"}]
+    assert [
+        loss.reason for loss in stream_writer.context.losses if "which is not here" in loss.reason
     ]
-    assert [loss.reason for loss in made.context.losses if "which is not here" in loss.reason]
 
 
 def test_an_output_gives_a_call_with_broken_input_an_input() -> None:
-    made = writer()
-    one = call_of("a")
+    stream_writer = writer()
+    call = roll_call("a")
     chunks = list(
-        said_by(
-            made,
+        write_events(
+            stream_writer,
             MessageStart({}),
-            PartStart(0, one),
+            PartStart(0, call),
             PartDelta(0, "{"),
             PartEnd(0),
-            PartComplete(one.result("1")),
+            PartComplete(call.result("1")),
             Finish("stop"),
         )
     )
-    (part,) = parts_of(fold([*chunks, *made.close()], "ai-sdk"))[1:]
+    (part,) = parts_of(fold([*chunks, *stream_writer.close()], "ai-sdk"))[1:]
     assert (part["state"], part["input"], part["output"]) == (
         "output-available",
         {"_raw": "{"},
@@ -759,17 +768,17 @@ def test_an_output_gives_a_call_with_broken_input_an_input() -> None:
     )
 
 
-def test_an_abort_is_told_as_one() -> None:
+def test_an_abort_is_read_as_an_abort() -> None:
     events: list[Chunk] = [
         START,
         STEP,
-        *text("0", "Hm")[:2],
+        *text_chunks("0", "Hm")[:2],
         {"type": "abort", "reason": "stop button"},
     ]
-    *_, fault = spoken(events)
+    *_, fault = read_events(events)
     assert fault == StreamError("stop button", "abort")
-    assert list(said_by(writer(6), MessageStart({}), fault))[-1] == {"type": "abort"}
-    assert list(said_by(writer(7), MessageStart({}), fault))[-1] == {
+    assert list(write_events(writer(6), MessageStart({}), fault))[-1] == {"type": "abort"}
+    assert list(write_events(writer(7), MessageStart({}), fault))[-1] == {
         "type": "abort",
         "reason": "stop button",
     }
@@ -827,7 +836,7 @@ def test_a_part_that_only_this_wire_has_is_sent_to_the_versions_that_know_it() -
 
 def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it() -> None:
     ask: Chunk = {"type": "tool-approval-request", "approvalId": "q", "toolCallId": "a"}
-    titled = {**asked("a", {}), "title": "Roll"}
+    titled = {**input_chunk("a", {}), "title": "Roll"}
     denied: Chunk = {"type": "tool-output-denied", "toolCallId": "a"}
     events: list[Chunk] = [
         START,
@@ -835,9 +844,9 @@ def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it(
         titled,
         ask,
         denied,
-        asked("b", {}),
-        gave("b", 1, preliminary=True),
-        gave("b", 2),
+        input_chunk("b", {}),
+        output_chunk("b", 1, preliminary=True),
+        output_chunk("b", 2),
         *END,
     ]
     older = restream(events, "ai-sdk", "ai-sdk", framed=False, version=5)
@@ -850,10 +859,10 @@ def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it(
     assert list(older) == [
         START,
         STEP,
-        asked("a", {}),
+        input_chunk("a", {}),
         failed,
-        asked("b", {}),
-        gave("b", 2),
+        input_chunk("b", {}),
+        output_chunk("b", 2),
         *finish,
     ]
     assert [loss.path for loss in older.losses] == [(2, "title"), (3,), (6,), (9, "finishReason")]
@@ -866,49 +875,56 @@ def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it(
 # --- reading --------------------------------------------------------------------------------------
 
 
-def test_text_is_told_as_it_comes() -> None:
-    reader: StreamReader = how().reader()
+def test_text_is_emitted_as_it_arrives() -> None:
+    reader: StreamReader = stream_spec().reader()
     assert reader.read(START) == [MessageStart({"id": "m"})]
     assert reader.read({"type": "text-start", "id": "0"}) == [PartStart(0, Text(""))]
     assert reader.read({"type": "text-delta", "id": "0", "delta": "a"}) == [PartDelta(0, "a")]
     assert reader.read({"type": "text-end", "id": "0"}) == [PartEnd(0)]
 
 
-def test_a_call_that_is_answered_in_the_stream_ran_on_the_server_and_one_that_is_not_waits_for_the_reader() -> (
+def test_a_call_with_a_result_in_the_stream_ran_on_the_server_and_any_other_is_the_clients() -> (
     None
 ):
-    events = [START, STEP, asked("a", {"n": 1}), asked("b", {}), gave("a", 6), *END]
+    events = [
+        START,
+        STEP,
+        input_chunk("a", {"n": 1}),
+        input_chunk("b", {}),
+        output_chunk("a", 6),
+        *END,
+    ]
     calls = [
         event.part
-        for event in spoken(events)
+        for event in read_events(events)
         if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     assert [(call.id, call.executor) for call in calls] == [("a", "provider"), ("b", "client")]
 
 
 def test_what_follows_a_call_waits_until_it_is_known_who_runs_it() -> None:
-    reader: StreamReader = how().reader()
-    for event in (START, STEP, asked("a", {})):
+    reader: StreamReader = stream_spec().reader()
+    for event in (START, STEP, input_chunk("a", {})):
         reader.read(event)
-    assert [event for chunk in text("0", "after") for event in reader.read(chunk)] == []
-    kinds = [type(event).__name__ for event in reader.read(gave("a", 1))]
+    assert [event for chunk in text_chunks("0", "after") for event in reader.read(chunk)] == []
+    kinds = [type(event).__name__ for event in reader.read(output_chunk("a", 1))]
     assert kinds == ["PartComplete", "PartComplete", "PartStart", "PartDelta", "PartEnd"]
 
 
 def test_an_id_of_a_text_that_is_used_again_is_another_text() -> None:
-    again = [
+    events = [
         START,
         STEP,
-        *text("0", "a"),
+        *text_chunks("0", "a"),
         {"type": "finish-step"},
         STEP,
-        *text("0", "b"),
-        *text("0", "c")[:2],
-        *text("0", "d"),
+        *text_chunks("0", "b"),
+        *text_chunks("0", "c")[:2],
+        *text_chunks("0", "d"),
         *END,
     ]
-    found = [part for part in parts_of(fold(again, "ai-sdk")) if part["type"] == "text"]
-    assert [(part["text"], part["state"]) for part in found] == [
+    parts = [part for part in parts_of(fold(events, "ai-sdk")) if part["type"] == "text"]
+    assert [(part["text"], part["state"]) for part in parts] == [
         ("a", "done"),
         ("b", "done"),
         ("c", "done"),
@@ -920,13 +936,13 @@ def test_a_result_finds_its_call_in_an_earlier_step() -> None:
     events = [
         START,
         STEP,
-        asked("a", {}),
-        asked("b", {}),
+        input_chunk("a", {}),
+        input_chunk("b", {}),
         {"type": "finish-step"},
         STEP,
-        *text("0", "Hm"),
-        gave("b", 2),
-        gave("a", 1),
+        *text_chunks("0", "Hm"),
+        output_chunk("b", 2),
+        output_chunk("a", 1),
     ]
     parts = parts_of(fold([*events, *END], "ai-sdk"))
     assert [(part["toolCallId"], part["output"]) for part in parts if "output" in part] == [
@@ -937,7 +953,15 @@ def test_a_result_finds_its_call_in_an_earlier_step() -> None:
 
 def test_a_second_call_under_an_id_of_the_same_step_is_a_part_of_its_own() -> None:
     body = fold(
-        [START, STEP, asked("a", {"n": 1}), asked("a", {"n": 2}), gave("a", 1), gave("a", 2), *END],
+        [
+            START,
+            STEP,
+            input_chunk("a", {"n": 1}),
+            input_chunk("a", {"n": 2}),
+            output_chunk("a", 1),
+            output_chunk("a", 2),
+            *END,
+        ],
         "ai-sdk",
     )
     assert [(part["input"], part["output"]) for part in parts_of(body)[1:]] == [
@@ -949,16 +973,19 @@ def test_a_second_call_under_an_id_of_the_same_step_is_a_part_of_its_own() -> No
 def test_a_call_whose_chunks_disagree_on_dynamic_is_one_part() -> None:
     start: Chunk = {"type": "tool-input-start", "toolCallId": "a", "toolName": "roll"}
     (part,) = parts_of(
-        fold([START, STEP, start, asked("a", {}, dynamic=True), gave("a", 1), *END], "ai-sdk")
+        fold(
+            [START, STEP, start, input_chunk("a", {}, dynamic=True), output_chunk("a", 1), *END],
+            "ai-sdk",
+        )
     )[1:]
     assert (part["type"], part["toolName"], part["output"]) == ("dynamic-tool", "roll", 1)
 
 
 def test_a_result_without_its_call_is_kept_beside_the_parts_and_reported() -> None:
-    events = [START, gave("earlier", 1), *END]
+    events = [START, output_chunk("earlier", 1), *END]
     body = fold(events, "ai-sdk")
-    assert get(body, ("unplaced",)) == [gave("earlier", 1)] and parts_of(body) == []
-    assert [event for event in spoken(events) if isinstance(event, Unsupported)] == [
+    assert get(body, ("unplaced",)) == [output_chunk("earlier", 1)] and parts_of(body) == []
+    assert [event for event in read_events(events) if isinstance(event, Unsupported)] == [
         Unsupported((1,), "its part is not in this stream: tool-output-available")
     ]
 
@@ -979,13 +1006,13 @@ def test_input_that_never_ended_is_kept_as_text_and_not_guessed() -> None:
         "rawInput": '{"n": 1',
     }
     assert get(body, ("error",)) == STREAM_CUT
-    *_, opened, grown, ended, fault = spoken(events)
+    *_, opening, deltas, ended, fault = read_events(events)
     assert (
-        isinstance(opened, PartStart)
-        and isinstance(opened.part, Call)
-        and opened.part.executor == "client"
+        isinstance(opening, PartStart)
+        and isinstance(opening.part, Call)
+        and opening.part.executor == "client"
     )
-    assert (grown, ended, fault) == (
+    assert (deltas, ended, fault) == (
         PartDelta(0, '{"n": 1'),
         PartEnd(0, cut=True),
         StreamError(STREAM_CUT, cut=True),
@@ -993,55 +1020,65 @@ def test_input_that_never_ended_is_kept_as_text_and_not_guessed() -> None:
 
 
 def test_a_stream_is_over_with_finish_or_with_its_mark() -> None:
-    whole = [START, *text("0", "Hi")]
-    assert get(fold([*whole, {"type": "finish"}], "ai-sdk"), ("error",)) != STREAM_CUT
-    framed = b"".join(map(data_sse, whole))
+    events = [START, *text_chunks("0", "Hi")]
+    assert get(fold([*events, {"type": "finish"}], "ai-sdk"), ("error",)) != STREAM_CUT
+    framed = b"".join(map(data_sse, events))
     assert "error" not in fold(framed + DONE, "ai-sdk")  # type: ignore[operator]
     assert get(fold(framed, "ai-sdk"), ("error",)) == STREAM_CUT
 
 
-def test_an_error_chunk_is_a_fault_and_stays_in_the_body() -> None:
-    events: list[Chunk] = [START, *text("0", "Hm")[:2], {"type": "error", "errorText": "boom"}]
-    assert spoken(events)[-2:] == [PartEnd(0, cut=True), StreamError("boom")]
+def test_an_error_chunk_is_a_stream_error_and_stays_in_the_body() -> None:
+    events: list[Chunk] = [
+        START,
+        *text_chunks("0", "Hm")[:2],
+        {"type": "error", "errorText": "boom"},
+    ]
+    assert read_events(events)[-2:] == [PartEnd(0, cut=True), StreamError("boom")]
     assert get(fold(events, "ai-sdk"), ("error",)) == "boom"
 
 
-def test_a_preliminary_output_is_not_the_last_word() -> None:
-    events = [START, asked("a", {}), gave("a", 1, preliminary=True), gave("a", 2), *END]
+def test_a_later_output_replaces_a_preliminary_output() -> None:
+    events = [
+        START,
+        input_chunk("a", {}),
+        output_chunk("a", 1, preliminary=True),
+        output_chunk("a", 2),
+        *END,
+    ]
     (result,) = [
         event.part
-        for event in spoken(events)
+        for event in read_events(events)
         if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
     assert (result.call_id, result.output) == ("a", 2)
 
 
-def test_a_step_that_is_taken_back_never_was() -> None:
+def test_a_discarded_step_is_not_in_the_body() -> None:
     events: list[Chunk] = [
         START,
         STEP,
-        *text("0", "a"),
+        *text_chunks("0", "a"),
         {"type": "finish-step"},
         STEP,
-        asked("x", {}),
-        *text("1", "b"),
+        input_chunk("x", {}),
+        *text_chunks("1", "b"),
     ]
-    reset: list[Chunk] = [*events, {"type": "reset-step"}, *text("2", "c"), *END]
+    reset: list[Chunk] = [*events, {"type": "reset-step"}, *text_chunks("2", "c"), *END]
     assert [part.get("text") for part in parts_of(fold(reset, "ai-sdk"))] == [None, "a", None, "c"]
-    texts = "".join(event.text for event in spoken(reset) if isinstance(event, PartDelta))
-    assert texts == "ac" and not any(isinstance(event, Unsupported) for event in spoken(reset))
-    late: list[Chunk] = [START, STEP, *text("0", "a"), {"type": "reset-step"}, *END]
-    assert [event.reason for event in spoken(late) if isinstance(event, Unsupported)] == [
+    texts = "".join(event.text for event in read_events(reset) if isinstance(event, PartDelta))
+    assert texts == "ac" and not any(isinstance(event, Unsupported) for event in read_events(reset))
+    late: list[Chunk] = [START, STEP, *text_chunks("0", "a"), {"type": "reset-step"}, *END]
+    assert [event.reason for event in read_events(late) if isinstance(event, Unsupported)] == [
         "a step was reset after some of it was sent"
     ]
 
 
 def test_data_before_the_start_wait_for_the_id_of_the_message() -> None:
-    events = spoken([{"type": "data-x", "data": 1}, START, *END])
+    events = read_events([{"type": "data-x", "data": 1}, START, *END])
     assert events[0] == MessageStart({"id": "m"})
     assert isinstance(events[1], PartComplete) and isinstance(events[1].part, Opaque)
 
 
-def test_a_stream_of_another_wire_is_none_of_this() -> None:
+def test_a_stream_of_another_wire_is_refused_here() -> None:
     with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"id": "x", "choices": []}], "ai-sdk")

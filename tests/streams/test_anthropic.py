@@ -7,9 +7,14 @@ import json
 
 import pytest
 from anthropic import Anthropic, APIStatusError
-from cases import Streamed
+from cases import StreamCase
 from streams.loopback import serve
-from streams.others import Found, others, told, wanted
+from streams.other_wires import (
+    ClientResult,
+    expected_result,
+    serve_translation,
+    streams_of_other_wires,
+)
 
 from toolwire import Call, Opaque, Reasoning, Text, decode
 from toolwire.conversation.json import JSON, Object
@@ -27,8 +32,8 @@ STOPS = {
 }
 
 
-def begin(*content: JSON, **more: JSON) -> Chunk:
-    held: Object = {
+def message_start(*content: JSON, **more: JSON) -> Chunk:
+    message: Object = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -39,10 +44,10 @@ def begin(*content: JSON, **more: JSON) -> Chunk:
         "usage": {"input_tokens": 5, "output_tokens": 1},
         **more,
     }
-    return {"type": "message_start", "message": held}
+    return {"type": "message_start", "message": message}
 
 
-def opened(index: int, kind: str, **fields: JSON) -> Chunk:
+def block_start(index: int, kind: str, **fields: JSON) -> Chunk:
     return {
         "type": "content_block_start",
         "index": index,
@@ -50,18 +55,18 @@ def opened(index: int, kind: str, **fields: JSON) -> Chunk:
     }
 
 
-def delta(index: int, kind: str, **fields: JSON) -> Chunk:
+def block_delta(index: int, kind: str, **fields: JSON) -> Chunk:
     return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **fields}}
 
 
-def closed(index: int) -> Chunk:
+def block_stop(index: int) -> Chunk:
     return {"type": "content_block_stop", "index": index}
 
 
-def stopped(reason: str, **more: JSON) -> list[Chunk]:
-    said: Object = {"stop_reason": reason, "stop_sequence": None, **more}
+def message_end(reason: str, **more: JSON) -> list[Chunk]:
+    delta: Object = {"stop_reason": reason, "stop_sequence": None, **more}
     return [
-        {"type": "message_delta", "delta": said, "usage": {"output_tokens": 9}},
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}},
         {"type": "message_stop"},
     ]
 
@@ -72,7 +77,7 @@ def content(events: list[Chunk]) -> list[JSON]:
     return body["content"]
 
 
-def chat(events: list[Chunk]) -> tuple[Object, list[str]]:
+def restream_to_chat(events: list[Chunk]) -> tuple[Object, list[str]]:
     """The message on the chat wire, and what stays behind."""
     out = restream(events, WIRE, "openai-chat")
     body = fold(out, "openai-chat")
@@ -91,10 +96,10 @@ def chat(events: list[Chunk]) -> tuple[Object, list[str]]:
 
 def test_a_call_without_any_delta_has_no_arguments() -> None:
     events = [
-        begin(),
-        opened(0, "tool_use", id="toolu_1", name="now", input={}),
-        closed(0),
-        *stopped("tool_use"),
+        message_start(),
+        block_start(0, "tool_use", id="toolu_1", name="now", input={}),
+        block_stop(0),
+        *message_end("tool_use"),
     ]
     assert content(events) == [{"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}]
     function: JSON = {
@@ -102,19 +107,19 @@ def test_a_call_without_any_delta_has_no_arguments() -> None:
         "type": "function",
         "function": {"name": "now", "arguments": "{}"},
     }
-    assert chat(events)[0]["tool_calls"] == [function]
+    assert restream_to_chat(events)[0]["tool_calls"] == [function]
 
 
-def test_input_in_the_opening_event_counts_if_no_delta_comes() -> None:
+def test_input_of_the_opening_event_is_used_if_no_delta_follows() -> None:
     events = [
-        begin(),
-        opened(0, "tool_use", id="toolu_1", name="q", input={"sql": "x"}),
-        closed(0),
-        *stopped("tool_use"),
+        message_start(),
+        block_start(0, "tool_use", id="toolu_1", name="q", input={"sql": "x"}),
+        block_stop(0),
+        *message_end("tool_use"),
     ]
     (call,) = decode(fold(events, WIRE), WIRE, "response").calls()
     assert call.input == {"sql": "x"}
-    assert json.loads(_arguments(chat(events)[0])) == {"sql": "x"}
+    assert json.loads(_arguments(restream_to_chat(events)[0])) == {"sql": "x"}
 
 
 def _arguments(message: Object) -> str:
@@ -127,17 +132,17 @@ def _arguments(message: Object) -> str:
     return str(calls[0]["function"]["arguments"])
 
 
-def test_blocks_grow_side_by_side_by_their_index() -> None:
+def test_interleaved_blocks_grow_by_their_index() -> None:
     events = [
-        begin(),
-        opened(0, "tool_use", id="a", name="f", input={}),
-        opened(1, "tool_use", id="b", name="f", input={}),
-        delta(1, "input_json_delta", partial_json='{"n":'),
-        delta(0, "input_json_delta", partial_json='{"n":1}'),
-        delta(1, "input_json_delta", partial_json="2}"),
-        closed(1),
-        closed(0),
-        *stopped("tool_use"),
+        message_start(),
+        block_start(0, "tool_use", id="a", name="f", input={}),
+        block_start(1, "tool_use", id="b", name="f", input={}),
+        block_delta(1, "input_json_delta", partial_json='{"n":'),
+        block_delta(0, "input_json_delta", partial_json='{"n":1}'),
+        block_delta(1, "input_json_delta", partial_json="2}"),
+        block_stop(1),
+        block_stop(0),
+        *message_end("tool_use"),
     ]
     assert [
         (call.id, call.input) for call in decode(fold(events, WIRE), WIRE, "response").calls()
@@ -148,95 +153,95 @@ def test_blocks_grow_side_by_side_by_their_index() -> None:
     assert [(call.id, call.input) for call in calls] == [("a", {"n": 1}), ("b", {"n": 2})]
 
 
-def test_content_that_stands_in_the_first_event_is_told_and_a_second_beginning_is_not() -> None:
-    first = begin({"type": "tool_use", "id": "toolu_1", "name": "q", "input": {"n": 1}})
-    events = [first, first, *stopped("tool_use")]
-    message, _ = chat(events)
+def test_content_of_the_first_event_is_emitted_and_a_second_message_start_is_not() -> None:
+    first = message_start({"type": "tool_use", "id": "toolu_1", "name": "q", "input": {"n": 1}})
+    events = [first, first, *message_end("tool_use")]
+    message, _ = restream_to_chat(events)
     assert isinstance(message["tool_calls"], list) and len(message["tool_calls"]) == 1
     assert [call.id for call in decode(fold(events, WIRE), WIRE, "response").calls()] == ["toolu_1"]
 
 
 def test_a_signature_comes_last_and_stays_with_its_thinking() -> None:
     events = [
-        begin(),
-        opened(0, "thinking", thinking="", signature=""),
-        delta(0, "thinking_delta", thinking="Hm"),
-        delta(0, "signature_delta", signature="Eq"),
-        delta(0, "signature_delta", signature="QB"),
-        closed(0),
-        *stopped("end_turn"),
+        message_start(),
+        block_start(0, "thinking", thinking="", signature=""),
+        block_delta(0, "thinking_delta", thinking="Hm"),
+        block_delta(0, "signature_delta", signature="Eq"),
+        block_delta(0, "signature_delta", signature="QB"),
+        block_stop(0),
+        *message_end("end_turn"),
     ]
     (part,) = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
     assert isinstance(part, Reasoning) and (part.text, part.signature) == ("Hm", "EqQB")
-    message, losses = chat(events)
+    message, losses = restream_to_chat(events)
     assert message["reasoning_content"] == "Hm"
     assert losses == ["a signature that only its own provider can read"]
 
 
-def test_thinking_that_nobody_may_read_stays_behind_and_is_reported() -> None:
+def test_redacted_thinking_is_left_out_and_reported() -> None:
     events = [
-        begin(),
-        opened(0, "redacted_thinking", data="Em"),
-        closed(0),
-        opened(1, "text", text=""),
-        delta(1, "text_delta", text="So."),
-        closed(1),
-        *stopped("end_turn"),
+        message_start(),
+        block_start(0, "redacted_thinking", data="Em"),
+        block_stop(0),
+        block_start(1, "text", text=""),
+        block_delta(1, "text_delta", text="So."),
+        block_stop(1),
+        *message_end("end_turn"),
     ]
     assert content(events)[0] == {"type": "redacted_thinking", "data": "Em"}
-    message, losses = chat(events)
+    message, losses = restream_to_chat(events)
     assert message["content"] == "So." and len(losses) == 1
 
 
-def test_citations_are_gathered_for_the_body_and_reported_to_others() -> None:
+def test_citations_are_kept_in_the_body_and_reported_on_other_wires() -> None:
     cite: JSON = {"type": "char_location", "cited_text": "x", "document_index": 0}
     events = [
-        begin(),
-        opened(0, "text", text="", citations=[]),
-        delta(0, "citations_delta", citation=cite),
-        delta(0, "text_delta", text="So."),
-        delta(0, "citations_delta", citation=cite),
-        closed(0),
-        *stopped("end_turn"),
+        message_start(),
+        block_start(0, "text", text="", citations=[]),
+        block_delta(0, "citations_delta", citation=cite),
+        block_delta(0, "text_delta", text="So."),
+        block_delta(0, "citations_delta", citation=cite),
+        block_stop(0),
+        *message_end("end_turn"),
     ]
     assert content(events) == [{"type": "text", "text": "So.", "citations": [cite, cite]}]
-    message, losses = chat(events)
+    message, losses = restream_to_chat(events)
     assert message["content"] == "So." and set(losses) == {"no such field on this wire"}
 
 
-def test_tools_that_the_provider_ran_are_told_in_words_and_are_no_calls() -> None:
+def test_server_tools_become_text_and_are_no_calls() -> None:
     events = [
-        begin(),
-        opened(0, "server_tool_use", id="srvtoolu_1", name="web_search", input={}),
-        delta(0, "input_json_delta", partial_json='{"query":"tea"}'),
-        closed(0),
-        opened(1, "web_search_tool_result", tool_use_id="srvtoolu_1", content=[]),
-        closed(1),
-        *stopped("end_turn"),
+        message_start(),
+        block_start(0, "server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+        block_delta(0, "input_json_delta", partial_json='{"query":"tea"}'),
+        block_stop(0),
+        block_start(1, "web_search_tool_result", tool_use_id="srvtoolu_1", content=[]),
+        block_stop(1),
+        *message_end("end_turn"),
     ]
     pairs = decode(fold(events, WIRE), WIRE, "response").pairs()
     assert [(pair.call.id, pair.how) for pair in pairs if pair.call is not None] == [
         ("srvtoolu_1", "id")
     ]
-    message, _ = chat(events)
+    message, _ = restream_to_chat(events)
     assert "tool_calls" not in message and "web_search" in str(message["content"])
 
 
-def test_a_block_that_nobody_knows_is_kept_and_the_stream_goes_on() -> None:
+def test_an_unknown_block_is_kept_and_the_stream_goes_on() -> None:
     events: list[Chunk] = [
-        begin(),
-        opened(0, "hologram", beam=1),
-        delta(0, "hologram_delta", beam=2),
-        closed(0),
-        opened(1, "text", text=""),
-        delta(1, "text_delta", text="So."),
-        closed(1),
+        message_start(),
+        block_start(0, "hologram", beam=1),
+        block_delta(0, "hologram_delta", beam=2),
+        block_stop(0),
+        block_start(1, "text", text=""),
+        block_delta(1, "text_delta", text="So."),
+        block_stop(1),
         {"type": "novelty"},
-        *stopped("end_turn"),
+        *message_end("end_turn"),
     ]
     parts = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
     assert [type(part) for part in parts] == [Opaque, Text]
-    message, losses = chat(events)
+    message, losses = restream_to_chat(events)
     assert message["content"] == "So." and losses
 
 
@@ -251,15 +256,13 @@ def test_a_block_that_nobody_knows_is_kept_and_the_stream_goes_on() -> None:
         ("model_context_window_exceeded", None),
     ],
 )
-def test_a_reason_that_the_other_wire_has_no_word_for_is_reported(
-    reason: str, word: str | None
-) -> None:
+def test_a_stop_reason_that_the_other_wire_lacks_is_reported(reason: str, word: str | None) -> None:
     events = [
-        begin(),
-        opened(0, "text", text=""),
-        delta(0, "text_delta", text="So"),
-        closed(0),
-        *stopped(reason),
+        message_start(),
+        block_start(0, "text", text=""),
+        block_delta(0, "text_delta", text="So"),
+        block_stop(0),
+        *message_end(reason),
     ]
     out = restream(events, WIRE, "openai-chat")
     body = fold(out, "openai-chat")
@@ -285,23 +288,27 @@ def test_an_error_may_be_the_first_event_and_the_only_one() -> None:
     }
 
 
-@pytest.mark.parametrize("closing", [[], [closed(0)]], ids=["never stopped", "stopped"])
+@pytest.mark.parametrize("closing", [[], [block_stop(0)]], ids=["never stopped", "stopped"])
 def test_input_that_the_limit_cuts_off_is_kept_as_text(closing: list[Chunk]) -> None:
     events = [
-        begin(),
-        opened(0, "tool_use", id="toolu_1", name="f", input={}),
-        delta(0, "input_json_delta", partial_json='{"q": "to'),
+        message_start(),
+        block_start(0, "tool_use", id="toolu_1", name="f", input={}),
+        block_delta(0, "input_json_delta", partial_json='{"q": "to'),
         *closing,
-        *stopped("max_tokens"),
+        *message_end("max_tokens"),
     ]
     assert content(events) == [
         {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"_raw": '{"q": "to'}}
     ]
-    assert _arguments(chat(events)[0]) == '{"q": "to'
+    assert _arguments(restream_to_chat(events)[0]) == '{"q": "to'
 
 
-def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
-    events = [begin(), opened(0, "text", text=""), delta(0, "text_delta", text="Half")]
+def test_a_stream_that_breaks_off_keeps_its_content_and_reports_the_break() -> None:
+    events = [
+        message_start(),
+        block_start(0, "text", text=""),
+        block_delta(0, "text_delta", text="Half"),
+    ]
     body = fold(events, WIRE)
     assert isinstance(body, dict)
     assert body["content"] == [{"type": "text", "text": "Half"}]
@@ -403,8 +410,8 @@ def test_framed_events_are_those_of_the_unframed_stream() -> None:
 
 
 def test_blocks_that_wait_are_sent_before_an_error() -> None:
-    broken: list[Chunk] = [*INTERLEAVED[:7], {"error": {"message": "try later"}}]
-    events = list(restream(broken, "openai-chat", WIRE, framed=False))
+    neutral_events: list[Chunk] = [*INTERLEAVED[:7], {"error": {"message": "try later"}}]
+    events = list(restream(neutral_events, "openai-chat", WIRE, framed=False))
     assert outline(events)[4:] == ["+1", "1", "-1", "+2", "2", "-2"]
     assert events[-1]["type"] == "error"
 
@@ -416,10 +423,10 @@ def client(url: str) -> Anthropic:
     return Anthropic(base_url=url, api_key="none", max_retries=0)
 
 
-@pytest.mark.parametrize("stream", others(WIRE), ids=str)
-def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> None:
+@pytest.mark.parametrize("stream", streams_of_other_wires(WIRE), ids=str)
+def test_the_helper_of_the_official_client_assembles_the_message(stream: StreamCase) -> None:
     with (
-        told(stream, WIRE) as (server, home),
+        serve_translation(stream, WIRE) as (server, original_id),
         client(server.url).messages.stream(
             model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
         ) as events,
@@ -427,17 +434,19 @@ def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> No
         answer = events.get_final_message()
     blocks = [block for block in answer.content if block.type == "tool_use"]
     calls: list[tuple[str, str, JSON]] = [
-        (home(block.id), block.name, json.loads(json.dumps(block.input))) for block in blocks
+        (original_id(block.id), block.name, json.loads(json.dumps(block.input))) for block in blocks
     ]
     text = "".join(block.text for block in answer.content if block.type == "text")
     read = (answer.usage.cache_read_input_tokens or 0) + (
         answer.usage.cache_creation_input_tokens or 0
     )
     tokens = (answer.usage.input_tokens + read, answer.usage.output_tokens)
-    assert Found(calls, text, tokens, STOPS[answer.stop_reason or ""]) == wanted(stream)
+    assert ClientResult(calls, text, tokens, STOPS[answer.stop_reason or ""]) == expected_result(
+        stream
+    )
 
 
-def test_the_client_puts_calls_together_whose_arguments_arrive_in_turns() -> None:
+def test_the_client_assembles_calls_whose_arguments_interleave() -> None:
     with (
         serve(list(restream(INTERLEAVED, "openai-chat", WIRE))) as server,
         client(server.url).messages.stream(
@@ -452,34 +461,34 @@ def test_the_client_puts_calls_together_whose_arguments_arrive_in_turns() -> Non
     ]
 
 
-def test_the_client_raises_what_broke_the_source() -> None:
+def test_the_client_raises_the_error_of_the_source() -> None:
     events: list[Chunk] = [{"error": {"message": "try later", "type": "server_error"}}]
     with (
         serve(list(restream(events, "openai-chat", WIRE))) as server,
         pytest.raises(APIStatusError, match="try later"),
         client(server.url).messages.stream(
             model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
-        ) as said,
+        ) as stream,
     ):
-        said.get_final_message()
+        stream.get_final_message()
 
 
-def test_a_conversation_goes_over_the_other_wire_and_back_as_it_was() -> None:
+def test_a_stream_survives_a_round_trip_over_another_wire() -> None:
     events = [
-        begin(),
-        opened(0, "text", text=""),
-        delta(0, "text_delta", text="So."),
-        closed(0),
-        opened(1, "tool_use", id="toolu_1", name="f", input={}),
-        delta(1, "input_json_delta", partial_json='{"a":1}'),
-        closed(1),
-        *stopped("tool_use"),
+        message_start(),
+        block_start(0, "text", text=""),
+        block_delta(0, "text_delta", text="So."),
+        block_stop(0),
+        block_start(1, "tool_use", id="toolu_1", name="f", input={}),
+        block_delta(1, "input_json_delta", partial_json='{"a":1}'),
+        block_stop(1),
+        *message_end("tool_use"),
     ]
-    there = restream(events, WIRE, "mistral")
-    middle = list(there)
-    back = fold(restream(middle, "mistral", WIRE, ids=there.ids), WIRE)
+    stream = restream(events, WIRE, "mistral")
+    middle = list(stream)
+    folded = fold(restream(middle, "mistral", WIRE, ids=stream.ids), WIRE)
     assert [
         (call.id, call.name, call.input)
-        for call in decode(back, WIRE, "response").calls()
+        for call in decode(folded, WIRE, "response").calls()
         if isinstance(call, Call)
     ] == [("toolu_1", "f", {"a": 1})]

@@ -22,7 +22,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
-from streams.clients import CLIENTS, judged
+from streams.clients import CLIENTS, judge_all
 
 from toolwire import decode, encode, translate
 from toolwire.conversation.json import JSON, Object, get, parse
@@ -44,23 +44,26 @@ def event(role: str, *parts: JSON, author: str = "files", **more: JSON) -> Chunk
     }
 
 
-def call(one: str, name: str, args: JSON) -> JSON:
-    return {"functionCall": {"id": one, "name": name, "args": args}}
+def call_part(call_id: str, name: str, args: JSON) -> JSON:
+    return {"functionCall": {"id": call_id, "name": name, "args": args}}
 
 
-def answer(one: str, name: str, response: JSON) -> JSON:
-    return {"functionResponse": {"id": one, "name": name, "response": response}}
+def response_part(call_id: str, name: str, response: JSON) -> JSON:
+    return {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
 
 ABOUT: JSON = {"id": MINE, "name": "delete", "args": {"path": "/x"}}
 HINT: JSON = {"hint": "Sure?", "confirmed": False}
 ASKED: list[Chunk] = [
     event(
-        "model", call(MINE, "delete", {"path": "/x"}), longRunningToolIds=[], finishReason="STOP"
+        "model",
+        call_part(MINE, "delete", {"path": "/x"}),
+        longRunningToolIds=[],
+        finishReason="STOP",
     ),
     event(
         "model",
-        call(
+        call_part(
             ASKS,
             "adk_request_confirmation",
             {"originalFunctionCall": ABOUT, "toolConfirmation": HINT},
@@ -69,20 +72,20 @@ ASKED: list[Chunk] = [
     ),
     event(
         "user",
-        answer(MINE, "delete", {"error": PENDING}),
+        response_part(MINE, "delete", {"error": PENDING}),
         actions={"requestedToolConfirmations": {MINE: HINT}},
     ),
 ]
 START: Chunk = event("user", {"text": "Delete it."}, author="user")
 GRANTED: Chunk = event(
-    "user", answer(ASKS, "adk_request_confirmation", {"confirmed": True}), author="user"
+    "user", response_part(ASKS, "adk_request_confirmation", {"confirmed": True}), author="user"
 )
 DENIED: Chunk = event(
-    "user", answer(ASKS, "adk_request_confirmation", {"confirmed": False}), author="user"
+    "user", response_part(ASKS, "adk_request_confirmation", {"confirmed": False}), author="user"
 )
 
 
-def tool_of(body: JSON, n: int = -1) -> JSON:
+def tool_part(body: JSON, n: int = -1) -> JSON:
     """A tool part of the last message."""
     messages = get(body, ("messages",))
     parts = get(messages[-1] if isinstance(messages, list) else body, ("parts",))
@@ -97,9 +100,9 @@ def tool_of(body: JSON, n: int = -1) -> JSON:
 def test_approval_is_requested_for_the_call_itself_and_its_preliminary_result_is_not_sent(
     version: int | None,
 ) -> None:
-    told = restream(ASKED, "adk", "ai-sdk", framed=False, version=version)
-    chunks = list(told)
-    assert [one["type"] for one in chunks if "tool" in str(one["type"])] == [
+    chunks_of_version = restream(ASKED, "adk", "ai-sdk", framed=False, version=version)
+    chunks = list(chunks_of_version)
+    assert [event["type"] for event in chunks if "tool" in str(event["type"])] == [
         "tool-input-start",
         "tool-input-delta",
         "tool-input-available",
@@ -109,87 +112,97 @@ def test_approval_is_requested_for_the_call_itself_and_its_preliminary_result_is
     assert chunks[-1] == {"type": "finish", "finishReason": "tool-calls"}
     body = translate(fold(ASKED, "adk"), "adk", "ai-sdk", "response")
     assert fold(chunks, "ai-sdk") == body.body
-    assert tool_of(body.body) == {
+    assert tool_part(body.body) == {
         "type": "tool-delete",
         "toolCallId": MINE,
         "state": "approval-requested",
         "input": {"path": "/x"},
         "approval": {"id": ASKS},
     }
-    assert {"/1/content/parts/0", "/2/content/parts/0"} <= {loss.pointer for loss in told.losses}
+    assert {"/1/content/parts/0", "/2/content/parts/0"} <= {
+        loss.pointer for loss in chunks_of_version.losses
+    }
     assert {"/1/content/parts/0", "/2/content/parts/0"} <= {loss.pointer for loss in body.losses}
 
 
 def test_a_version_without_approvals_gets_the_request_as_a_call_and_the_result_so_far() -> None:
     chunks = list(restream(ASKED, "adk", "ai-sdk", framed=False, version=5))
-    assert [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"] == [
+    assert [event["toolCallId"] for event in chunks if event["type"] == "tool-input-available"] == [
         MINE,
         ASKS,
     ]
-    assert [one["errorText"] for one in chunks if one["type"] == "tool-output-error"] == [PENDING]
+    assert [event["errorText"] for event in chunks if event["type"] == "tool-output-error"] == [
+        PENDING
+    ]
 
 
 def test_two_calls_of_one_tool_have_separate_approvals() -> None:
-    second, asks = MINE.replace("2b", "3c"), ASKS.replace("7c", "8d")
+    second, approval_id = MINE.replace("2b", "3c"), ASKS.replace("7c", "8d")
     about: JSON = {"id": second, "name": "delete", "args": {"path": "/y"}}
     events = [
         event(
             "model",
-            call(MINE, "delete", {"path": "/x"}),
-            call(second, "delete", {"path": "/y"}),
+            call_part(MINE, "delete", {"path": "/x"}),
+            call_part(second, "delete", {"path": "/y"}),
             longRunningToolIds=[],
         ),
         event(
             "model",
-            call(asks, "adk_request_confirmation", {"originalFunctionCall": about}),
-            call(ASKS, "adk_request_confirmation", {"originalFunctionCall": ABOUT}),
-            longRunningToolIds=[asks, ASKS],
+            call_part(approval_id, "adk_request_confirmation", {"originalFunctionCall": about}),
+            call_part(ASKS, "adk_request_confirmation", {"originalFunctionCall": ABOUT}),
+            longRunningToolIds=[approval_id, ASKS],
         ),
     ]
     body = fold(restream(events, "adk", "ai-sdk"), "ai-sdk")
     assert [
-        (get(tool_of(body, n), ("toolCallId",)), get(tool_of(body, n), ("approval", "id")))
+        (get(tool_part(body, n), ("toolCallId",)), get(tool_part(body, n), ("approval", "id")))
         for n in (0, 1)
-    ] == [(MINE, ASKS), (second, asks)]
+    ] == [(MINE, ASKS), (second, approval_id)]
 
 
 def test_an_approval_request_for_a_missing_call_stays_a_call() -> None:
     chunks = list(restream(ASKED[1:2], "adk", "ai-sdk", framed=False))
-    assert [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"] == [ASKS]
+    assert [event["toolCallId"] for event in chunks if event["type"] == "tool-input-available"] == [
+        ASKS
+    ]
 
 
 def test_an_approval_request_names_the_call_by_the_id_that_was_sent_for_it() -> None:
     before = [
-        event("model", call(MINE, "delete", {}), longRunningToolIds=[]),
-        event("user", answer(MINE, "delete", {"output": 1})),
+        event("model", call_part(MINE, "delete", {}), longRunningToolIds=[]),
+        event("user", response_part(MINE, "delete", {"output": 1})),
     ]
     chunks = list(
         restream([*before, *ASKED], "adk", "ai-sdk", framed=False)
     )  # an id may come once there
-    inputs = [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"]
+    inputs = [event["toolCallId"] for event in chunks if event["type"] == "tool-input-available"]
     assert inputs[0] == MINE and inputs[1] != MINE
     assert [
-        one["toolCallId"] for one in chunks if one["type"] == "tool-approval-request"
+        event["toolCallId"] for event in chunks if event["type"] == "tool-approval-request"
     ] == inputs[1:]
 
 
 def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() -> None:
-    held: JSON = {
+    call_content: JSON = {
         "$type": "functionCall",
         "callId": "c1",
         "name": "delete",
         "arguments": {"path": "/x"},
     }
-    asks: JSON = {"$type": "toolApprovalRequest", "requestId": "r1", "toolCall": held}
+    approval_content: JSON = {
+        "$type": "toolApprovalRequest",
+        "requestId": "r1",
+        "toolCall": call_content,
+    }
     updates: list[Chunk] = [
-        {"responseId": "a", "role": "assistant", "contents": [asks]},
+        {"responseId": "a", "role": "assistant", "contents": [approval_content]},
         {"contents": [], "finishReason": "stop"},
     ]
     chunks = list(restream(updates, "meai", "ai-sdk", framed=False))
     assert {"type": "tool-approval-request", "approvalId": "r1", "toolCallId": "c1"} in chunks
     body = translate(fold(updates, "meai"), "meai", "ai-sdk", "response").body
     assert fold(chunks, "ai-sdk") == body
-    assert tool_of(body) == {
+    assert tool_part(body) == {
         "type": "tool-delete",
         "toolCallId": "c1",
         "state": "approval-requested",
@@ -208,7 +221,7 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() 
         ([GRANTED], {"state": "approval-responded", "approval": {"id": ASKS, "approved": True}}),
         ([DENIED], {"state": "approval-responded", "approval": {"id": ASKS, "approved": False}}),
         (
-            [GRANTED, event("user", answer(MINE, "delete", {"output": "gone"}))],
+            [GRANTED, event("user", response_part(MINE, "delete", {"output": "gone"}))],
             {
                 "state": "output-available",
                 "output": "gone",
@@ -216,7 +229,7 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() 
             },
         ),
         (
-            [DENIED, event("user", answer(MINE, "delete", {"error": REFUSED}))],
+            [DENIED, event("user", response_part(MINE, "delete", {"error": REFUSED}))],
             {
                 "state": "output-denied",
                 "approval": {"id": ASKS, "approved": False, "reason": REFUSED},
@@ -225,27 +238,27 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() 
     ],
 )
 def test_a_log_shows_the_state_of_an_approval(more: list[Chunk], part: Object) -> None:
-    there = translate([START, *ASKED, *more], "adk", "ai-sdk")
-    assert tool_of(there.body) == {
+    translated = translate([START, *ASKED, *more], "adk", "ai-sdk")
+    assert tool_part(translated.body) == {
         "type": "tool-delete",
         "toolCallId": MINE,
         "input": {"path": "/x"},
         **part,
     }
-    home = decode(translate(there.body, "ai-sdk", "adk").body, "adk")
-    asked = [one for one in home.calls() if one.approval_for is not None]
-    assert [(one.id, one.approval_for, one.name) for one in asked] == [
+    restored = decode(translate(translated.body, "ai-sdk", "adk").body, "adk")
+    approvals = [call for call in restored.calls() if call.approval_for is not None]
+    assert [(call.id, call.approval_for, call.name) for call in approvals] == [
         (ASKS, MINE, "adk_request_confirmation")
     ]
     verdicts = [
         pair.result.output
-        for pair in home.pairs()
-        if pair.call is asked[0] and pair.result is not None
+        for pair in restored.pairs()
+        if pair.call is approvals[0] and pair.result is not None
     ]
     assert verdicts == ([{"confirmed": more[0] is GRANTED}] if more else [])
 
 
-def posted(approval: JSON, **more: JSON) -> JSON:
+def approval_request(approval: JSON, **more: JSON) -> JSON:
     part: JSON = {
         "type": "tool-delete",
         "toolCallId": "c1",
@@ -254,10 +267,14 @@ def posted(approval: JSON, **more: JSON) -> JSON:
         "approval": approval,
         **more,
     }
-    said: JSON = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "Delete it."}]}
+    user_message: JSON = {
+        "id": "u",
+        "role": "user",
+        "parts": [{"type": "text", "text": "Delete it."}],
+    }
     return {
         "messages": [
-            said,
+            user_message,
             {"id": "a", "role": "assistant", "parts": [{"type": "step-start"}, part]},
         ]
     }
@@ -265,11 +282,13 @@ def posted(approval: JSON, **more: JSON) -> JSON:
 
 @pytest.mark.parametrize("approved", [True, False])
 def test_the_decision_of_a_client_returns_under_the_id_of_the_request(approved: bool) -> None:
-    home = translate(posted({"id": "q1", "approved": approved, "reason": "so"}), "ai-sdk", "adk")
-    assert isinstance(home.body, list)
-    for one in home.body:
-        RunEvent.model_validate(one)
-    assert home.body[-1] == {
+    restored = translate(
+        approval_request({"id": "q1", "approved": approved, "reason": "so"}), "ai-sdk", "adk"
+    )
+    assert isinstance(restored.body, list)
+    for event in restored.body:
+        RunEvent.model_validate(event)
+    assert restored.body[-1] == {
         "author": "user",
         "content": {
             "role": "user",
@@ -284,35 +303,35 @@ def test_the_decision_of_a_client_returns_under_the_id_of_the_request(approved: 
             ],
         },
     }
-    assert get(home.body[-2], ("longRunningToolIds",)) == ["q1"]
-    assert [loss.pointer for loss in home.losses] == ["/messages/1/parts/1/approval/reason"]
+    assert get(restored.body[-2], ("longRunningToolIds",)) == ["q1"]
+    assert [loss.pointer for loss in restored.losses] == ["/messages/1/parts/1/approval/reason"]
 
 
 def test_a_decision_and_the_result_after_it_are_two_events_of_two_authors() -> None:
-    home = translate(
-        posted({"id": "q1", "approved": True}, state="output-available", output="gone"),
+    restored = translate(
+        approval_request({"id": "q1", "approved": True}, state="output-available", output="gone"),
         "ai-sdk",
         "adk",
     )
-    assert isinstance(home.body, list) and home.losses == []
-    told = [
-        (get(one, ("author",)), get(one, ("content", "parts", 0, "functionResponse", "id")))
-        for one in home.body[-2:]
+    assert isinstance(restored.body, list) and restored.losses == []
+    authors_and_ids = [
+        (get(event, ("author",)), get(event, ("content", "parts", 0, "functionResponse", "id")))
+        for event in restored.body[-2:]
     ]
-    assert told == [("user", "q1"), ("agent", "c1")]
-    assert home.ids.forms == {}
+    assert authors_and_ids == [("user", "q1"), ("agent", "c1")]
+    assert restored.ids.forms == {}
 
 
 def test_other_wires_lose_approvals_and_that_is_reported() -> None:
-    home = translate(posted({"id": "q1", "approved": True}), "ai-sdk", "openai-chat")
-    assert "/messages/1/parts/1/approval" in [loss.pointer for loss in home.losses]
+    restored = translate(approval_request({"id": "q1", "approved": True}), "ai-sdk", "openai-chat")
+    assert "/messages/1/parts/1/approval" in [loss.pointer for loss in restored.losses]
 
 
 # --- after the decision ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("approved", "response", "told"),
+    ("approved", "response", "chunk"),
     [
         (
             True,
@@ -328,27 +347,27 @@ def test_other_wires_lose_approvals_and_that_is_reported() -> None:
     ],
 )
 def test_the_result_after_a_decision_belongs_to_the_call_that_the_client_has(
-    approved: bool, response: JSON, told: Chunk
+    approved: bool, response: JSON, chunk: Chunk
 ) -> None:
     first = translate([START, *ASKED, GRANTED if approved else DENIED], "adk", "ai-sdk")
-    home = translate(first.body, "ai-sdk", "adk")
+    restored = translate(first.body, "ai-sdk", "adk")
     events = [
-        event("user", answer(MINE, "delete", response)),
+        event("user", response_part(MINE, "delete", response)),
         event("model", {"text": "Done."}, finishReason="STOP"),
     ]
-    stream = restream(events, "adk", "ai-sdk", framed=False, ids=home.ids.to_dict())
+    stream = restream(events, "adk", "ai-sdk", framed=False, ids=restored.ids.to_dict())
     chunks = list(stream)
     assert chunks[:2] == [
         {"type": "start"},
-        told,
+        chunk,
     ]  # with no id of its own it goes on in the message that the client has
-    assert not any(str(one["type"]).startswith("tool-input") for one in chunks)
+    assert not any(str(event["type"]).startswith("tool-input") for event in chunks)
     assert chunks[-1] == {"type": "finish", "finishReason": "stop"}
     assert not any("never came" in loss.reason for loss in stream.losses)
 
 
 def test_a_failed_call_is_not_shown_as_denied() -> None:
-    events = [*ASKED[:2], event("user", answer(MINE, "delete", {"error": REFUSED}))]
+    events = [*ASKED[:2], event("user", response_part(MINE, "delete", {"error": REFUSED}))]
     chunks = list(restream(events, "adk", "ai-sdk", framed=False))
     assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": REFUSED} in chunks
 
@@ -356,37 +375,40 @@ def test_a_failed_call_is_not_shown_as_denied() -> None:
 # --- preliminary results --------------------------------------------------------------------------
 
 WAITS: list[Chunk] = [
-    event("model", call(MINE, "ask", {}), longRunningToolIds=[MINE], finishReason="STOP"),
-    event("user", answer(MINE, "ask", {"status": "pending"})),
+    event("model", call_part(MINE, "ask", {}), longRunningToolIds=[MINE], finishReason="STOP"),
+    event("user", response_part(MINE, "ask", {"status": "pending"})),
 ]
 
 
 @pytest.mark.parametrize("version", [6, 7])
 def test_the_progress_of_a_long_running_call_is_a_preliminary_output(version: int) -> None:
     chunks = list(restream(WAITS, "adk", "ai-sdk", framed=False, version=version))
-    given: Chunk = {
+    preliminary_output: Chunk = {
         "type": "tool-output-available",
         "toolCallId": MINE,
         "output": {"status": "pending"},
         "preliminary": True,
     }
-    assert given in chunks and chunks[-1] == {"type": "finish", "finishReason": "tool-calls"}
+    assert preliminary_output in chunks and chunks[-1] == {
+        "type": "finish",
+        "finishReason": "tool-calls",
+    }
     body = translate(fold(WAITS, "adk"), "adk", "ai-sdk", "response").body
-    assert fold(chunks, "ai-sdk") == body and get(tool_of(body), ("preliminary",)) is True
-    (one,) = decode(body, "ai-sdk", "response").calls()
-    assert one.executor == "client"
+    assert fold(chunks, "ai-sdk") == body and get(tool_part(body), ("preliminary",)) is True
+    (call,) = decode(body, "ai-sdk", "response").calls()
+    assert call.executor == "client"
 
 
 def test_clients_without_preliminary_outputs_do_not_get_them() -> None:
     stream = restream(WAITS, "adk", "ai-sdk", framed=False, version=5)
-    assert not any(str(one["type"]).startswith("tool-output") for one in stream)
+    assert not any(str(event["type"]).startswith("tool-output") for event in stream)
     assert any("final result" in loss.reason for loss in stream.losses)
 
 
 def test_a_call_that_goes_on_and_fails_has_failed() -> None:
     chunks = list(
         restream(
-            [WAITS[0], event("user", answer(MINE, "ask", {"error": "no"}))],
+            [WAITS[0], event("user", response_part(MINE, "ask", {"error": "no"}))],
             "adk",
             "ai-sdk",
             framed=False,
@@ -407,10 +429,10 @@ def test_a_result_replaces_the_preliminary_result_before_it() -> None:
     body: JSON = {"messages": [{"id": "a", "role": "assistant", "parts": [part]}]}
     conversation = decode(body, "ai-sdk")
     (old,) = conversation.results()
-    (one,) = conversation.calls()
+    (call,) = conversation.calls()
     assert old.preliminary
-    written = encode(conversation.replace(old, one.result(2)), "ai-sdk").body
-    assert tool_of(written) == {
+    written_body = encode(conversation.replace(old, call.result(2)), "ai-sdk").body
+    assert tool_part(written_body) == {
         "type": "tool-ask",
         "toolCallId": "c",
         "state": "output-available",
@@ -428,14 +450,14 @@ class Model(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        done = any(
+        has_results = any(
             part.function_response
             for content in llm_request.contents
             for part in content.parts or []
         )
-        parts = [types.Part(text="Done." if done else "I delete.")]
+        parts = [types.Part(text="Done." if has_results else "I delete.")]
         yield LlmResponse(content=types.Content(role="model", parts=list(parts)), partial=True)
-        for path in () if done else ("/a", "/b"):
+        for path in () if has_results else ("/a", "/b"):
             parts.append(
                 types.Part(function_call=types.FunctionCall(name="delete", args={"path": path}))
             )
@@ -462,11 +484,11 @@ class Agent:
         if await service.get_session(app_name="app", user_id="u", session_id="s") is None:
             await service.create_session(app_name="app", user_id="u", session_id="s")
         config = RunConfig(streaming_mode=StreamingMode.SSE)
-        async for one in self.runner.run_async(
+        async for block in self.runner.run_async(
             user_id="u", session_id="s", new_message=content, run_config=config
         ):
-            self.seen.append(one)
-            yield one
+            self.seen.append(block)
+            yield block
 
     def post(self, body: JSON) -> bytes:
         log = translate(body, "ai-sdk", "adk")
@@ -536,36 +558,41 @@ def test_a_real_agent_requests_approval_from_real_clients_and_follows_the_decisi
     verdicts: list[JSON] = [{"approved": True}, {"approved": False, "reason": "not that one"}]
     with ExitStack() as stack:
         urls = [stack.enter_context(route(agent)) for agent in agents]
-        told = judged(
+        verdicts_of_clients = judge_all(
             {"package": name, "url": url, "verdicts": verdicts}
             for (_, name), url in zip(names, urls, strict=True)
         )
-    for agent, verdict in zip(agents, told, strict=True):
+    for agent, verdict in zip(agents, verdicts_of_clients, strict=True):
         assert verdict["error"] is None and verdict["invalid"] is None, verdict
-        asked = [
+        function_calls = [
             part.function_call
-            for one in agent.seen
-            if not one.partial and one.content
-            for part in one.content.parts or []
+            for run_event in agent.seen
+            if not run_event.partial and run_event.content
+            for part in run_event.content.parts or []
             if part.function_call
         ]
-        mine, asks = [one.id for one in asked[:2]], [one.id for one in asked[2:]]
-        assert [one.name for one in asked] == ["delete"] * 2 + ["adk_request_confirmation"] * 2
+        call_ids, approval_ids = (
+            [call.id for call in function_calls[:2]],
+            [call.id for call in function_calls[2:]],
+        )
+        assert [call.name for call in function_calls] == ["delete"] * 2 + [
+            "adk_request_confirmation"
+        ] * 2
         before = tools_in(verdict["before"])
         assert [
-            (get(one, ("toolCallId",)), get(one, ("state",)), get(one, ("approval",)))
-            for one in before
+            (get(tool, ("toolCallId",)), get(tool, ("state",)), get(tool, ("approval",)))
+            for tool in before
         ] == [
-            (one, "approval-requested", {"id": asking})
-            for one, asking in zip(mine, asks, strict=True)
+            (call_id, "approval-requested", {"id": asking})
+            for call_id, asking in zip(call_ids, approval_ids, strict=True)
         ]
         after = tools_in(verdict["messages"])
-        assert [get(one, ("toolCallId",)) for one in after] == mine, "no call is told twice"
-        assert [get(one, ("state",)) for one in after] == ["output-available", "output-denied"]
-        assert [get(one, ("input",)) for one in after] == [{"path": "/a"}, {"path": "/b"}]
+        assert [get(tool, ("toolCallId",)) for tool in after] == call_ids, "no call is told twice"
+        assert [get(tool, ("state",)) for tool in after] == ["output-available", "output-denied"]
+        assert [get(tool, ("input",)) for tool in after] == [{"path": "/a"}, {"path": "/b"}]
         assert get(after[0], ("output",)) == "gone: /a"
         assert get(after[1], ("approval",)) == {
-            "id": asks[1],
+            "id": approval_ids[1],
             "approved": False,
             "reason": "not that one",
         }
@@ -586,14 +613,14 @@ def test_real_clients_show_a_real_progress_result_as_preliminary() -> None:
     names = [(version, name) for version in (6, 7) for name in CLIENTS[version]]
     with ExitStack() as stack:
         urls = [stack.enter_context(route(Agent(tool, version))) for version, _ in names]
-        told = judged(
+        verdicts_of_clients = judge_all(
             {"package": name, "url": url, "verdicts": []}
             for (_, name), url in zip(names, urls, strict=True)
         )
-    for verdict in told:
+    for verdict in verdicts_of_clients:
         assert verdict["error"] is None and verdict["invalid"] is None, verdict
-        shown = tools_in(verdict["before"])
-        assert [(get(one, ("output", "path")), get(one, ("preliminary",))) for one in shown] == [
+        tools = tools_in(verdict["before"])
+        assert [(get(tool, ("output", "path")), get(tool, ("preliminary",))) for tool in tools] == [
             ("/a", True),
             ("/b", True),
         ]

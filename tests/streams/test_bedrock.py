@@ -11,7 +11,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.config import Config  # type: ignore[import-untyped]
 from botocore.exceptions import EventStreamError  # type: ignore[import-untyped]
-from cases import DELETE, Streamed, changed, load_streams, nodes, recorded_streams, same
+from cases import DELETE, StreamCase, load_recorded_streams, load_streams, nodes, same, set_at
 from streams.loopback import serve
 
 from toolwire import (
@@ -43,7 +43,7 @@ from toolwire.wires import wire
 from toolwire.wires.engine.specs import CatalogueEntry, catalogue_entries
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader
 
-STRANGE = Streamed(
+STRANGE = StreamCase(
     "unknown-events-and-fields",
     "bedrock",
     [
@@ -157,15 +157,15 @@ CALLED: list[JSON] = [
 """Two calls of one tool at once, as another wire streams them."""
 
 
-def case(name: str) -> Streamed:
-    return next(one for one in STREAMS if one.name == name)
+def case(name: str) -> StreamCase:
+    return next(stream for stream in STREAMS if stream.name == name)
 
 
 def frames(events: list[JSON]) -> bytes:
-    return b"".join(framed(event) for event in events)
+    return b"".join(frame(event) for event in events)
 
 
-def framed(event: JSON) -> bytes:
+def frame(event: JSON) -> bytes:
     ((name, payload),) = event.items()  # type: ignore[union-attr]
     return aws.write(
         dump(payload), name, kind="exception" if name.endswith("Exception") else "event"
@@ -178,14 +178,14 @@ def reader(*, keep: bool = False) -> StreamReader:
     return stream.reader(keep=keep)
 
 
-def said(*events: Chunk) -> list[Event]:
+def read_events(*events: Chunk) -> list[Event]:
     """What a reader says of events and of their end."""
-    one = reader()
+    stream_reader = reader()
     out: list[Event] = []
     for event in events:
-        out += one.read(event)
-        one.count += 1
-    return out + one.end()
+        out += stream_reader.read(event)
+        stream_reader.count += 1
+    return out + stream_reader.end()
 
 
 def delta(index: int, **content: JSON) -> Chunk:
@@ -197,12 +197,12 @@ def stop(reason: str = "end_turn") -> Chunk:
 
 
 def content(body: JSON) -> list[JSON]:
-    held = get(body, ("output", "message", "content"))
-    assert isinstance(held, list)
-    return held
+    blocks = get(body, ("output", "message", "content"))
+    assert isinstance(blocks, list)
+    return blocks
 
 
-def ask(sent: bytes | list[bytes]) -> list[Object]:
+def read_with_boto3(sent: bytes | list[bytes]) -> list[Object]:
     """The events that boto3 gives of such a stream."""
     with serve(
         [sent] if isinstance(sent, bytes) else sent, "application/vnd.amazon.eventstream"
@@ -228,7 +228,7 @@ def ask(sent: bytes | list[bytes]) -> list[Object]:
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
 def test_a_stream_folds_to_its_body_as_events_and_as_frames_cut_at_every_byte(
-    stream: Streamed,
+    stream: StreamCase,
 ) -> None:
     data = frames(stream.events)
     assert same(fold(stream.events, "bedrock"), stream.body)
@@ -237,7 +237,7 @@ def test_a_stream_folds_to_its_body_as_events_and_as_frames_cut_at_every_byte(
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_cutting_the_frames_anywhere_changes_nothing_of_what_goes_out(stream: Streamed) -> None:
+def test_cutting_the_frames_anywhere_does_not_change_the_output(stream: StreamCase) -> None:
     data = frames(stream.events)
     out = b"".join(restream(data, "bedrock", "openai-chat"))
     assert (
@@ -250,7 +250,7 @@ def test_cutting_the_frames_anywhere_changes_nothing_of_what_goes_out(stream: St
 
 @pytest.mark.parametrize("target", ["openai-chat", "cohere"])
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_to_stream_and_to_translate_come_to_the_same(stream: Streamed, target: str) -> None:
+def test_a_translated_stream_folds_to_the_translated_body(stream: StreamCase, target: str) -> None:
     folded = fold(restream(stream.events, "bedrock", target), target)
     assert same(
         folded, translate(fold(stream.events, "bedrock"), "bedrock", target, "response").body
@@ -262,23 +262,23 @@ def test_to_stream_and_to_translate_come_to_the_same(stream: Streamed, target: s
     [*load_streams("anthropic"), *load_streams("openai-chat"), *load_streams("cohere")],
     ids=str,
 )
-def test_what_comes_from_another_wire_folds_to_what_translate_makes(stream: Streamed) -> None:
+def test_a_stream_of_another_wire_folds_to_the_translated_body(stream: StreamCase) -> None:
     folded = fold(restream(stream.events, stream.wire, "bedrock"), "bedrock")
-    made = translate(fold(stream.events, stream.wire), stream.wire, "bedrock", "response").body
-    assert decode(folded, "bedrock", "response") == decode(made, "bedrock", "response")
+    body = translate(fold(stream.events, stream.wire), stream.wire, "bedrock", "response").body
+    assert decode(folded, "bedrock", "response") == decode(body, "bedrock", "response")
 
 
 NOISE: tuple[JSON, ...] = (DELETE, None, True, -1, "", [], {})
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none(
-    stream: Streamed,
+def test_a_corrupted_stream_is_read_or_refused_as_no_stream_of_this_wire(
+    stream: StreamCase,
 ) -> None:
     events = stream.events
     for at in [at for at in nodes(events) if len(at) > 1]:
         for new in NOISE:
-            broken = changed(events, at, new)
+            broken = set_at(events, at, new)
             assert isinstance(broken, list)
             with suppress(DecodeError):
                 fold(broken, "bedrock")
@@ -286,7 +286,7 @@ def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none
 
 
 def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
-    for stream in recorded_streams("bedrock"):
+    for stream in load_recorded_streams("bedrock"):
         texts: dict[JSON, str] = {}
         for event in stream.events:
             index = get(event, ("contentBlockDelta", "contentBlockIndex"))
@@ -302,8 +302,8 @@ def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def test_a_text_opens_with_its_first_words_and_is_told_at_once() -> None:
-    assert said(delta(0, text="Hel"), delta(0, text="lo"), stop())[:3] == [
+def test_a_text_starts_with_its_first_delta_and_is_emitted_at_once() -> None:
+    assert read_events(delta(0, text="Hel"), delta(0, text="lo"), stop())[:3] == [
         PartStart(0, Text("")),
         PartDelta(0, "Hel"),
         PartDelta(0, "lo"),
@@ -311,8 +311,8 @@ def test_a_text_opens_with_its_first_words_and_is_told_at_once() -> None:
 
 
 def test_a_call_has_its_id_and_name_before_its_arguments() -> None:
-    one = reader()
-    opened = one.read(
+    stream_reader = reader()
+    opening_events = stream_reader.read(
         {
             "contentBlockStart": {
                 "contentBlockIndex": 4,
@@ -322,14 +322,14 @@ def test_a_call_has_its_id_and_name_before_its_arguments() -> None:
     )
     assert [
         (event.part.id, event.part.name)  # type: ignore[attr-defined]
-        for event in opened
+        for event in opening_events
         if isinstance(event, PartStart)
     ] == [("t1", "look")]
-    assert one.read(delta(4, toolUse={"input": '{"a'})) == [PartDelta(0, '{"a')]
+    assert stream_reader.read(delta(4, toolUse={"input": '{"a'})) == [PartDelta(0, '{"a')]
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", {}),
         ("{}", {}),
@@ -339,7 +339,7 @@ def test_a_call_has_its_id_and_name_before_its_arguments() -> None:
         ("[1]", {"_raw": "[1]"}),
     ],
 )
-def test_arguments_are_an_object_and_what_is_none_stands_under_raw(text: str, wanted: JSON) -> None:
+def test_arguments_that_are_no_object_are_written_under_raw(text: str, expected: JSON) -> None:
     start: Chunk = {
         "contentBlockStart": {
             "contentBlockIndex": 0,
@@ -347,16 +347,18 @@ def test_arguments_are_an_object_and_what_is_none_stands_under_raw(text: str, wa
         }
     }
     body = fold([start, delta(0, toolUse={"input": text}), stop("tool_use")], "bedrock")
-    assert content(body) == [{"toolUse": {"toolUseId": "t1", "name": "look", "input": wanted}}]
+    assert content(body) == [{"toolUse": {"toolUseId": "t1", "name": "look", "input": expected}}]
 
 
-def test_arguments_that_stand_in_the_opening_event_are_told_if_no_others_come() -> None:
+def test_arguments_of_the_opening_event_are_emitted_if_no_delta_follows() -> None:
     use: JSON = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"a": 1}}}
     events: list[Chunk] = [
         {"contentBlockStart": {"contentBlockIndex": 0, "start": use}},
         stop("tool_use"),
     ]
-    assert [event.text for event in said(*events) if isinstance(event, PartDelta)] == ['{"a":1}']
+    assert [event.text for event in read_events(*events) if isinstance(event, PartDelta)] == [
+        '{"a":1}'
+    ]
     assert content(fold(events, "bedrock")) == [use]
 
 
@@ -366,19 +368,19 @@ def test_a_call_without_an_opening_event_is_still_a_call() -> None:
         "bedrock",
         "response",
     )
-    told = [
+    emitted_parts = [
         event.part
-        for event in said(delta(0, toolUse={"input": "{}"}))
+        for event in read_events(delta(0, toolUse={"input": "{}"}))
         if isinstance(event, PartComplete | PartStart)
     ]
     assert [call.id for call in read.calls()] == [
-        part.id for part in told if isinstance(part, Call)
+        part.id for part in emitted_parts if isinstance(part, Call)
     ]
     assert [call.origin for call in read.calls()] == ["minted"]
 
 
 @pytest.mark.parametrize("missing", [None, "", " ", "null"])
-def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None:
+def test_blank_ids_count_as_missing_and_get_different_ids(missing: str | None) -> None:
     events: list[Chunk] = []
     for i in range(2):
         use: JSON = {"toolUse": {"toolUseId": missing, "name": "look"}}
@@ -386,14 +388,14 @@ def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None
             {"contentBlockStart": {"contentBlockIndex": i, "start": use}},
             {"contentBlockStop": {"contentBlockIndex": i}},
         ]
-    told = [
+    call_ids = [
         event.part.id
-        for event in said(*events)
+        for event in read_events(*events)
         if isinstance(event, PartStart) and isinstance(event.part, Call)
     ]
     read = decode(fold([*events, stop("tool_use")], "bedrock"), "bedrock", "response")
-    assert len(set(told)) == 2
-    assert told == [call.id for call in read.calls()]
+    assert len(set(call_ids)) == 2
+    assert call_ids == [call.id for call in read.calls()]
 
 
 def test_a_delta_of_another_kind_under_the_same_index_begins_another_block() -> None:
@@ -406,24 +408,25 @@ def test_a_delta_of_another_kind_under_the_same_index_begins_another_block() -> 
 
 def test_text_and_citations_in_any_order_are_one_block() -> None:
     cited: JSON = {"title": "policy"}
-    wanted: list[JSON] = [{"citationsContent": {"content": [{"text": "ab"}], "citations": [cited]}}]
+    expected: list[JSON] = [
+        {"citationsContent": {"content": [{"text": "ab"}], "citations": [cited]}}
+    ]
     pieces = [delta(0, text="a"), delta(0, citation=cited), delta(0, text="b")]
     for events in (pieces, [pieces[1], pieces[0], pieces[2]]):
-        assert content(fold([*events, stop()], "bedrock")) == wanted
-        assert [event.text for event in said(*events, stop()) if isinstance(event, PartDelta)] == [
-            "a",
-            "b",
-        ]
-        assert sum(isinstance(event, Unsupported) for event in said(*events, stop())) == 1
+        assert content(fold([*events, stop()], "bedrock")) == expected
+        assert [
+            event.text for event in read_events(*events, stop()) if isinstance(event, PartDelta)
+        ] == ["a", "b"]
+        assert sum(isinstance(event, Unsupported) for event in read_events(*events, stop())) == 1
 
 
-def test_the_signature_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> None:
+def test_the_signature_of_reasoning_comes_last_and_hidden_reasoning_is_one_part() -> None:
     events = [
         delta(0, reasoningContent={"text": "Hm."}),
         delta(0, reasoningContent={"signature": "s"}),
         delta(1, reasoningContent={"redactedContent": "aGk="}),
     ]
-    out = said(*events, stop())
+    out = read_events(*events, stop())
     assert out[:2] == [PartStart(0, Reasoning("")), PartDelta(0, "Hm.")]
     assert [event.signature for event in out if isinstance(event, PartEnd)] == ["s"]
     assert [event.part for event in out if isinstance(event, PartComplete)] == [
@@ -443,17 +446,17 @@ def test_a_result_of_the_provider_finds_its_call() -> None:
     )
     assert [
         event.part.call_id
-        for event in said(*case("stream-server-tools-answer-in-place").events)  # type: ignore[arg-type]
+        for event in read_events(*case("stream-server-tools-answer-in-place").events)  # type: ignore[arg-type]
         if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ] == ["tooluse_s1"]
 
 
 @pytest.mark.parametrize(
     "entry",
-    [one for one in catalogue_entries(wire("bedrock")) if "stream" in one.forms],
-    ids=lambda one: one.type,
+    [entry for entry in catalogue_entries(wire("bedrock")) if "stream" in entry.forms],
+    ids=lambda entry: entry.type,
 )
-def test_every_start_of_the_catalogue_is_read_as_it_says(entry: CatalogueEntry) -> None:
+def test_every_start_event_of_the_catalogue_is_read_as_listed(entry: CatalogueEntry) -> None:
     field: str = entry.discriminator["stream"].rpartition(".")[2]
     start: Chunk = {
         "contentBlockStart": {
@@ -462,7 +465,9 @@ def test_every_start_of_the_catalogue_is_read_as_it_says(entry: CatalogueEntry) 
         }
     }
     parts = [
-        event.part for event in said(start, stop()) if isinstance(event, PartStart | PartComplete)
+        event.part
+        for event in read_events(start, stop())
+        if isinstance(event, PartStart | PartComplete)
     ]
     assert [(part.family, part.executor) for part in parts if isinstance(part, Call | Result)] == [
         (entry.family, entry.executor)
@@ -470,7 +475,7 @@ def test_every_start_of_the_catalogue_is_read_as_it_says(entry: CatalogueEntry) 
     assert "t1" in repr(parts)
 
 
-def test_what_nobody_knows_is_kept_and_reported() -> None:
+def test_unknown_fields_are_kept_and_reported() -> None:
     opaque = [
         part
         for part in decode(fold(STRANGE.events, "bedrock"), "bedrock", "response").parts()
@@ -501,37 +506,37 @@ def test_a_picture_that_failed_is_kept_with_its_error() -> None:
     assert content(body) == [{"image": {"format": "png", "error": {"message": "filtered"}}}]
 
 
-def test_a_stream_without_metadata_is_over_all_the_same() -> None:
-    wanted: JSON = {
+def test_a_stream_without_metadata_is_complete() -> None:
+    expected: JSON = {
         "output": {"message": {"role": "assistant", "content": [{"text": "a"}]}},
         "stopReason": "end_turn",
     }
-    assert fold([delta(0, text="a"), stop()], "bedrock") == wanted
+    assert fold([delta(0, text="a"), stop()], "bedrock") == expected
 
 
-def test_padding_says_nothing() -> None:
+def test_padding_is_ignored() -> None:
     padded: Chunk = {
         "contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "p": "abcdefghijk"}
     }
-    assert not any(isinstance(event, Unsupported) for event in said(padded, stop()))
+    assert not any(isinstance(event, Unsupported) for event in read_events(padded, stop()))
     assert "p" not in json.dumps(fold([padded, stop()], "bedrock")).replace("output", "").replace(
         "stop", ""
     )
 
 
 def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
-    one = reader()
+    stream_reader = reader()
     for _ in range(1000):
-        one.read(delta(0, text="abc"))
-        one.read(delta(0, citation={"title": "t"}))
-    assert len(repr([(block.pieces, block.block) for block in one.open.values()])) < 200  # type: ignore[attr-defined]
+        stream_reader.read(delta(0, text="abc"))
+        stream_reader.read(delta(0, citation={"title": "t"}))
+    assert len(repr([(block.pieces, block.block) for block in stream_reader.open.values()])) < 200  # type: ignore[attr-defined]
 
 
 # --- how it ends ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("reason", "meant"),
+    ("reason", "neutral"),
     [
         ("end_turn", "stop"),
         ("tool_use", "tool"),
@@ -544,8 +549,8 @@ def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
         ("malformed_model_output", "malformed_model_output"),
     ],
 )
-def test_every_reason_to_stop_has_its_meaning(reason: str, meant: str) -> None:
-    assert said(stop(reason))[-1] == Finish(meant)
+def test_every_stop_reason_is_translated(reason: str, neutral: str) -> None:
+    assert read_events(stop(reason))[-1] == Finish(neutral)
 
 
 def test_a_block_left_open_when_the_tokens_ran_out_was_cut() -> None:
@@ -556,14 +561,14 @@ def test_a_block_left_open_when_the_tokens_ran_out_was_cut() -> None:
         }
     }
     assert [
-        event.cut for event in said(start, stop("max_tokens")) if isinstance(event, PartEnd)
+        event.cut for event in read_events(start, stop("max_tokens")) if isinstance(event, PartEnd)
     ] == [True]
-    assert [event.cut for event in said(start, stop("tool_use")) if isinstance(event, PartEnd)] == [
-        False
-    ]
+    assert [
+        event.cut for event in read_events(start, stop("tool_use")) if isinstance(event, PartEnd)
+    ] == [False]
 
 
-def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
+def test_a_stream_that_breaks_off_keeps_its_content_and_reports_the_break() -> None:
     events = case("stream-parallel-calls-of-one-tool").events[:7]
     body = fold(events, "bedrock")
     assert get(body, ("error", "message")) == STREAM_CUT
@@ -571,7 +576,7 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
         "toolUse": {"toolUseId": "tooluse_a", "name": "get_weather", "input": {"_raw": '{"city":'}}
     }
     assert isinstance(decode(body, "bedrock", "response"), Conversation)
-    out = said(*events)  # type: ignore[arg-type]
+    out = read_events(*events)  # type: ignore[arg-type]
     assert out[-2:] == [PartEnd(1, cut=True), StreamError(STREAM_CUT, cut=True)]
 
 
@@ -583,9 +588,9 @@ def test_frames_cut_in_the_middle_are_a_stream_that_broke_off() -> None:
     assert last == {"type": "error", "error": {"type": "api_error", "message": STREAM_CUT}}
 
 
-def test_an_exception_is_a_fault_after_what_was_open_is_closed() -> None:
+def test_an_exception_closes_open_parts_and_is_a_stream_error() -> None:
     failed: Chunk = {"throttlingException": {"message": "slow down"}}
-    assert said(delta(0, text="Well"), failed)[-2:] == [
+    assert read_events(delta(0, text="Well"), failed)[-2:] == [
         PartEnd(0, cut=True),
         StreamError("slow down", "throttlingException"),
     ]
@@ -594,7 +599,7 @@ def test_an_exception_is_a_fault_after_what_was_open_is_closed() -> None:
     assert get(body, ("error",)) == {"type": "throttlingException", "message": "slow down"}
 
 
-def test_a_stream_may_be_one_exception_and_nothing_else() -> None:
+def test_a_stream_may_be_a_single_exception() -> None:
     failed: Chunk = {"validationException": {"message": "no"}}
     assert fold(frames([failed]), "bedrock") == {
         "error": {"type": "validationException", "message": "no"}
@@ -611,7 +616,7 @@ def test_a_stream_may_be_one_exception_and_nothing_else() -> None:
 def test_boto3_reads_two_calls_of_one_tool_from_another_wire() -> None:
     out = restream(CALLED, "anthropic", "bedrock")
     assert out.headers["content-type"] == "application/vnd.amazon.eventstream"
-    got = ask(list(out))
+    got = read_with_boto3(list(out))
     assert got[0] == {"messageStart": {"role": "assistant"}}
     uses = {
         get(event, ("contentBlockStart", "contentBlockIndex")): get(
@@ -626,13 +631,13 @@ def test_boto3_reads_two_calls_of_one_tool_from_another_wire() -> None:
     }
     inputs, text = {1: "", 2: ""}, ""
     for event in got:
-        held = event.get("contentBlockDelta")
-        if isinstance(held, dict):
-            piece = get(held, ("delta", "text"))
+        block_delta = event.get("contentBlockDelta")
+        if isinstance(block_delta, dict):
+            piece = get(block_delta, ("delta", "text"))
             text += piece if isinstance(piece, str) else ""
-            more = get(held, ("delta", "toolUse", "input"))
+            more = get(block_delta, ("delta", "toolUse", "input"))
             if isinstance(more, str):
-                inputs[held["contentBlockIndex"]] += more  # type: ignore[index]
+                inputs[block_delta["contentBlockIndex"]] += more  # type: ignore[index]
     assert (text, inputs) == ("Both cities.", {1: '{"city":"Paris"}', 2: '{"city":"Oslo"}'})
     assert got[-2] == {"messageStop": {"stopReason": "tool_use"}}
     assert get(got[-1], ("metadata", "usage")) == {
@@ -643,28 +648,28 @@ def test_boto3_reads_two_calls_of_one_tool_from_another_wire() -> None:
     assert same(fold(got, "bedrock"), fold(restream(CALLED, "anthropic", "bedrock"), "bedrock"))
 
 
-def test_boto3_raises_what_we_say_went_wrong() -> None:
-    broken = list(restream(CALLED[:4], "anthropic", "bedrock"))
+def test_boto3_raises_the_exception_that_is_written() -> None:
+    events = list(restream(CALLED[:4], "anthropic", "bedrock"))
     with pytest.raises(EventStreamError) as raised:
-        ask(broken)
+        read_with_boto3(events)
     assert raised.value.response["Error"] == {
         "Code": "modelStreamErrorException",
         "Message": STREAM_CUT,
     }
 
 
-@pytest.mark.parametrize("stream", [one for one in STREAMS if one is not STRANGE], ids=str)
-def test_what_boto3_gives_folds_to_the_same_body_as_the_frames_it_read(stream: Streamed) -> None:
+@pytest.mark.parametrize("stream", [stream for stream in STREAMS if stream is not STRANGE], ids=str)
+def test_events_from_boto3_fold_to_the_same_body_as_the_frames(stream: StreamCase) -> None:
     got = json.dumps(
-        ask(frames(stream.events)), default=lambda data: b64encode(data).decode()
+        read_with_boto3(frames(stream.events)), default=lambda data: b64encode(data).decode()
     )  # it gives bytes as bytes
     assert same(fold(json.loads(got), "bedrock"), stream.body)
 
 
-def test_boto3_passes_over_what_its_own_description_does_not_know() -> None:
+def test_boto3_ignores_events_that_its_service_model_does_not_have() -> None:
     events = [
         event for event in STRANGE.events if get(event, ("contentBlockStart", "start")) != {}
     ]  # that it refuses
-    got = ask(frames(events))
+    got = read_with_boto3(frames(events))
     calls = [part.name for part in decode(fold(got, "bedrock"), "bedrock", "response").calls()]
     assert calls == ["look"]

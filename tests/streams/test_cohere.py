@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import cohere
 import pytest
-from cases import DELETE, Streamed, changed, load_streams, nodes, recorded_streams, same
+from cases import DELETE, StreamCase, load_recorded_streams, load_streams, nodes, same, set_at
 from cohere.v2.types import V2ChatStreamResponse
 from streams.loopback import serve
 
@@ -75,8 +75,8 @@ CALLED: list[JSON] = [
 NOISE: tuple[JSON, ...] = (DELETE, None, True, -1, "", [], {})
 
 
-def case(name: str) -> Streamed:
-    return next(one for one in STREAMS if one.name == name)
+def case(name: str) -> StreamCase:
+    return next(stream for stream in STREAMS if stream.name == name)
 
 
 def frames(events: list[JSON]) -> bytes:
@@ -89,14 +89,14 @@ def reader(*, keep: bool = False) -> StreamReader:
     return stream.reader(keep=keep)
 
 
-def said(*events: Chunk) -> list[Event]:
+def read_events(*events: Chunk) -> list[Event]:
     """What a reader says of events and of their end."""
-    one = reader()
+    stream_reader = reader()
     out: list[Event] = []
     for event in events:
-        out += one.read(event)
-        one.count += 1
-    return out + one.end()
+        out += stream_reader.read(event)
+        stream_reader.count += 1
+    return out + stream_reader.end()
 
 
 def event(kind: str, index: int | None = None, **message: JSON) -> Chunk:
@@ -107,19 +107,19 @@ def event(kind: str, index: int | None = None, **message: JSON) -> Chunk:
     }
 
 
-def started(index: int, one: JSON, name: str = "look") -> Chunk:
+def call_start(index: int, call_id: JSON, name: str = "look") -> Chunk:
     return event(
         "tool-call-start",
         index,
-        tool_calls={"id": one, "type": "function", "function": {"name": name, "arguments": ""}},
+        tool_calls={"id": call_id, "type": "function", "function": {"name": name, "arguments": ""}},
     )
 
 
-def ended(reason: str = "COMPLETE", **more: JSON) -> Chunk:
+def message_end(reason: str = "COMPLETE", **more: JSON) -> Chunk:
     return {"type": "message-end", "delta": {"finish_reason": reason, **more}}
 
 
-def ask(sent: list[bytes]) -> list[V2ChatStreamResponse]:
+def read_with_sdk(sent: list[bytes]) -> list[V2ChatStreamResponse]:
     """The events that the official client gives of such a stream."""
     with serve(sent) as server:
         client = cohere.ClientV2(api_key="none", base_url=server.url)
@@ -133,7 +133,7 @@ def ask(sent: list[bytes]) -> list[V2ChatStreamResponse]:
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
 def test_a_stream_folds_to_its_body_as_events_and_as_text_cut_at_every_byte(
-    stream: Streamed,
+    stream: StreamCase,
 ) -> None:
     data = frames(stream.events)
     assert same(fold(stream.events, "cohere"), stream.body)
@@ -142,7 +142,7 @@ def test_a_stream_folds_to_its_body_as_events_and_as_text_cut_at_every_byte(
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_cutting_the_text_anywhere_changes_nothing_of_what_goes_out(stream: Streamed) -> None:
+def test_cutting_the_text_anywhere_does_not_change_the_output(stream: StreamCase) -> None:
     data = frames(stream.events)
     out = b"".join(restream(data, "cohere", "openai-chat"))
     assert (
@@ -159,7 +159,7 @@ def test_cutting_the_text_anywhere_changes_nothing_of_what_goes_out(stream: Stre
 
 @pytest.mark.parametrize("target", ["anthropic", "openai-chat", "bedrock"])
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_to_stream_and_to_translate_come_to_the_same(stream: Streamed, target: str) -> None:
+def test_a_translated_stream_folds_to_the_translated_body(stream: StreamCase, target: str) -> None:
     folded = fold(restream(stream.events, "cohere", target), target)
     assert same(folded, translate(fold(stream.events, "cohere"), "cohere", target, "response").body)
 
@@ -169,22 +169,22 @@ def test_to_stream_and_to_translate_come_to_the_same(stream: Streamed, target: s
     [*load_streams("anthropic"), *load_streams("openai-chat"), *load_streams("bedrock")],
     ids=str,
 )
-def test_what_comes_from_another_wire_folds_to_what_translate_makes(stream: Streamed) -> None:
+def test_a_stream_of_another_wire_folds_to_the_translated_body(stream: StreamCase) -> None:
     folded = fold(restream(stream.events, stream.wire, "cohere"), "cohere")
-    made = translate(fold(stream.events, stream.wire), stream.wire, "cohere", "response").body
+    body = translate(fold(stream.events, stream.wire), stream.wire, "cohere", "response").body
     assert decode(folded, "cohere", "response") == decode(
-        made, "cohere", "response"
+        body, "cohere", "response"
     )  # JSON may be spelled in another way
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none(
-    stream: Streamed,
+def test_a_corrupted_stream_is_read_or_refused_as_no_stream_of_this_wire(
+    stream: StreamCase,
 ) -> None:
     events = stream.events
     for at in [at for at in nodes(events) if len(at) > 1]:
         for new in NOISE:
-            broken = changed(events, at, new)
+            broken = set_at(events, at, new)
             assert isinstance(broken, list)
             with suppress(DecodeError):
                 fold(broken, "cohere")
@@ -192,15 +192,15 @@ def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none
 
 
 def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
-    for stream in recorded_streams("cohere"):
+    for stream in load_recorded_streams("cohere"):
         words = {"content": "", "tool_plan": "", "arguments": ""}
-        for one in stream.events:
+        for event in stream.events:
             for name, path in (
                 ("content", ("content", "text")),
                 ("tool_plan", ("tool_plan",)),
                 ("arguments", ("tool_calls", "function", "arguments")),
             ):
-                text = get(one, ("delta", "message", *path))
+                text = get(event, ("delta", "message", *path))
                 words[name] += text if isinstance(text, str) else ""
         read = decode(fold(stream.stream, "cohere"), "cohere", "response")
         assert (
@@ -217,11 +217,11 @@ def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
 # --- the message ----------------------------------------------------------------------------------
 
 
-def test_the_plan_is_told_as_it_grows_and_is_over_when_a_call_begins() -> None:
-    out = said(
+def test_the_plan_is_emitted_as_it_grows_and_ends_when_a_call_starts() -> None:
+    out = read_events(
         event("tool-plan-delta", tool_plan="I "),
         event("tool-plan-delta", tool_plan="look."),
-        started(0, "c1"),
+        call_start(0, "c1"),
     )
     assert out[:4] == [
         PartStart(0, Reasoning("")),
@@ -232,35 +232,34 @@ def test_the_plan_is_told_as_it_grows_and_is_over_when_a_call_begins() -> None:
     assert isinstance(out[4], PartStart) and isinstance(out[4].part, Call)
 
 
-def test_content_and_calls_are_counted_each_for_itself() -> None:
+def test_content_and_calls_have_separate_indexes() -> None:
     events = [
         event("content-start", 0, content={"type": "text", "text": ""}),
-        started(0, "c1"),
+        call_start(0, "c1"),
         event("content-delta", 0, content={"text": "a"}),
         event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}}),
     ]
-    assert [(one.slot, one.text) for one in said(*events) if isinstance(one, PartDelta)] == [
-        (0, "a"),
-        (1, "{}"),
-    ]
+    assert [
+        (event.slot, event.text) for event in read_events(*events) if isinstance(event, PartDelta)
+    ] == [(0, "a"), (1, "{}")]
 
 
-def test_fields_that_begin_empty_and_stay_so_are_not_in_the_body() -> None:
+def test_fields_that_stay_empty_are_not_in_the_body() -> None:
     message = get(fold(case("stream-text").events, "cohere"), ("message",))
     assert isinstance(message, dict)
     assert sorted(message) == ["content", "role"]
 
 
 @pytest.mark.parametrize("missing", [None, "", " ", "null"])
-def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None:
-    events = [started(0, missing), started(1, missing), ended("TOOL_CALL")]
-    told = [
-        one.part.id
-        for one in said(*events)
-        if isinstance(one, PartStart) and isinstance(one.part, Call)
+def test_blank_ids_count_as_missing_and_get_different_ids(missing: str | None) -> None:
+    events = [call_start(0, missing), call_start(1, missing), message_end("TOOL_CALL")]
+    call_ids = [
+        event.part.id
+        for event in read_events(*events)
+        if isinstance(event, PartStart) and isinstance(event.part, Call)
     ]
-    assert len(set(told)) == 2
-    assert told == [
+    assert len(set(call_ids)) == 2
+    assert call_ids == [
         call.id for call in decode(fold(events, "cohere"), "cohere", "response").calls()
     ]
 
@@ -270,20 +269,23 @@ def test_text_in_the_opening_event_comes_before_the_deltas() -> None:
         event("content-start", 0, content={"type": "text", "text": "a"}),
         event("content-delta", 0, content={"text": "b"}),
     ]
-    assert [one.text for one in said(*events) if isinstance(one, PartDelta)] == ["a", "b"]
+    assert [event.text for event in read_events(*events) if isinstance(event, PartDelta)] == [
+        "a",
+        "b",
+    ]
 
 
 def test_a_call_that_was_never_opened_is_still_a_call() -> None:
     events = [
         event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}}),
-        ended("TOOL_CALL"),
+        message_end("TOOL_CALL"),
     ]
     assert [
         call.arguments for call in decode(fold(events, "cohere"), "cohere", "response").calls()
     ] == ["{}"]
 
 
-def test_a_message_may_come_whole_in_its_first_event() -> None:
+def test_the_first_event_may_hold_the_whole_message() -> None:
     whole: JSON = {
         "role": "assistant",
         "tool_plan": "Look.",
@@ -293,13 +295,17 @@ def test_a_message_may_come_whole_in_its_first_event() -> None:
         ],
     }
     first: Chunk = {"type": "message-start", "id": "r1", "delta": {"message": whole}}
-    read = decode(fold([first, ended("TOOL_CALL")], "cohere"), "cohere", "response")
+    read = decode(fold([first, message_end("TOOL_CALL")], "cohere"), "cohere", "response")
     assert [type(part) for part in read.parts()] == [Reasoning, Call]
 
 
-def test_citations_and_odds_are_kept_and_reported_once() -> None:
+def test_citations_and_logprobs_are_kept_and_reported_once() -> None:
     stream = case("stream-thinking-citations-and-logprobs")
-    left = [one.path[1:] for one in said(*stream.events) if isinstance(one, Unsupported)]  # type: ignore[arg-type]
+    left = [
+        event.path[1:]
+        for event in read_events(*stream.events)  # type: ignore[arg-type]
+        if isinstance(event, Unsupported)
+    ]
     assert left == [
         ("logprobs",),
         ("delta", "message", "citations"),
@@ -308,7 +314,7 @@ def test_citations_and_odds_are_kept_and_reported_once() -> None:
     ]
 
 
-def test_what_nobody_knows_is_kept_and_reported() -> None:
+def test_unknown_fields_are_kept_and_reported() -> None:
     out = restream(case("unknown-blocks-and-fields").events, "cohere", "anthropic", framed=False)
     list(out)
     reported = " ".join(loss.pointer + " " + loss.reason for loss in out.losses)
@@ -317,22 +323,22 @@ def test_what_nobody_knows_is_kept_and_reported() -> None:
 
 
 def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
-    one = reader()
-    one.read(event("content-start", 0, content={"type": "text", "text": ""}))
+    stream_reader = reader()
+    stream_reader.read(event("content-start", 0, content={"type": "text", "text": ""}))
     for _ in range(1000):
-        one.read(
+        stream_reader.read(
             {**event("content-delta", 0, content={"text": "abc"}), "logprobs": {"text": "abc"}}
         )
-        one.read(event("citation-start", 0, citations={"start": 1}))
-    assert len(repr([(block.pieces, block.block) for block in one.open.values()])) < 200  # type: ignore[attr-defined]
-    assert not one.citations and not one.logprobs  # type: ignore[attr-defined]
+        stream_reader.read(event("citation-start", 0, citations={"start": 1}))
+    assert len(repr([(block.pieces, block.block) for block in stream_reader.open.values()])) < 200  # type: ignore[attr-defined]
+    assert not stream_reader.citations and not stream_reader.logprobs  # type: ignore[attr-defined]
 
 
 # --- how it ends ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("reason", "meant"),
+    ("reason", "neutral"),
     [
         ("COMPLETE", "stop"),
         ("TOOL_CALL", "tool"),
@@ -342,34 +348,38 @@ def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
         ("ERROR", "ERROR"),
     ],
 )
-def test_every_reason_to_stop_has_its_meaning(reason: str, meant: str) -> None:
-    assert said(ended(reason))[-1] == Finish(meant)
+def test_every_stop_reason_is_translated(reason: str, neutral: str) -> None:
+    assert read_events(message_end(reason))[-1] == Finish(neutral)
 
 
-def test_calls_tell_that_tools_are_asked_for_whatever_the_reason_says() -> None:
-    out = list(restream([started(0, "c1"), ended("COMPLETE")], "cohere", "bedrock", framed=False))
+def test_a_message_with_calls_stops_for_tools_whatever_its_finish_reason_is() -> None:
+    out = list(
+        restream([call_start(0, "c1"), message_end("COMPLETE")], "cohere", "bedrock", framed=False)
+    )
     assert {"messageStop": {"stopReason": "tool_use"}} in out
 
 
-def test_the_tokens_come_with_the_reason() -> None:
+def test_the_usage_is_in_the_event_with_the_finish_reason() -> None:
     (note,) = [
-        one
-        for one in said(ended(usage={"tokens": {"input_tokens": 3, "output_tokens": 4}}))
-        if isinstance(one, Metadata)
+        event
+        for event in read_events(
+            message_end(usage={"tokens": {"input_tokens": 3, "output_tokens": 4}})
+        )
+        if isinstance(event, Metadata)
     ]
     assert "input=3, output=4" in repr(note)
 
 
-def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
+def test_a_stream_that_breaks_off_keeps_its_content_and_reports_the_break() -> None:
     events = case("stream-parallel-calls-with-a-plan").events[:5]
     body = fold(events, "cohere")
     assert get(body, ("error",)) == STREAM_CUT
     assert get(body, ("message", "tool_calls", 0, "function", "arguments")) == '{"city":'
     assert isinstance(decode(body, "cohere", "response"), Conversation)
-    assert said(*events)[-2:] == [PartEnd(1, cut=True), StreamError(STREAM_CUT, cut=True)]  # type: ignore[arg-type]
+    assert read_events(*events)[-2:] == [PartEnd(1, cut=True), StreamError(STREAM_CUT, cut=True)]  # type: ignore[arg-type]
 
 
-def test_a_call_that_was_cut_off_goes_out_as_far_as_it_came() -> None:
+def test_a_call_that_was_cut_off_is_written_with_its_partial_arguments() -> None:
     out = list(restream(CALLED[:6], "bedrock", "cohere", framed=False))
     assert out[-1] == {
         "type": "message-end",
@@ -381,19 +391,21 @@ def test_a_call_that_was_cut_off_goes_out_as_far_as_it_came() -> None:
     )
 
 
-def test_an_error_at_the_end_is_a_fault_and_stands_in_the_body() -> None:
+def test_an_error_at_the_end_is_a_stream_error_and_stays_in_the_body() -> None:
     events = [
         event("content-delta", 0, content={"text": "Well"}),
-        ended("ERROR", error="overloaded"),
+        message_end("ERROR", error="overloaded"),
     ]
-    assert said(*events)[-2:] == [PartEnd(0, cut=True), StreamError("overloaded", "ERROR")]
+    assert read_events(*events)[-2:] == [PartEnd(0, cut=True), StreamError("overloaded", "ERROR")]
     body = fold(events, "cohere")
     assert get(body, ("error",)) == "overloaded"
     assert get(body, ("message", "content")) == [{"type": "text", "text": "Well"}]
 
 
-def test_an_error_body_in_place_of_an_event_is_a_fault() -> None:
-    assert said({"message": "internal server error"}) == [StreamError("internal server error")]
+def test_an_error_body_in_place_of_an_event_is_a_stream_error() -> None:
+    assert read_events({"message": "internal server error"}) == [
+        StreamError("internal server error")
+    ]
     assert fold([{"message": "internal server error"}], "cohere") == {
         "message": "internal server error"
     }
@@ -409,17 +421,17 @@ def test_what_is_no_stream_of_this_wire_is_refused() -> None:
 
 
 def test_the_official_client_reads_two_calls_of_one_tool_from_another_wire() -> None:
-    got = ask(list(restream(CALLED, "bedrock", "cohere")))
+    got = read_with_sdk(list(restream(CALLED, "bedrock", "cohere")))
     calls: dict[int | None, list[str | None]] = {}
     text = ""
-    for one in got:
-        if one.type == "tool-call-start":
-            held = one.delta.message.tool_calls  # type: ignore[union-attr]
-            calls[one.index] = [held.id, held.function.name, held.function.arguments]  # type: ignore[union-attr]
-        elif one.type == "tool-call-delta":
-            calls[one.index][2] += one.delta.message.tool_calls.function.arguments  # type: ignore[union-attr,operator]
-        elif one.type == "content-delta":
-            text += one.delta.message.content.text  # type: ignore[union-attr,operator]
+    for event in got:
+        if event.type == "tool-call-start":
+            call = event.delta.message.tool_calls  # type: ignore[union-attr]
+            calls[event.index] = [call.id, call.function.name, call.function.arguments]  # type: ignore[union-attr]
+        elif event.type == "tool-call-delta":
+            calls[event.index][2] += event.delta.message.tool_calls.function.arguments  # type: ignore[union-attr,operator]
+        elif event.type == "content-delta":
+            text += event.delta.message.content.text  # type: ignore[union-attr,operator]
     assert text == "Both cities."
     assert calls == {
         0: ["t.1", "get_weather", '{"city":"Paris"}'],
@@ -433,8 +445,8 @@ def test_the_official_client_reads_two_calls_of_one_tool_from_another_wire() -> 
     assert (last.delta.usage.tokens.input_tokens, last.delta.usage.tokens.output_tokens) == (5, 40)
 
 
-def test_the_official_client_reads_reasoning_and_is_told_of_a_fault() -> None:
-    thought: list[JSON] = [
+def test_the_official_client_reads_reasoning_and_an_error() -> None:
+    reasoning: list[JSON] = [
         {
             "contentBlockDelta": {
                 "contentBlockIndex": 0,
@@ -442,17 +454,19 @@ def test_the_official_client_reads_reasoning_and_is_told_of_a_fault() -> None:
             }
         }
     ]
-    got = ask(list(restream(thought, "bedrock", "cohere")))
-    assert [one.delta.message.content.thinking for one in got if one.type == "content-delta"] == [  # type: ignore[union-attr]
-        "Hm."
-    ]
+    got = read_with_sdk(list(restream(reasoning, "bedrock", "cohere")))
+    assert [
+        event.delta.message.content.thinking  # type: ignore[union-attr]
+        for event in got
+        if event.type == "content-delta"
+    ] == ["Hm."]
     assert got[-1].type == "message-end" and got[-1].delta is not None
     assert (got[-1].delta.finish_reason, got[-1].delta.error) == ("ERROR", STREAM_CUT)
 
 
-@pytest.mark.parametrize("stream", [one for one in STREAMS if "unknown" not in one.name], ids=str)
-def test_what_the_official_client_gives_folds_to_the_same_body_as_what_it_read(
-    stream: Streamed,
-) -> None:
-    got = ask([frames(stream.events)])
+@pytest.mark.parametrize(
+    "stream", [stream for stream in STREAMS if "unknown" not in stream.name], ids=str
+)
+def test_events_from_the_official_client_fold_to_the_same_body(stream: StreamCase) -> None:
+    got = read_with_sdk([frames(stream.events)])
     assert fold(got, "cohere") == stream.body  # 7 comes back as 7.0

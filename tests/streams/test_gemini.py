@@ -35,15 +35,15 @@ def chunk(*parts: JSON, **more: JSON) -> Chunk:
     }
 
 
-def grows(*given: JSON, **more: JSON) -> JSON:
-    return {"functionCall": {**({"partialArgs": list(given)} if given else {}), **more}}
+def partial_call(*value: JSON, **more: JSON) -> JSON:
+    return {"functionCall": {**({"partialArgs": list(value)} if value else {}), **more}}
 
 
-def at(path: str, **value: JSON) -> JSON:
+def partial_argument(path: str, **value: JSON) -> JSON:
     return {"jsonPath": path, **value}
 
 
-def read(*events: Chunk, keep: bool = False) -> list[Event]:
+def read_events(*events: Chunk, keep: bool = False) -> list[Event]:
     how = wire(NAME).stream
     assert how is not None
     reader = how.reader(keep=keep)
@@ -66,7 +66,7 @@ STOP: Chunk = {"candidates": [{"finishReason": "STOP", "index": 0}]}
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def test_an_empty_text_parts_what_is_before_it_from_what_is_after_it() -> None:
+def test_an_empty_text_separates_the_texts_around_it() -> None:
     body = fold(
         [
             chunk({"text": "a"}),
@@ -115,7 +115,7 @@ def test_texts_of_two_blocks_stay_two_parts() -> None:
     assert parts(fold(restream(events, "anthropic", NAME), NAME)) == [{"text": "a"}, {"text": "b"}]
 
 
-def test_parts_that_are_open_at_once_go_out_in_the_order_in_which_they_were_opened() -> None:
+def test_interleaved_parts_are_written_in_the_order_of_opening() -> None:
     def start(index: int, block: JSON) -> Chunk:
         return {"type": "content_block_start", "index": index, "content_block": block}
 
@@ -143,14 +143,14 @@ def test_parts_that_are_open_at_once_go_out_in_the_order_in_which_they_were_open
     ]
     first, second, third = parts(fold(restream(events, "anthropic", NAME), NAME))
     assert first == {"text": "ab"}
-    assert [one["functionCall"]["args"] for one in (second, third)] == [{"n": 1}, {"n": 2}]  # type: ignore[index,call-overload]
+    assert [part["functionCall"]["args"] for part in (second, third)] == [{"n": 1}, {"n": 2}]  # type: ignore[index,call-overload]
 
 
 # --- arguments by path ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("path", "wanted"),
+    ("path", "expected"),
     [
         ("$.a", ["a"]),
         ("$.a.b[0].c", ["a", "b", 0, "c"]),
@@ -160,13 +160,13 @@ def test_parts_that_are_open_at_once_go_out_in_the_order_in_which_they_were_open
         ("$", []),
     ],
 )
-def test_a_path_is_taken_apart(path: str, wanted: list[str | int]) -> None:
-    assert parse_json_path(path) == wanted
+def test_a_json_path_is_split_into_steps(path: str, expected: list[str | int]) -> None:
+    assert parse_json_path(path) == expected
 
 
-def test_values_by_path_are_told_as_the_text_of_an_object() -> None:
+def test_values_by_path_are_emitted_as_json_text() -> None:
     args = PartialArguments()
-    given: list[Object] = [
+    partial_arguments: list[Object] = [
         {"jsonPath": "$.a.b[0]", "numberValue": 50.0},
         {"jsonPath": "$.a.b[1]", "stringValue": "x", "willContinue": True},
         {"jsonPath": "$.a.b[1]", "stringValue": 'y"z'},
@@ -174,30 +174,44 @@ def test_values_by_path_are_told_as_the_text_of_an_object() -> None:
         {"jsonPath": "$.n", "nullValue": None},
         {"jsonPath": "$.r", "numberValue": 0.1},
     ]
-    said = [args.add(one) for one in given]
-    assert said == ['{"a":{"b":[50', ',"x', 'y\\"z', '"],"c":true', '},"n":null', ',"r":0.1']
+    results = [args.add(part) for part in partial_arguments]
+    assert results == ['{"a":{"b":[50', ',"x', 'y\\"z', '"],"c":true', '},"n":null', ',"r":0.1']
     assert args.close() == "}"
     assert args.corrected_text is None
 
 
-def test_a_path_that_leads_back_gives_the_whole_text_at_the_end() -> None:
-    given = (at("$.a.x", numberValue=1), at("$.b", numberValue=2), at("$.a.y", numberValue=3))
-    events = [chunk(grows(name="f", willContinue=True)), chunk(grows(*given)), STOP]
-    (ended,) = (event for event in read(*events) if isinstance(event, PartEnd))
+def test_an_out_of_order_path_replaces_the_arguments_at_the_end() -> None:
+    partial_arguments = (
+        partial_argument("$.a.x", numberValue=1),
+        partial_argument("$.b", numberValue=2),
+        partial_argument("$.a.y", numberValue=3),
+    )
+    events = [
+        chunk(partial_call(name="f", willContinue=True)),
+        chunk(partial_call(*partial_arguments)),
+        STOP,
+    ]
+    (ended,) = (event for event in read_events(*events) if isinstance(event, PartEnd))
     assert ended.whole == '{"a":{"x":1,"y":3},"b":2}'
     assert parts(fold(events, NAME)) == [
         {"functionCall": {"name": "f", "args": {"a": {"x": 1, "y": 3}, "b": 2}}}
     ]
 
 
-def test_the_closing_mark_is_all_that_parts_two_calls_of_one_tool() -> None:
-    one, other = (
-        grows(at("$.n", numberValue=1), willContinue=True),
-        grows(at("$.n", numberValue=2), willContinue=True),
+def test_only_will_continue_separates_two_calls_of_one_tool() -> None:
+    part, other = (
+        partial_call(partial_argument("$.n", numberValue=1), willContinue=True),
+        partial_call(partial_argument("$.n", numberValue=2), willContinue=True),
     )
-    opened = grows(name="f", willContinue=True)
-    events = read(
-        chunk(opened), chunk(one), chunk(grows()), chunk(opened), chunk(other), chunk(grows()), STOP
+    opening = partial_call(name="f", willContinue=True)
+    events = read_events(
+        chunk(opening),
+        chunk(part),
+        chunk(partial_call()),
+        chunk(opening),
+        chunk(other),
+        chunk(partial_call()),
+        STOP,
     )
     assert [type(event).__name__ for event in events[1:]] == [
         "PartStart",
@@ -209,11 +223,15 @@ def test_the_closing_mark_is_all_that_parts_two_calls_of_one_tool() -> None:
     assert len({call.id for call in calls if isinstance(call, Call)}) == 2
 
 
-def test_a_call_is_told_while_its_arguments_come() -> None:
+def test_a_call_is_emitted_while_its_arguments_arrive() -> None:
     events: list[Chunk] = [
-        chunk(grows(name="f", id="c1", willContinue=True)),
-        chunk(grows(at("$.q", stringValue="a", willContinue=True), willContinue=True)),
-        chunk(grows(at("$.q", stringValue="b"))),
+        chunk(partial_call(name="f", id="c1", willContinue=True)),
+        chunk(
+            partial_call(
+                partial_argument("$.q", stringValue="a", willContinue=True), willContinue=True
+            )
+        ),
+        chunk(partial_call(partial_argument("$.q", stringValue="b"))),
         STOP,
     ]
     pulled = 0
@@ -224,19 +242,27 @@ def test_a_call_is_told_while_its_arguments_come() -> None:
             pulled += 1
             yield event
 
-    told = [(pulled, event) for event in restream(one_by_one(), NAME, "anthropic", framed=False)]
+    events_seen = [
+        (pulled, event) for event in restream(one_by_one(), NAME, "anthropic", framed=False)
+    ]
     pieces = [
         (n, event["delta"]["partial_json"])  # type: ignore[call-overload, index]
-        for n, event in told
+        for n, event in events_seen
         if event["type"] == "content_block_delta"
     ]
     assert pieces == [(2, '{"q":"a'), (3, "b"), (3, '"}')]
 
 
-def test_arguments_that_broke_off_stay_as_they_came() -> None:
+def test_truncated_arguments_stay_as_they_arrived() -> None:
     events = [
-        chunk({**grows(name="f", id="c1", willContinue=True), "thoughtSignature": "c2VhbA=="}),  # type: ignore[dict-item]
-        chunk(grows(at("$.q", stringValue="ab", willContinue=True), willContinue=True)),
+        chunk(
+            {**partial_call(name="f", id="c1", willContinue=True), "thoughtSignature": "c2VhbA=="}  # type: ignore[dict-item]
+        ),
+        chunk(
+            partial_call(
+                partial_argument("$.q", stringValue="ab", willContinue=True), willContinue=True
+            )
+        ),
     ]
     body = fold(events, NAME)
     assert parts(body) == [
@@ -246,7 +272,7 @@ def test_arguments_that_broke_off_stay_as_they_came() -> None:
         }
     ]
     assert isinstance(body, dict) and body["error"]
-    *_, ended, fault = read(*events)
+    *_, ended, fault = read_events(*events)
     assert isinstance(ended, PartEnd) and ended.cut and ended.signature == "c2VhbA=="
     assert isinstance(fault, StreamError) and fault.cut
 
@@ -255,23 +281,23 @@ def test_arguments_that_broke_off_stay_as_they_came() -> None:
 
 
 def test_a_stream_without_a_reason_was_cut_off() -> None:
-    *_, ended, fault = read(chunk({"text": "Hel"}))
+    *_, ended, fault = read_events(chunk({"text": "Hel"}))
     assert isinstance(ended, PartEnd) and ended.cut
     assert isinstance(fault, StreamError) and fault.cut
 
 
-def test_an_error_may_stand_where_a_response_should() -> None:
+def test_an_error_may_replace_a_response() -> None:
     error: JSON = {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}
     events: list[Chunk] = [chunk({"text": "Hel"}), {"error": error}]
     body = fold(events, NAME)
     assert parts(body) == [{"text": "Hel"}] and isinstance(body, dict) and body["error"] == error
-    assert read(*events)[-2:] == [
+    assert read_events(*events)[-2:] == [
         PartEnd(0, cut=True),
         StreamError("The model is overloaded.", "UNAVAILABLE"),
     ]
-    alone = fold([{"error": error}], NAME)
-    assert alone == {"candidates": [], "error": error}
-    assert list(decode(alone, NAME, "response").parts()) == []
+    folded = fold([{"error": error}], NAME)
+    assert folded == {"candidates": [], "error": error}
+    assert list(decode(folded, NAME, "response").parts()) == []
     (*_, last) = restream(events, NAME, "anthropic", framed=False)
     assert last["type"] == "error"
 
@@ -283,10 +309,10 @@ def test_a_blocked_prompt_is_an_answer_that_was_filtered() -> None:
         "responseId": "r",
     }
     assert fold([blocked], NAME) == blocked
-    assert read(blocked)[-1] == Finish("filter")
-    there = fold(restream([blocked], NAME, "openai-chat"), "openai-chat")
-    assert there == translate(blocked, NAME, "openai-chat", "response").body
-    assert get(there, ("choices", 0, "finish_reason")) == "content_filter"
+    assert read_events(blocked)[-1] == Finish("filter")
+    folded = fold(restream([blocked], NAME, "openai-chat"), "openai-chat")
+    assert folded == translate(blocked, NAME, "openai-chat", "response").body
+    assert get(folded, ("choices", 0, "finish_reason")) == "content_filter"
 
 
 def test_a_stream_of_something_else_is_refused() -> None:
@@ -294,8 +320,8 @@ def test_a_stream_of_something_else_is_refused() -> None:
         fold([{"type": "ping"}], NAME)
 
 
-def test_a_lost_call_has_its_own_reason_to_stop() -> None:
-    assert read({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})[-1] == Finish(
+def test_a_malformed_call_has_its_own_stop_reason() -> None:
+    assert read_events({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})[-1] == Finish(
         "malformed_function_call"
     )
 
@@ -311,11 +337,11 @@ def test_an_array_and_server_sent_events_are_the_same_stream() -> None:
     )
 
 
-def test_what_nobody_knows_is_kept_and_reported_once() -> None:
+def test_unknown_fields_are_kept_and_reported_once() -> None:
     events = [chunk({"hologram": 1}, mood="fine"), chunk({"text": "x"}, mood="fine"), STOP]
-    left = [event.path for event in read(*events) if isinstance(event, Unsupported)]
+    left = [event.path for event in read_events(*events) if isinstance(event, Unsupported)]
     assert left == [(0, "candidates", 0, "mood")]
-    assert any(isinstance(event, PartComplete) for event in read(*events))
+    assert any(isinstance(event, PartComplete) for event in read_events(*events))
     assert parts(fold(events, NAME))[0] == {"hologram": 1}
 
 
@@ -325,15 +351,15 @@ def test_what_nobody_knows_is_kept_and_reported_once() -> None:
 def test_calls_without_ids_get_the_ids_that_the_whole_body_gives_them() -> None:
     call: JSON = {"functionCall": {"name": "f", "args": {}}}
     events = [chunk(call), chunk(call), STOP]
-    told = [
+    events_seen = [
         event.part.id
-        for event in read(*events)
+        for event in read_events(*events)
         if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
-    assert told == [one.id for one in decode(fold(events, NAME), NAME, "response").calls()]
+    assert events_seen == [call.id for call in decode(fold(events, NAME), NAME, "response").calls()]
 
 
-def test_an_id_that_was_made_up_is_not_sent_here() -> None:
+def test_a_minted_id_is_not_sent() -> None:
     call: JSON = {
         "function_call": {"name": "f", "arguments": "{}"},
         "content": None,
@@ -355,28 +381,28 @@ def test_an_id_that_was_made_up_is_not_sent_here() -> None:
 # --- the real client ------------------------------------------------------------------------------
 
 
-def message() -> list[Chunk]:
+def anthropic_stream() -> list[Chunk]:
     """Anthropic: thinking, text, and two calls of one tool that come in pieces."""
 
-    def block(index: int, opened: JSON, *deltas: JSON) -> list[Chunk]:
-        grown: list[Chunk] = [
+    def block(index: int, opening: JSON, *deltas: JSON) -> list[Chunk]:
+        events: list[Chunk] = [
             {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
         ]
         stopped: Chunk = {"type": "content_block_stop", "index": index}
         return [
-            {"type": "content_block_start", "index": index, "content_block": opened},
-            *grown,
+            {"type": "content_block_start", "index": index, "content_block": opening},
+            *events,
             stopped,
         ]
 
-    def call(index: int, one: str, *pieces: str) -> list[Chunk]:
-        opened: JSON = {"type": "tool_use", "id": one, "name": "weather", "input": {}}
+    def call(index: int, call_id: str, *pieces: str) -> list[Chunk]:
+        opening: JSON = {"type": "tool_use", "id": call_id, "name": "weather", "input": {}}
         deltas: list[JSON] = [
             {"type": "input_json_delta", "partial_json": piece} for piece in pieces
         ]
-        return block(index, opened, *deltas)
+        return block(index, opening, *deltas)
 
-    begun: JSON = {
+    start: JSON = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -388,7 +414,7 @@ def message() -> list[Chunk]:
     }
     words: list[JSON] = [{"type": "text_delta", "text": word} for word in ("I ", "look.")]
     return [
-        {"type": "message_start", "message": begun},
+        {"type": "message_start", "message": start},
         *block(
             0,
             {"type": "thinking", "thinking": "", "signature": ""},
@@ -410,20 +436,20 @@ def client(url: str) -> genai.Client:
     return genai.Client(api_key="none", http_options=types.HttpOptions(base_url=url))
 
 
-def test_googles_client_reads_what_another_provider_said() -> None:
-    with serve(restream(message(), "anthropic", NAME)) as server:
+def test_the_official_client_reads_a_stream_of_another_provider() -> None:
+    with serve(restream(anthropic_stream(), "anthropic", NAME)) as server:
         google = client(server.url)
         chunks = list(google.models.generate_content_stream(model="m", contents="?"))
-    said = [
+    parts = [
         part
-        for one in chunks
-        for candidate in one.candidates or []
+        for event in chunks
+        for candidate in event.candidates or []
         if candidate.content
         for part in candidate.content.parts or []
     ]
-    assert "".join(part.text for part in said if part.text and part.thought) == "Two cities."
-    assert [part.text for part in said if part.text and not part.thought] == ["I ", "look."]
-    calls = [part.function_call for part in said if part.function_call]
+    assert "".join(part.text for part in parts if part.text and part.thought) == "Two cities."
+    assert [part.text for part in parts if part.text and not part.thought] == ["I ", "look."]
+    calls = [part.function_call for part in parts if part.function_call]
     assert [(call.id, call.name, call.args) for call in calls] == [
         ("toolu_1", "weather", {"city": "Oslo"}),
         ("toolu_2", "weather", {"city": "Rome"}),
@@ -431,10 +457,10 @@ def test_googles_client_reads_what_another_provider_said() -> None:
     last = chunks[-1]
     assert last.candidates and last.candidates[0].finish_reason == types.FinishReason.STOP
     assert last.usage_metadata and last.usage_metadata.prompt_token_count == 11
-    assert {one.response_id for one in chunks} == {"msg_1"}
+    assert {event.response_id for event in chunks} == {"msg_1"}
 
 
-def test_the_chunk_that_gives_the_reason_has_a_content_for_every_candidate_that_spoke() -> None:
+def test_the_last_chunk_has_content_for_every_candidate() -> None:
     def piece(choice: int, reason: str | None = None, **delta: JSON) -> Chunk:
         return {
             "id": "c",
@@ -442,23 +468,23 @@ def test_the_chunk_that_gives_the_reason_has_a_content_for_every_candidate_that_
             "choices": [{"index": choice, "delta": delta, "finish_reason": reason}],
         }
 
-    spoken = [
+    chunks = [
         piece(0, role="assistant", content="a"),
         piece(1, role="assistant", content="b"),
         piece(0, "stop"),
         piece(1, "length"),
     ]
-    told = list(restream(spoken, "openai-chat", NAME, framed=False))
+    events = list(restream(chunks, "openai-chat", NAME, framed=False))
     empty: JSON = {"role": "model", "parts": [{"text": ""}]}
-    assert told[-1]["candidates"] == [
+    assert events[-1]["candidates"] == [
         {"content": empty, "finishReason": "STOP", "index": 0},
         {"content": empty, "finishReason": "MAX_TOKENS", "index": 1},
     ]
-    assert parts(fold(told, NAME)) == [{"text": "a"}]
+    assert parts(fold(events, NAME)) == [{"text": "a"}]
 
 
-def test_chats_of_googles_client_remember_what_another_provider_said() -> None:
-    with serve(restream(message(), "anthropic", NAME)) as server:
+def test_a_chat_of_the_official_client_stores_a_stream_of_another_provider() -> None:
+    with serve(restream(anthropic_stream(), "anthropic", NAME)) as server:
         google = client(server.url)
         chat = google.chats.create(model="m")
         list(chat.send_message_stream("?"))
@@ -467,9 +493,9 @@ def test_chats_of_googles_client_remember_what_another_provider_said() -> None:
     assert sum(1 for content in kept for part in content.parts or [] if part.function_call) == 2
 
 
-def test_googles_client_is_told_of_a_fault() -> None:
+def test_the_official_client_raises_a_stream_error() -> None:
     events: list[Chunk] = [
-        *message()[:6],
+        *anthropic_stream()[:6],
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
     ]
     with serve(restream(events, "anthropic", NAME)) as server:

@@ -39,7 +39,7 @@ ANY = "<any>"
 """Any id: the id of the wire came too late to wait for."""
 
 
-def f(
+def entry(
     index: object = ABSENT,
     id: object = ABSENT,
     name: object = ABSENT,
@@ -56,7 +56,7 @@ def f(
     return {key: value for key, value in entry.items() if value is not ABSENT}  # type: ignore[misc]
 
 
-def c(
+def chunk(
     *calls: dict[str, JSON],
     finish: JSON = None,
     choice: int = 0,
@@ -113,7 +113,7 @@ Y: JSON = {"q": "y"}
 XT, YT = '{"q":"x"}', '{"q":"y"}'
 X1, X2 = '{"q":', '"x"}'
 Y1, Y2 = '{"q":', '"y"}'
-END = c(finish="tool_calls")
+END = chunk(finish="tool_calls")
 ONE = (("c0", S, X),)
 TWO = (("c0", S, X), ("c1", S, Y))
 MINTED = ((None, S, X),)
@@ -128,7 +128,7 @@ def row(
     return Row(name, (*chunks, END), tuple(calls), **more)  # type: ignore[arg-type]
 
 
-def unfinished(
+def row_without_end(
     name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object
 ) -> Row:
     """A row whose chunks are the whole stream."""
@@ -139,891 +139,1069 @@ CORPUS: tuple[Row, ...] = (
     # --- as it should be
     row(
         "regular",
-        c(role="assistant", content=None),
-        c(f(0, "c0", S, "", type="function")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
+        chunk(role="assistant", content=None),
+        chunk(entry(0, "c0", S, "", type="function")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
     ),
     row(
         "regular-parallel",
-        c(f(0, "c0", S, "")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
-        c(f(1, "c1", S, "")),
-        c(f(1, args=Y1)),
-        c(f(1, args=Y2)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(1, "c1", S, "")),
+        chunk(entry(1, args=Y1)),
+        chunk(entry(1, args=Y2)),
         calls=TWO,
     ),
     row(
         "regular-interleaved",
-        c(f(0, "c0", S, "")),
-        c(f(1, "c1", S, "")),
-        c(f(1, args=Y1)),
-        c(f(0, args=X1)),
-        c(f(1, args=Y2)),
-        c(f(0, args=X2)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(1, "c1", S, "")),
+        chunk(entry(1, args=Y1)),
+        chunk(entry(0, args=X1)),
+        chunk(entry(1, args=Y2)),
+        chunk(entry(0, args=X2)),
         calls=TWO,
     ),
     row(
         "regular-interleaved-in-one-chunk",
-        c(f(0, "c0", S, ""), f(1, "c1", S, "")),
-        c(f(0, args=X1), f(1, args=Y1)),
-        c(f(1, args=Y2), f(0, args=X2)),
+        chunk(entry(0, "c0", S, ""), entry(1, "c1", S, "")),
+        chunk(entry(0, args=X1), entry(1, args=Y1)),
+        chunk(entry(1, args=Y2), entry(0, args=X2)),
         calls=TWO,
     ),
     row(
         "regular-text-before",
-        c(content="Let me "),
-        c(content="look."),
-        c(f(0, "c0", S, XT)),
+        chunk(content="Let me "),
+        chunk(content="look."),
+        chunk(entry(0, "c0", S, XT)),
         text="Let me look.",
     ),
     row(
         "regular-text-and-call-in-one-chunk",
-        c(f(0, "c0", S, ""), content="Look"),
-        c(f(0, args=XT), content="ing."),
+        chunk(entry(0, "c0", S, ""), content="Look"),
+        chunk(entry(0, args=XT), content="ing."),
         text="Looking.",
     ),
-    row("regular-text-after", c(f(0, "c0", S, XT)), c(content="Done."), text="Done."),
+    row("regular-text-after", chunk(entry(0, "c0", S, XT)), chunk(content="Done."), text="Done."),
     row(
         "regular-letter-by-letter",
-        c(f(0, "c0", S, "")),
-        *(c(f(0, args=letter)) for letter in '{"q":"x","n":[1,{"q":"x"}]}'),
+        chunk(entry(0, "c0", S, "")),
+        *(chunk(entry(0, args=letter)) for letter in '{"q":"x","n":[1,{"q":"x"}]}'),
         calls=[("c0", S, {"q": "x", "n": [1, {"q": "x"}]})],
     ),
     row(
         "regular-scalars-that-grow",
-        c(f(0, "c0", S, "")),
-        c(f(0, args='{"n":1')),
-        c(f(0, args="1")),
-        c(f(0, args="1}")),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, args='{"n":1')),
+        chunk(entry(0, args="1")),
+        chunk(entry(0, args="1}")),
         calls=[("c0", S, {"n": 111})],
     ),
     # --- traps: what looks irregular and is not
     row(
         "trap-equal-fragments",
-        c(f(0, "c0", S, '{"q":"')),
-        *(c(f(0, args="ha")) for _ in range(3)),
-        c(f(0, args='"}')),
+        chunk(entry(0, "c0", S, '{"q":"')),
+        *(chunk(entry(0, args="ha")) for _ in range(3)),
+        chunk(entry(0, args='"}')),
         calls=[("c0", S, {"q": "hahaha"})],
     ),
     row(
         "trap-nested-object-looks-cumulative",
-        c(f(0, "c0", S, '{"q":')),
-        c(f(0, args='{"q":1}')),
-        c(f(0, args="}")),
+        chunk(entry(0, "c0", S, '{"q":')),
+        chunk(entry(0, args='{"q":1}')),
+        chunk(entry(0, args="}")),
         calls=[("c0", S, {"q": {"q": 1}})],
     ),
     row(
         "trap-nested-object-looks-cumulative-longer",
-        c(f(0, "c0", S, '{"a":')),
-        c(f(0, args='{"a":')),
-        c(f(0, args='{"a":1}}')),
-        c(f(0, args="}")),
+        chunk(entry(0, "c0", S, '{"a":')),
+        chunk(entry(0, args='{"a":')),
+        chunk(entry(0, args='{"a":1}}')),
+        chunk(entry(0, args="}")),
         calls=[("c0", S, {"a": {"a": {"a": 1}}})],
     ),
     row(
         "trap-objects-in-a-list",
-        c(f(0, "c0", S, '{"l":[')),
-        c(f(0, args="{}")),
-        c(f(0, args=",")),
-        c(f(0, args="{}")),
-        c(f(0, args=",{}]}")),
+        chunk(entry(0, "c0", S, '{"l":[')),
+        chunk(entry(0, args="{}")),
+        chunk(entry(0, args=",")),
+        chunk(entry(0, args="{}")),
+        chunk(entry(0, args=",{}]}")),
         calls=[("c0", S, {"l": [{}, {}, {}]})],
     ),
     row(
         "trap-equal-objects-in-a-list",
-        c(f(0, "c0", S, '{"l":[')),
-        c(f(0, args=XT)),
-        c(f(0, args=",")),
-        c(f(0, args=XT)),
-        c(f(0, args="]}")),
+        chunk(entry(0, "c0", S, '{"l":[')),
+        chunk(entry(0, args=XT)),
+        chunk(entry(0, args=",")),
+        chunk(entry(0, args=XT)),
+        chunk(entry(0, args="]}")),
         calls=[("c0", S, {"l": [X, X]})],
     ),
     row(
         "trap-json-in-a-string",
-        c(f(0, "c0", S, '{"q":"')),
-        c(f(0, args='{\\"q\\":')),
-        c(f(0, args="{}")),
-        c(f(0, args='}"}')),
+        chunk(entry(0, "c0", S, '{"q":"')),
+        chunk(entry(0, args='{\\"q\\":')),
+        chunk(entry(0, args="{}")),
+        chunk(entry(0, args='}"}')),
         calls=[("c0", S, {"q": '{"q":{}}'})],
     ),
-    row("trap-white-space-around", c(f(0, "c0", S, " \n")), c(f(0, args=XT)), c(f(0, args=" \n"))),
+    row(
+        "trap-white-space-around",
+        chunk(entry(0, "c0", S, " \n")),
+        chunk(entry(0, args=XT)),
+        chunk(entry(0, args=" \n")),
+    ),
     row(
         "trap-escape-cut-in-two",
-        c(f(0, "c0", S, '{"q":"\\')),
-        c(f(0, args="u00")),
-        c(f(0, args='e9"}')),
+        chunk(entry(0, "c0", S, '{"q":"\\')),
+        chunk(entry(0, args="u00")),
+        chunk(entry(0, args='e9"}')),
         calls=[("c0", S, {"q": "é"})],
     ),
     row(
         "trap-a-number-is-the-prefix-of-the-next",
-        c(f(0, "c0", S, '{"n":')),
-        c(f(0, args="1")),
-        c(f(0, args="12")),
-        c(f(0, args="}")),
+        chunk(entry(0, "c0", S, '{"n":')),
+        chunk(entry(0, args="1")),
+        chunk(entry(0, args="12")),
+        chunk(entry(0, args="}")),
         calls=[("c0", S, {"n": 112})],
     ),
     # --- the id
-    row("id-repeated", c(f(0, "c0", S, "")), c(f(0, "c0", args=X1)), c(f(0, "c0", args=X2))),
+    row(
+        "id-repeated",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "c0", args=X1)),
+        chunk(entry(0, "c0", args=X2)),
+    ),
     row(
         "id-repeated-parallel",
-        c(f(0, "c0", S, "")),
-        c(f(1, "c1", S, "")),
-        c(f(0, "c0", args=X1)),
-        c(f(1, "c1", args=Y1)),
-        c(f(0, "c0", args=X2)),
-        c(f(1, "c1", args=Y2)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(1, "c1", S, "")),
+        chunk(entry(0, "c0", args=X1)),
+        chunk(entry(1, "c1", args=Y1)),
+        chunk(entry(0, "c0", args=X2)),
+        chunk(entry(1, "c1", args=Y2)),
         calls=TWO,
     ),
-    row("id-and-name-repeated", c(f(0, "c0", S, "")), c(f(0, "c0", S, X1)), c(f(0, "c0", S, X2))),
+    row(
+        "id-and-name-repeated",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, "c0", S, X2)),
+    ),
     row(
         "id-and-name-repeated-parallel",
-        c(f(0, "c0", S, X1)),
-        c(f(0, "c0", S, X2)),
-        c(f(1, "c1", S, Y1)),
-        c(f(1, "c1", S, Y2)),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, "c0", S, X2)),
+        chunk(entry(1, "c1", S, Y1)),
+        chunk(entry(1, "c1", S, Y2)),
         calls=TWO,
     ),
     row(
         "id-and-name-repeated-on-an-empty-last-delta",
-        c(f(0, "c0", S, "")),
-        c(f(0, "c0", S, XT)),
-        c(f(0, "c0", S, "")),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, "")),
     ),
-    row("id-blank-later", c(f(0, "c0", S, "")), c(f(0, "", args=X1)), c(f(0, "", args=X2))),
-    row("id-and-name-blank-later", c(f(0, "c0", S, "")), c(f(0, "", "", X1)), c(f(0, "", "", X2))),
+    row(
+        "id-blank-later",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "", args=X1)),
+        chunk(entry(0, "", args=X2)),
+    ),
+    row(
+        "id-and-name-blank-later",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "", "", X1)),
+        chunk(entry(0, "", "", X2)),
+    ),
     row(
         "id-and-name-null-later",
-        c(f(0, "c0", S, None)),
-        c(f(0, None, None, X1)),
-        c(f(0, None, None, X2)),
+        chunk(entry(0, "c0", S, None)),
+        chunk(entry(0, None, None, X1)),
+        chunk(entry(0, None, None, X2)),
     ),
     row(
         "id-the-word-null-later",
-        c(f(0, "c0", S, "")),
-        c(f(0, "null", args=X1)),
-        c(f(0, "None", args=X2)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "null", args=X1)),
+        chunk(entry(0, "None", args=X2)),
     ),
     row(
         "id-blank-later-parallel",
-        c(f(0, "c0", S, "")),
-        c(f(0, "", "", XT)),
-        c(f(1, "c1", S, "")),
-        c(f(1, "", "", YT)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "", "", XT)),
+        chunk(entry(1, "c1", S, "")),
+        chunk(entry(1, "", "", YT)),
         calls=TWO,
     ),
-    row("id-differs-later", c(f(0, "c0", S, "")), c(f(0, "zz", args=X1)), c(f(0, "zz", args=X2))),
+    row(
+        "id-differs-later",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "zz", args=X1)),
+        chunk(entry(0, "zz", args=X2)),
+    ),
     row(
         "id-differs-on-every-delta",
-        c(f(0, "c0", S, "")),
-        c(f(0, "z1", args=X1)),
-        c(f(0, "z2", "", X2)),
-        c(f(0, "z3", args="")),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "z1", args=X1)),
+        chunk(entry(0, "z2", "", X2)),
+        chunk(entry(0, "z3", args="")),
     ),
     row(
         "id-differs-later-parallel",
-        c(f(0, "c0", S, "")),
-        c(f(0, "z1", args=XT)),
-        c(f(1, "c1", S, "")),
-        c(f(1, "z2", args=YT)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "z1", args=XT)),
+        chunk(entry(1, "c1", S, "")),
+        chunk(entry(1, "z2", args=YT)),
         calls=TWO,
     ),
     row(
         "id-differs-later-interleaved",
-        c(f(0, "c0", S, "")),
-        c(f(1, "c1", S, "")),
-        c(f(0, "z1", args=X1)),
-        c(f(1, "z2", args=Y1)),
-        c(f(0, "z3", args=X2)),
-        c(f(1, "z4", args=Y2)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(1, "c1", S, "")),
+        chunk(entry(0, "z1", args=X1)),
+        chunk(entry(1, "z2", args=Y1)),
+        chunk(entry(0, "z3", args=X2)),
+        chunk(entry(1, "z4", args=Y2)),
         calls=TWO,
     ),
-    row("id-missing", c(f(0, name=S, args="")), c(f(0, args=X1)), c(f(0, args=X2)), calls=MINTED),
+    row(
+        "id-missing",
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        calls=MINTED,
+    ),
     row(
         "id-missing-parallel",
-        c(f(0, name=S, args="")),
-        c(f(0, args=XT)),
-        c(f(1, name=S, args="")),
-        c(f(1, args=YT)),
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(0, args=XT)),
+        chunk(entry(1, name=S, args="")),
+        chunk(entry(1, args=YT)),
         calls=MINTED2,
     ),
     row(
         "id-missing-interleaved",
-        c(f(0, name=S, args="")),
-        c(f(1, name=S, args="")),
-        c(f(1, args=YT)),
-        c(f(0, args=XT)),
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(1, name=S, args="")),
+        chunk(entry(1, args=YT)),
+        chunk(entry(0, args=XT)),
         calls=MINTED2,
     ),
     row(
         "id-missing-equal-calls",
-        c(f(0, name=S, args=XT)),
-        c(f(1, name=S, args=XT)),
+        chunk(entry(0, name=S, args=XT)),
+        chunk(entry(1, name=S, args=XT)),
         calls=[*MINTED, *MINTED],
     ),
     row(
         "id-missing-of-one-of-two",
-        c(f(0, name=S, args=XT)),
-        c(f(1, "c1", S, YT)),
+        chunk(entry(0, name=S, args=XT)),
+        chunk(entry(1, "c1", S, YT)),
         calls=[(None, S, X), ("c1", S, Y)],
     ),
     row(
         "id-missing-of-the-second",
-        c(f(0, "c0", S, XT)),
-        c(f(1, name=S, args=YT)),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(1, name=S, args=YT)),
         calls=[("c0", S, X), (None, S, Y)],
     ),
-    row("id-blank-at-the-start", c(f(0, "", S, "")), c(f(0, "", args=XT)), calls=MINTED),
-    row("id-blank-at-the-start-parallel", c(f(0, "", S, XT)), c(f(1, "", S, YT)), calls=MINTED2),
-    row("id-white-space", c(f(0, "  ", S, XT)), calls=MINTED),
-    row("id-null", c(f(0, None, S, XT)), calls=MINTED),
-    row("id-a-number", c(f(0, 7, S, XT)), calls=[(ANY, S, X)]),
-    row("id-late", c(f(0, name=S, args="")), c(f(0, "c0")), c(f(0, args=XT))),
-    row("id-late-with-arguments", c(f(0, name=S)), c(f(0, "c0", args=X1)), c(f(0, args=X2))),
-    row("id-late-after-arguments", c(f(0, name=S, args=X1)), c(f(0, "c0", args=X2))),
-    row("id-late-after-a-blank-one", c(f(0, "", S, "")), c(f(0, "c0", args=XT))),
-    row("id-late-after-the-word-null", c(f(0, "null", S, "")), c(f(0, "c0", args=XT))),
+    row(
+        "id-blank-at-the-start",
+        chunk(entry(0, "", S, "")),
+        chunk(entry(0, "", args=XT)),
+        calls=MINTED,
+    ),
+    row(
+        "id-blank-at-the-start-parallel",
+        chunk(entry(0, "", S, XT)),
+        chunk(entry(1, "", S, YT)),
+        calls=MINTED2,
+    ),
+    row("id-white-space", chunk(entry(0, "  ", S, XT)), calls=MINTED),
+    row("id-null", chunk(entry(0, None, S, XT)), calls=MINTED),
+    row("id-a-number", chunk(entry(0, 7, S, XT)), calls=[(ANY, S, X)]),
+    row(
+        "id-late", chunk(entry(0, name=S, args="")), chunk(entry(0, "c0")), chunk(entry(0, args=XT))
+    ),
+    row(
+        "id-late-with-arguments",
+        chunk(entry(0, name=S)),
+        chunk(entry(0, "c0", args=X1)),
+        chunk(entry(0, args=X2)),
+    ),
+    row(
+        "id-late-after-arguments", chunk(entry(0, name=S, args=X1)), chunk(entry(0, "c0", args=X2))
+    ),
+    row("id-late-after-a-blank-one", chunk(entry(0, "", S, "")), chunk(entry(0, "c0", args=XT))),
+    row(
+        "id-late-after-the-word-null",
+        chunk(entry(0, "null", S, "")),
+        chunk(entry(0, "c0", args=XT)),
+    ),
     row(
         "id-late-parallel",
-        c(f(0, name=S, args="")),
-        c(f(0, "c0", args=XT)),
-        c(f(1, name=S, args="")),
-        c(f(1, "c1", args=YT)),
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(0, "c0", args=XT)),
+        chunk(entry(1, name=S, args="")),
+        chunk(entry(1, "c1", args=YT)),
         calls=TWO,
     ),
     row(
         "id-late-interleaved",
-        c(f(0, name=S, args=""), f(1, name=S, args="")),
-        c(f(0, "c0", args=XT), f(1, "c1", args=YT)),
+        chunk(entry(0, name=S, args=""), entry(1, name=S, args="")),
+        chunk(entry(0, "c0", args=XT), entry(1, "c1", args=YT)),
         calls=TWO,
     ),
-    row("id-late-with-the-name-again", c(f(0, name=S, args="")), c(f(0, "c0", S, XT))),
+    row(
+        "id-late-with-the-name-again",
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(0, "c0", S, XT)),
+    ),
     row(
         "id-too-late",
-        c(f(0, name=S, args="")),
-        c(f(0, args=X1)),
-        c(f(0, "c0", args=X2)),
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, "c0", args=X2)),
         calls=[(ANY, S, X)],
     ),
     row(
         "id-much-too-late",
-        c(f(0, name=S, args="")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
-        c(f(0, "c0")),
+        chunk(entry(0, name=S, args="")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, "c0")),
         calls=[(ANY, S, X)],
     ),
-    row("id-before-the-name", c(f(0, "c0")), c(f(0, name=S, args=XT))),
+    row("id-before-the-name", chunk(entry(0, "c0")), chunk(entry(0, name=S, args=XT))),
     row(
         "id-of-two-calls-the-same",
-        c(f(0, "call", S, XT)),
-        c(f(1, "call", S, YT)),
+        chunk(entry(0, "call", S, XT)),
+        chunk(entry(1, "call", S, YT)),
         calls=[("call", S, X), (None, S, Y)],
     ),
     row(
         "id-of-two-calls-the-same-fragments",
-        c(f(0, "call", S, "")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
-        c(f(1, "call", S, "")),
-        c(f(1, args=Y1)),
-        c(f(1, args=Y2)),
+        chunk(entry(0, "call", S, "")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(1, "call", S, "")),
+        chunk(entry(1, args=Y1)),
+        chunk(entry(1, args=Y2)),
         calls=[("call", S, X), (None, S, Y)],
     ),
     row(
         "id-of-two-calls-the-same-interleaved",
-        c(f(0, "call", S, ""), f(1, "call", S, "")),
-        c(f(0, "call", args=XT)),
-        c(f(1, "call", args=YT)),
+        chunk(entry(0, "call", S, ""), entry(1, "call", S, "")),
+        chunk(entry(0, "call", args=XT)),
+        chunk(entry(1, "call", args=YT)),
         calls=[("call", S, X), (None, S, Y)],
     ),
     row(
         "id-and-index-of-two-calls-the-same",
-        c(f(0, "call", S, XT)),
-        c(f(0, "call", S, YT)),
+        chunk(entry(0, "call", S, XT)),
+        chunk(entry(0, "call", S, YT)),
         calls=[("call", S, X), (None, S, Y)],
     ),
     row(
         "id-and-index-of-two-calls-the-same-other-tool",
-        c(f(0, "call", S, XT)),
-        c(f(0, "call", "lookup", YT)),
+        chunk(entry(0, "call", S, XT)),
+        chunk(entry(0, "call", "lookup", YT)),
         calls=[("call", S, X), (None, "lookup", Y)],
     ),
     row(
         "id-and-index-of-two-calls-the-same-fragments",
-        c(f(0, "call", S, "")),
-        c(f(0, args=XT)),
-        c(f(0, "call", S, "")),
-        c(f(0, args=YT)),
+        chunk(entry(0, "call", S, "")),
+        chunk(entry(0, args=XT)),
+        chunk(entry(0, "call", S, "")),
+        chunk(entry(0, args=YT)),
         calls=[("call", S, X), (None, S, Y)],
     ),
     row(
         "id-of-two-calls-the-same-no-index",
-        c(f(ABSENT, "call", S, XT)),
-        c(f(ABSENT, "call", S, YT)),
+        chunk(entry(ABSENT, "call", S, XT)),
+        chunk(entry(ABSENT, "call", S, YT)),
         calls=[("call", S, X), (None, S, Y)],
     ),
     row(
-        "id-of-two-calls-the-word-null", c(f(0, "null", S, XT), f(0, "null", S, YT)), calls=MINTED2
+        "id-of-two-calls-the-word-null",
+        chunk(entry(0, "null", S, XT), entry(0, "null", S, YT)),
+        calls=MINTED2,
     ),
     row(
         "id-of-two-calls-the-word-null-indexed",
-        c(f(0, "null", S, XT)),
-        c(f(1, "null", S, YT)),
+        chunk(entry(0, "null", S, XT)),
+        chunk(entry(1, "null", S, YT)),
         calls=MINTED2,
     ),
-    row("id-long-and-strange", c(f(0, LONG, S, XT)), calls=[(LONG, S, X)]),
+    row("id-long-and-strange", chunk(entry(0, LONG, S, XT)), calls=[(LONG, S, X)]),
     row(
         "id-long-and-strange-repeated",
-        c(f(0, LONG, S, "")),
-        c(f(0, LONG, args=XT)),
+        chunk(entry(0, LONG, S, "")),
+        chunk(entry(0, LONG, args=XT)),
         calls=[(LONG, S, X)],
     ),
     row(
         "id-restarting-each-turn",
-        c(f(0, "functions.web_search:0", S, XT)),
-        c(f(1, "functions.web_search:1", S, YT)),
+        chunk(entry(0, "functions.web_search:0", S, XT)),
+        chunk(entry(1, "functions.web_search:1", S, YT)),
         calls=[("functions.web_search:0", S, X), ("functions.web_search:1", S, Y)],
     ),
     # --- the index
-    row("index-missing-whole", c(f(ABSENT, "c0", S, XT)), c(f(ABSENT, "c1", S, YT)), calls=TWO),
+    row(
+        "index-missing-whole",
+        chunk(entry(ABSENT, "c0", S, XT)),
+        chunk(entry(ABSENT, "c1", S, YT)),
+        calls=TWO,
+    ),
     row(
         "index-missing-whole-in-one-chunk",
-        c(f(ABSENT, "c0", S, XT), f(ABSENT, "c1", S, YT)),
+        chunk(entry(ABSENT, "c0", S, XT), entry(ABSENT, "c1", S, YT)),
         calls=TWO,
     ),
     row(
         "index-missing-fragments",
-        c(f(ABSENT, "c0", S, "")),
-        c(f(args=X1)),
-        c(f(args=X2)),
-        c(f(ABSENT, "c1", S, "")),
-        c(f(args=Y1)),
-        c(f(args=Y2)),
+        chunk(entry(ABSENT, "c0", S, "")),
+        chunk(entry(args=X1)),
+        chunk(entry(args=X2)),
+        chunk(entry(ABSENT, "c1", S, "")),
+        chunk(entry(args=Y1)),
+        chunk(entry(args=Y2)),
         calls=TWO,
     ),
     row(
         "index-missing-fragments-with-ids",
-        c(f(ABSENT, "c0", S, "")),
-        c(f(ABSENT, "c0", args=X1)),
-        c(f(ABSENT, "c0", args=X2)),
-        c(f(ABSENT, "c1", S, "")),
-        c(f(ABSENT, "c1", args=YT)),
+        chunk(entry(ABSENT, "c0", S, "")),
+        chunk(entry(ABSENT, "c0", args=X1)),
+        chunk(entry(ABSENT, "c0", args=X2)),
+        chunk(entry(ABSENT, "c1", S, "")),
+        chunk(entry(ABSENT, "c1", args=YT)),
         calls=TWO,
     ),
     row(
         "index-missing-interleaved-with-ids",
-        c(f(ABSENT, "c0", S, "")),
-        c(f(ABSENT, "c1", S, "")),
-        c(f(ABSENT, "c0", args=X1)),
-        c(f(ABSENT, "c1", args=Y1)),
-        c(f(ABSENT, "c0", args=X2)),
-        c(f(ABSENT, "c1", args=Y2)),
+        chunk(entry(ABSENT, "c0", S, "")),
+        chunk(entry(ABSENT, "c1", S, "")),
+        chunk(entry(ABSENT, "c0", args=X1)),
+        chunk(entry(ABSENT, "c1", args=Y1)),
+        chunk(entry(ABSENT, "c0", args=X2)),
+        chunk(entry(ABSENT, "c1", args=Y2)),
         calls=TWO,
     ),
-    row("index-missing-no-id", c(f(name=S, args=XT)), c(f(name=S, args=YT)), calls=MINTED2),
     row(
-        "index-missing-no-id-in-one-chunk", c(f(name=S, args=XT), f(name=S, args=YT)), calls=MINTED2
+        "index-missing-no-id",
+        chunk(entry(name=S, args=XT)),
+        chunk(entry(name=S, args=YT)),
+        calls=MINTED2,
+    ),
+    row(
+        "index-missing-no-id-in-one-chunk",
+        chunk(entry(name=S, args=XT), entry(name=S, args=YT)),
+        calls=MINTED2,
     ),
     row(
         "index-missing-no-id-fragments",
-        c(f(name=S, args="")),
-        c(f(args=X1)),
-        c(f(args=X2)),
-        c(f(name=S, args="")),
-        c(f(args=YT)),
+        chunk(entry(name=S, args="")),
+        chunk(entry(args=X1)),
+        chunk(entry(args=X2)),
+        chunk(entry(name=S, args="")),
+        chunk(entry(args=YT)),
         calls=MINTED2,
     ),
     row(
         "index-missing-no-id-other-tools",
-        c(f(name=S, args=XT)),
-        c(f(name="lookup", args=YT)),
+        chunk(entry(name=S, args=XT)),
+        chunk(entry(name="lookup", args=YT)),
         calls=[(None, S, X), (None, "lookup", Y)],
     ),
-    row("index-missing-later", c(f(0, "c0", S, "")), c(f(args=X1)), c(f(args=X2))),
-    row("index-null-whole", c(f(None, "c0", S, XT), f(None, "c1", S, YT)), calls=TWO),
+    row(
+        "index-missing-later",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(args=X1)),
+        chunk(entry(args=X2)),
+    ),
+    row("index-null-whole", chunk(entry(None, "c0", S, XT), entry(None, "c1", S, YT)), calls=TWO),
     row(
         "index-null-fragments",
-        c(f(None, "c0", S, "")),
-        c(f(None, args=XT)),
-        c(f(None, "c1", S, "")),
-        c(f(None, args=YT)),
+        chunk(entry(None, "c0", S, "")),
+        chunk(entry(None, args=XT)),
+        chunk(entry(None, "c1", S, "")),
+        chunk(entry(None, args=YT)),
         calls=TWO,
     ),
-    row("index-null-no-id", c(f(None, None, S, XT)), c(f(None, None, S, YT)), calls=MINTED2),
-    row("index-zero-whole", c(f(0, "c0", S, XT)), c(f(0, "c1", S, YT)), calls=TWO),
-    row("index-zero-whole-in-one-chunk", c(f(0, "c0", S, XT), f(0, "c1", S, YT)), calls=TWO),
+    row(
+        "index-null-no-id",
+        chunk(entry(None, None, S, XT)),
+        chunk(entry(None, None, S, YT)),
+        calls=MINTED2,
+    ),
+    row("index-zero-whole", chunk(entry(0, "c0", S, XT)), chunk(entry(0, "c1", S, YT)), calls=TWO),
+    row(
+        "index-zero-whole-in-one-chunk",
+        chunk(entry(0, "c0", S, XT), entry(0, "c1", S, YT)),
+        calls=TWO,
+    ),
     row(
         "index-zero-equal-calls",
-        c(f(0, "c0", S, XT)),
-        c(f(0, "c1", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(0, "c1", S, XT)),
         calls=[("c0", S, X), ("c1", S, X)],
     ),
     row(
         "index-zero-fragments",
-        c(f(0, "c0", S, "")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
-        c(f(0, "c1", S, "")),
-        c(f(0, args=Y1)),
-        c(f(0, args=Y2)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, "c1", S, "")),
+        chunk(entry(0, args=Y1)),
+        chunk(entry(0, args=Y2)),
         calls=TWO,
     ),
     row(
         "index-zero-fragments-ids-repeated",
-        c(f(0, "c0", S, "")),
-        c(f(0, "c0", args=XT)),
-        c(f(0, "c1", S, "")),
-        c(f(0, "c1", args=YT)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "c0", args=XT)),
+        chunk(entry(0, "c1", S, "")),
+        chunk(entry(0, "c1", args=YT)),
         calls=TWO,
     ),
     row(
         "index-zero-no-arguments-then-another",
-        c(f(0, "c0", "now", "")),
-        c(f(0, "c1", S, XT)),
+        chunk(entry(0, "c0", "now", "")),
+        chunk(entry(0, "c1", S, XT)),
         calls=[("c0", "now", {}), ("c1", S, X)],
     ),
-    row("index-zero-no-id", c(f(0, name=S, args=XT)), c(f(0, name=S, args=YT)), calls=MINTED2),
-    row("index-zero-no-id-blank", c(f(0, "", S, XT)), c(f(0, "", S, YT)), calls=MINTED2),
+    row(
+        "index-zero-no-id",
+        chunk(entry(0, name=S, args=XT)),
+        chunk(entry(0, name=S, args=YT)),
+        calls=MINTED2,
+    ),
+    row(
+        "index-zero-no-id-blank",
+        chunk(entry(0, "", S, XT)),
+        chunk(entry(0, "", S, YT)),
+        calls=MINTED2,
+    ),
     row(
         "index-zero-no-id-fragments",
-        c(f(0, name=S, args=X1)),
-        c(f(0, args=X2)),
-        c(f(0, name=S, args=Y1)),
-        c(f(0, args=Y2)),
+        chunk(entry(0, name=S, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, name=S, args=Y1)),
+        chunk(entry(0, args=Y2)),
         calls=MINTED2,
     ),
     row(
         "index-zero-no-id-other-tool",
-        c(f(0, name=S, args=XT)),
-        c(f(0, name="lookup", args=YT)),
+        chunk(entry(0, name=S, args=XT)),
+        chunk(entry(0, name="lookup", args=YT)),
         calls=[(None, S, X), (None, "lookup", Y)],
     ),
     row(
         "index-zero-three",
-        c(f(0, "c0", S, XT)),
-        c(f(0, "c1", S, YT)),
-        c(f(0, "c2", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(0, "c1", S, YT)),
+        chunk(entry(0, "c2", S, XT)),
         calls=[*TWO, ("c2", S, X)],
     ),
     row(
         "index-from-one",
-        c(f(1, "c0", S, "")),
-        c(f(1, args=XT)),
-        c(f(2, "c1", S, "")),
-        c(f(2, args=YT)),
+        chunk(entry(1, "c0", S, "")),
+        chunk(entry(1, args=XT)),
+        chunk(entry(2, "c1", S, "")),
+        chunk(entry(2, args=YT)),
         calls=TWO,
     ),
-    row("index-with-gaps", c(f(0, "c0", S, XT)), c(f(7, "c1", S, "")), c(f(7, args=YT)), calls=TWO),
-    row("index-out-of-order", c(f(1, "c1", S, YT)), c(f(0, "c0", S, XT)), calls=TWO, shuffled=True),
+    row(
+        "index-with-gaps",
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(7, "c1", S, "")),
+        chunk(entry(7, args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "index-out-of-order",
+        chunk(entry(1, "c1", S, YT)),
+        chunk(entry(0, "c0", S, XT)),
+        calls=TWO,
+        shuffled=True,
+    ),
     row(
         "index-out-of-order-interleaved",
-        c(f(3, "c1", S, Y1)),
-        c(f(2, "c0", S, X1)),
-        c(f(3, args=Y2)),
-        c(f(2, args=X2)),
+        chunk(entry(3, "c1", S, Y1)),
+        chunk(entry(2, "c0", S, X1)),
+        chunk(entry(3, args=Y2)),
+        chunk(entry(2, args=X2)),
         calls=TWO,
         shuffled=True,
     ),
     row(
         "index-again-after-another",
-        c(f(0, "c0", S, X1)),
-        c(f(1, "c1", S, YT)),
-        c(f(0, args=X2)),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(1, "c1", S, YT)),
+        chunk(entry(0, args=X2)),
         calls=TWO,
     ),
     # --- several in a chunk
-    row("entries-of-one-index-in-one-chunk", c(f(0, "c0", S, ""), f(0, args=X1), f(0, args=X2))),
+    row(
+        "entries-of-one-index-in-one-chunk",
+        chunk(entry(0, "c0", S, ""), entry(0, args=X1), entry(0, args=X2)),
+    ),
     row(
         "entries-of-one-index-in-one-chunk-parallel",
-        c(f(0, "c0", S, ""), f(0, args=XT), f(1, "c1", S, ""), f(1, args=YT)),
+        chunk(entry(0, "c0", S, ""), entry(0, args=XT), entry(1, "c1", S, ""), entry(1, args=YT)),
         calls=TWO,
     ),
     row(
         "entries-of-two-indexes-mixed",
-        c(
-            f(0, "c0", S, ""),
-            f(1, "c1", S, ""),
-            f(1, args=Y1),
-            f(0, args=X1),
-            f(0, args=X2),
-            f(1, args=Y2),
+        chunk(
+            entry(0, "c0", S, ""),
+            entry(1, "c1", S, ""),
+            entry(1, args=Y1),
+            entry(0, args=X1),
+            entry(0, args=X2),
+            entry(1, args=Y2),
         ),
         calls=TWO,
     ),
-    unfinished(
+    row_without_end(
         "whole-in-one-chunk-with-the-reason",
-        c(f(0, "c0", S, XT), f(1, "c1", S, YT), role="assistant", finish="tool_calls"),
+        chunk(entry(0, "c0", S, XT), entry(1, "c1", S, YT), role="assistant", finish="tool_calls"),
         calls=TWO,
     ),
     # --- the name
-    row("name-repeated", c(f(0, "c0", S, "")), c(f(0, ABSENT, S, X1)), c(f(0, ABSENT, S, X2))),
+    row(
+        "name-repeated",
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, ABSENT, S, X1)),
+        chunk(entry(0, ABSENT, S, X2)),
+    ),
     row(
         "name-repeated-no-id",
-        c(f(0, ABSENT, S, "")),
-        c(f(0, ABSENT, S, X1)),
-        c(f(0, ABSENT, S, X2)),
+        chunk(entry(0, ABSENT, S, "")),
+        chunk(entry(0, ABSENT, S, X1)),
+        chunk(entry(0, ABSENT, S, X2)),
         calls=MINTED,
     ),
-    row("name-repeated-no-index-no-id", c(f(name=S, args=X1)), c(f(name=S, args=X2)), calls=MINTED),
-    row("name-in-pieces", c(f(0, "c0", "web_")), c(f(0, name="search")), c(f(0, args=XT))),
+    row(
+        "name-repeated-no-index-no-id",
+        chunk(entry(name=S, args=X1)),
+        chunk(entry(name=S, args=X2)),
+        calls=MINTED,
+    ),
+    row(
+        "name-in-pieces",
+        chunk(entry(0, "c0", "web_")),
+        chunk(entry(0, name="search")),
+        chunk(entry(0, args=XT)),
+    ),
     row(
         "name-in-pieces-with-empty-arguments",
-        c(f(0, "c0", "web_", "")),
-        c(f(0, ABSENT, "search", "")),
-        c(f(0, args=XT)),
+        chunk(entry(0, "c0", "web_", "")),
+        chunk(entry(0, ABSENT, "search", "")),
+        chunk(entry(0, args=XT)),
     ),
     row(
         "name-in-pieces-with-null-arguments",
-        c(f(0, "c0", "web_", None)),
-        c(f(0, None, "search", None)),
-        c(f(0, args=XT)),
+        chunk(entry(0, "c0", "web_", None)),
+        chunk(entry(0, None, "search", None)),
+        chunk(entry(0, args=XT)),
     ),
     row(
         "name-in-pieces-id-repeated",
-        c(f(0, "c0", "web_", "")),
-        c(f(0, "c0", "search", "")),
-        c(f(0, "c0", args=XT)),
+        chunk(entry(0, "c0", "web_", "")),
+        chunk(entry(0, "c0", "search", "")),
+        chunk(entry(0, "c0", args=XT)),
     ),
     row(
         "name-in-pieces-last-one-with-arguments",
-        c(f(0, "c0", "web_", "")),
-        c(f(0, ABSENT, "search", XT)),
+        chunk(entry(0, "c0", "web_", "")),
+        chunk(entry(0, ABSENT, "search", XT)),
     ),
     row(
         "name-in-three-pieces",
-        c(f(0, "c0", "we")),
-        c(f(0, name="b_sea")),
-        c(f(0, name="rch")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
+        chunk(entry(0, "c0", "we")),
+        chunk(entry(0, name="b_sea")),
+        chunk(entry(0, name="rch")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
     ),
     row(
         "name-in-pieces-parallel",
-        c(f(0, "c0", "web_")),
-        c(f(0, name="search")),
-        c(f(0, args=XT)),
-        c(f(1, "c1", "web_")),
-        c(f(1, name="search")),
-        c(f(1, args=YT)),
+        chunk(entry(0, "c0", "web_")),
+        chunk(entry(0, name="search")),
+        chunk(entry(0, args=XT)),
+        chunk(entry(1, "c1", "web_")),
+        chunk(entry(1, name="search")),
+        chunk(entry(1, args=YT)),
         calls=TWO,
     ),
     row(
         "name-in-pieces-no-arguments-at-all",
-        c(f(0, "c0", "web_")),
-        c(f(0, name="search")),
+        chunk(entry(0, "c0", "web_")),
+        chunk(entry(0, name="search")),
         calls=[("c0", S, {})],
     ),
     row(
         "name-in-pieces-no-id",
-        c(f(0, name="web_")),
-        c(f(0, name="search")),
-        c(f(0, args=XT)),
+        chunk(entry(0, name="web_")),
+        chunk(entry(0, name="search")),
+        chunk(entry(0, args=XT)),
         calls=MINTED,
     ),
-    row("name-after-arguments", c(f(0, "c0", args=X1)), c(f(0, args=X2)), c(f(0, name=S))),
-    row("name-after-all-arguments", c(f(0, "c0", ABSENT, XT)), c(f(0, ABSENT, S))),
-    row("name-after-some-arguments", c(f(0, "c0", None, X1)), c(f(0, ABSENT, S, X2))),
-    row("name-after-arguments-blank-first", c(f(0, "c0", "", X1)), c(f(0, ABSENT, S, X2))),
+    row(
+        "name-after-arguments",
+        chunk(entry(0, "c0", args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, name=S)),
+    ),
+    row("name-after-all-arguments", chunk(entry(0, "c0", ABSENT, XT)), chunk(entry(0, ABSENT, S))),
+    row(
+        "name-after-some-arguments", chunk(entry(0, "c0", None, X1)), chunk(entry(0, ABSENT, S, X2))
+    ),
+    row(
+        "name-after-arguments-blank-first",
+        chunk(entry(0, "c0", "", X1)),
+        chunk(entry(0, ABSENT, S, X2)),
+    ),
     row(
         "name-after-arguments-no-id",
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
-        c(f(0, name=S)),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, name=S)),
         calls=MINTED,
     ),
     row(
         "name-after-arguments-parallel",
-        c(f(0, "c0", args=XT)),
-        c(f(0, name=S)),
-        c(f(1, "c1", args=YT)),
-        c(f(1, name=S)),
+        chunk(entry(0, "c0", args=XT)),
+        chunk(entry(0, name=S)),
+        chunk(entry(1, "c1", args=YT)),
+        chunk(entry(1, name=S)),
         calls=TWO,
     ),
     # --- the arguments
-    row("arguments-object", c(f(0, "c0", S, X))),
-    row("arguments-object-parallel", c(f(0, "c0", S, X), f(1, "c1", S, Y)), calls=TWO),
-    row("arguments-object-no-index-no-id", c(f(name=S, args=X), f(name=S, args=Y)), calls=MINTED2),
+    row("arguments-object", chunk(entry(0, "c0", S, X))),
+    row("arguments-object-parallel", chunk(entry(0, "c0", S, X), entry(1, "c1", S, Y)), calls=TWO),
+    row(
+        "arguments-object-no-index-no-id",
+        chunk(entry(name=S, args=X), entry(name=S, args=Y)),
+        calls=MINTED2,
+    ),
     row(
         "arguments-object-split",
-        c(f(0, "c0", S, {"q": "x"})),
-        c(f(0, args={"n": 1})),
+        chunk(entry(0, "c0", S, {"q": "x"})),
+        chunk(entry(0, args={"n": 1})),
         calls=[("c0", S, {"q": "x", "n": 1})],
     ),
     row(
         "arguments-object-split-deep",
-        c(f(0, "c0", S, {"a": {"b": 1}})),
-        c(f(0, args={"a": {"c": 2}})),
+        chunk(entry(0, "c0", S, {"a": {"b": 1}})),
+        chunk(entry(0, args={"a": {"c": 2}})),
         calls=[("c0", S, {"a": {"b": 1, "c": 2}})],
     ),
-    row("arguments-object-resent", c(f(0, "c0", S, X)), c(f(0, "c0", S, X))),
-    row("arguments-object-after-the-start", c(f(0, "c0", S, "")), c(f(0, args=X))),
-    row("arguments-object-after-null", c(f(0, "c0", S, None)), c(f(0, args=X))),
-    row("arguments-object-empty-first", c(f(0, "c0", S, {})), c(f(0, args=X))),
+    row("arguments-object-resent", chunk(entry(0, "c0", S, X)), chunk(entry(0, "c0", S, X))),
+    row("arguments-object-after-the-start", chunk(entry(0, "c0", S, "")), chunk(entry(0, args=X))),
+    row("arguments-object-after-null", chunk(entry(0, "c0", S, None)), chunk(entry(0, args=X))),
+    row("arguments-object-empty-first", chunk(entry(0, "c0", S, {})), chunk(entry(0, args=X))),
     row(
-        "arguments-object-empty-then-text", c(f(0, "c0", S, {})), c(f(0, args=X1)), c(f(0, args=X2))
+        "arguments-object-empty-then-text",
+        chunk(entry(0, "c0", S, {})),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
     ),
-    row("arguments-object-empty-only", c(f(0, "c0", S, {})), calls=[("c0", S, {})]),
+    row("arguments-object-empty-only", chunk(entry(0, "c0", S, {})), calls=[("c0", S, {})]),
     row(
         "arguments-cumulative",
-        c(f(0, "c0", S, "")),
-        c(f(0, args='{"q":')),
-        c(f(0, args='{"q":"x')),
-        c(f(0, args=XT)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, args='{"q":')),
+        chunk(entry(0, args='{"q":"x')),
+        chunk(entry(0, args=XT)),
     ),
     row(
         "arguments-cumulative-from-a-brace",
-        c(f(0, "c0", S, "{")),
-        c(f(0, args='{"q"')),
-        c(f(0, args='{"q":"x"')),
-        c(f(0, args=XT)),
+        chunk(entry(0, "c0", S, "{")),
+        chunk(entry(0, args='{"q"')),
+        chunk(entry(0, args='{"q":"x"')),
+        chunk(entry(0, args=XT)),
     ),
     row(
         "arguments-cumulative-all-repeated",
-        c(f(0, "c0", S, "")),
-        c(f(0, "c0", S, '{"q"')),
-        c(f(0, "c0", S, '{"q":"x')),
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, "")),
+        chunk(entry(0, "c0", S, '{"q"')),
+        chunk(entry(0, "c0", S, '{"q":"x')),
+        chunk(entry(0, "c0", S, XT)),
     ),
     row(
         "arguments-cumulative-last-twice",
-        c(f(0, "c0", S, '{"q"')),
-        c(f(0, args='{"q":"x')),
-        c(f(0, args=XT)),
-        c(f(0, args=XT)),
+        chunk(entry(0, "c0", S, '{"q"')),
+        chunk(entry(0, args='{"q":"x')),
+        chunk(entry(0, args=XT)),
+        chunk(entry(0, args=XT)),
     ),
     row(
         "arguments-cumulative-parallel",
-        c(f(0, "c0", S, '{"q":')),
-        c(f(0, args=XT)),
-        c(f(1, "c1", S, '{"q":')),
-        c(f(1, args=YT)),
+        chunk(entry(0, "c0", S, '{"q":')),
+        chunk(entry(0, args=XT)),
+        chunk(entry(1, "c1", S, '{"q":')),
+        chunk(entry(1, args=YT)),
         calls=TWO,
     ),
     row(
         "arguments-cumulative-interleaved",
-        c(f(0, "c0", S, '{"q":')),
-        c(f(1, "c1", S, '{"q":')),
-        c(f(0, args=XT)),
-        c(f(1, args=YT)),
+        chunk(entry(0, "c0", S, '{"q":')),
+        chunk(entry(1, "c1", S, '{"q":')),
+        chunk(entry(0, args=XT)),
+        chunk(entry(1, args=YT)),
         calls=TWO,
     ),
     row(
         "arguments-cumulative-nested",
-        c(f(0, "c0", S, '{"a":')),
-        c(f(0, args='{"a":{"b":')),
-        c(f(0, args='{"a":{"b":1}')),
-        c(f(0, args='{"a":{"b":1}}')),
+        chunk(entry(0, "c0", S, '{"a":')),
+        chunk(entry(0, args='{"a":{"b":')),
+        chunk(entry(0, args='{"a":{"b":1}')),
+        chunk(entry(0, args='{"a":{"b":1}}')),
         calls=[("c0", S, {"a": {"b": 1}})],
     ),
-    row("arguments-resent-whole", c(f(0, "c0", S, X1)), c(f(0, args=X2)), c(f(0, args=XT))),
+    row(
+        "arguments-resent-whole",
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, args=XT)),
+    ),
     row(
         "arguments-resent-whole-with-the-id",
-        c(f(0, "c0", S, X1)),
-        c(f(0, args=X2)),
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, "c0", S, XT)),
     ),
-    row("arguments-resent-whole-at-once", c(f(0, "c0", S, XT)), c(f(0, args=XT))),
-    row("arguments-resent-whole-at-once-with-the-id", c(f(0, "c0", S, XT)), c(f(0, "c0", S, XT))),
+    row("arguments-resent-whole-at-once", chunk(entry(0, "c0", S, XT)), chunk(entry(0, args=XT))),
+    row(
+        "arguments-resent-whole-at-once-with-the-id",
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
+    ),
     row(
         "arguments-resent-whole-no-index",
-        c(f(ABSENT, "c0", S, X1)),
-        c(f(args=X2)),
-        c(f(ABSENT, "c0", args=XT)),
+        chunk(entry(ABSENT, "c0", S, X1)),
+        chunk(entry(args=X2)),
+        chunk(entry(ABSENT, "c0", args=XT)),
     ),
     row(
         "arguments-resent-whole-parallel",
-        c(f(0, "c0", S, XT)),
-        c(f(1, "c1", S, YT)),
-        c(f(0, args=XT), f(1, args=YT)),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(1, "c1", S, YT)),
+        chunk(entry(0, args=XT), entry(1, args=YT)),
         calls=TWO,
     ),
     row(
         "arguments-resent-whole-otherwise-spaced",
-        c(f(0, "c0", S, X1)),
-        c(f(0, args=X2)),
-        c(f(0, args='{"q": "x"}')),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, args='{"q": "x"}')),
     ),
-    unfinished(
+    row_without_end(
         "arguments-resent-whole-with-the-reason",
-        c(f(0, "c0", S, X1)),
-        c(f(0, args=X2)),
-        c(f(0, args=XT), finish="tool_calls"),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, args=XT), finish="tool_calls"),
     ),
-    row("arguments-braces-first", c(f(0, "c0", S, "{}")), c(f(0, args=XT))),
+    row("arguments-braces-first", chunk(entry(0, "c0", S, "{}")), chunk(entry(0, args=XT))),
     row(
         "arguments-braces-first-then-fragments",
-        c(f(0, "c0", S, "{}")),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
+        chunk(entry(0, "c0", S, "{}")),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
     ),
     row(
         "arguments-braces-first-parallel",
-        c(f(0, "c0", S, "{}"), f(1, "c1", S, "{}")),
-        c(f(0, args=XT), f(1, args=YT)),
+        chunk(entry(0, "c0", S, "{}"), entry(1, "c1", S, "{}")),
+        chunk(entry(0, args=XT), entry(1, args=YT)),
         calls=TWO,
     ),
-    row("arguments-braces-only", c(f(0, "c0", S, "{}")), calls=[("c0", S, {})]),
+    row("arguments-braces-only", chunk(entry(0, "c0", S, "{}")), calls=[("c0", S, {})]),
     row(
-        "arguments-braces-twice", c(f(0, "c0", S, "{}")), c(f(0, args="{}")), calls=[("c0", S, {})]
+        "arguments-braces-twice",
+        chunk(entry(0, "c0", S, "{}")),
+        chunk(entry(0, args="{}")),
+        calls=[("c0", S, {})],
     ),
-    row("arguments-too-many-braces", c(f(0, "c0", S, XT)), c(f(0, args="}"))),
-    row("arguments-empty", c(f(0, "c0", S, "")), calls=[("c0", S, {})]),
-    row("arguments-null", c(f(0, "c0", S, None)), calls=[("c0", S, {})]),
-    row("arguments-missing", c(f(0, "c0", S)), calls=[("c0", S, {})]),
+    row("arguments-too-many-braces", chunk(entry(0, "c0", S, XT)), chunk(entry(0, args="}"))),
+    row("arguments-empty", chunk(entry(0, "c0", S, "")), calls=[("c0", S, {})]),
+    row("arguments-null", chunk(entry(0, "c0", S, None)), calls=[("c0", S, {})]),
+    row("arguments-missing", chunk(entry(0, "c0", S)), calls=[("c0", S, {})]),
     row(
         "arguments-empty-parallel",
-        c(f(0, "c0", S, ""), f(1, "c1", S, "")),
+        chunk(entry(0, "c0", S, ""), entry(1, "c1", S, "")),
         calls=[("c0", S, {}), ("c1", S, {})],
     ),
     row(
         "arguments-empty-no-id-parallel",
-        c(f(0, name=S), f(1, name=S)),
+        chunk(entry(0, name=S), entry(1, name=S)),
         calls=[(None, S, {}), (None, S, {})],
     ),
     row(
         "arguments-empty-in-between",
-        c(f(0, "c0", S, X1)),
-        c(f(0, args="")),
-        c(f(0, args=None)),
-        c(f(0)),
-        c(f(0, args=X2)),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, args="")),
+        chunk(entry(0, args=None)),
+        chunk(entry(0)),
+        chunk(entry(0, args=X2)),
     ),
     row(
         "arguments-never-valid",
-        c(f(0, "c0", S, '{"q":')),
-        c(f(0, args="x}")),
+        chunk(entry(0, "c0", S, '{"q":')),
+        chunk(entry(0, args="x}")),
         calls=[("c0", S, '{"q":x}')],
     ),
     # --- why it stopped
-    unfinished("reason-stop", c(f(0, "c0", S, XT)), c(finish="stop")),
-    unfinished("reason-end-turn", c(f(0, "c0", S, XT)), c(finish="end_turn"), stop=ANY),
-    unfinished("reason-missing", c(f(0, "c0", S, XT))),
-    unfinished(
+    row_without_end("reason-stop", chunk(entry(0, "c0", S, XT)), chunk(finish="stop")),
+    row_without_end(
+        "reason-end-turn", chunk(entry(0, "c0", S, XT)), chunk(finish="end_turn"), stop=ANY
+    ),
+    row_without_end("reason-missing", chunk(entry(0, "c0", S, XT))),
+    row_without_end(
         "reason-missing-parallel-fragments",
-        c(f(0, "c0", S, X1)),
-        c(f(0, args=X2)),
-        c(f(1, "c1", S, YT)),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, args=X2)),
+        chunk(entry(1, "c1", S, YT)),
         calls=TWO,
     ),
-    unfinished("reason-on-the-chunk-with-the-call", c(f(0, "c0", S, XT), finish="tool_calls")),
-    unfinished("reason-stop-on-the-chunk-with-the-call", c(f(0, "c0", S, XT), finish="stop")),
-    unfinished(
+    row_without_end(
+        "reason-on-the-chunk-with-the-call", chunk(entry(0, "c0", S, XT), finish="tool_calls")
+    ),
+    row_without_end(
+        "reason-stop-on-the-chunk-with-the-call", chunk(entry(0, "c0", S, XT), finish="stop")
+    ),
+    row_without_end(
         "reason-before-the-arguments-end",
-        c(f(0, "c0", S, X1), finish="tool_calls"),
-        c(f(0, args=X2)),
+        chunk(entry(0, "c0", S, X1), finish="tool_calls"),
+        chunk(entry(0, args=X2)),
     ),
-    unfinished(
+    row_without_end(
         "reason-before-the-next-call",
-        c(f(0, "c0", S, XT), finish="tool_calls"),
-        c(f(1, "c1", S, YT), finish="tool_calls"),
+        chunk(entry(0, "c0", S, XT), finish="tool_calls"),
+        chunk(entry(1, "c1", S, YT), finish="tool_calls"),
         calls=TWO,
     ),
-    unfinished(
+    row_without_end(
         "reason-before-everything-else",
-        c(f(0, "c0", S, ""), finish="stop"),
-        c(f(0, args=X1)),
-        c(f(0, args=X2)),
-        c(finish="tool_calls"),
+        chunk(entry(0, "c0", S, ""), finish="stop"),
+        chunk(entry(0, args=X1)),
+        chunk(entry(0, args=X2)),
+        chunk(finish="tool_calls"),
     ),
-    unfinished("reason-twice", c(f(0, "c0", S, XT)), c(finish="tool_calls"), c(finish="stop")),
-    unfinished(
-        "reason-function-call-on-tool-calls", c(f(0, "c0", S, XT)), c(finish="function_call")
+    row_without_end(
+        "reason-twice",
+        chunk(entry(0, "c0", S, XT)),
+        chunk(finish="tool_calls"),
+        chunk(finish="stop"),
     ),
-    unfinished(
+    row_without_end(
+        "reason-function-call-on-tool-calls",
+        chunk(entry(0, "c0", S, XT)),
+        chunk(finish="function_call"),
+    ),
+    row_without_end(
         "reason-length-in-mid-call",
-        c(f(0, "c0", S, X1)),
-        c(finish="length"),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(finish="length"),
         calls=[("c0", S, X1)],
         stop=ANY,
     ),
-    unfinished(
+    row_without_end(
         "reason-length-after-a-whole-call",
-        c(f(0, "c0", S, XT)),
-        c(f(1, "c1", S, Y1)),
-        c(finish="length"),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(1, "c1", S, Y1)),
+        chunk(finish="length"),
         calls=[("c0", S, X), ("c1", S, Y1)],
         stop=ANY,
     ),
-    unfinished(
+    row_without_end(
         "reason-tool-calls-without-calls",
-        c(content="Hi."),
-        c(finish="tool_calls"),
+        chunk(content="Hi."),
+        chunk(finish="tool_calls"),
         calls=(),
         text="Hi.",
         stop=ANY,
     ),
     # --- chunks
-    unfinished(
+    row_without_end(
         "empty-list-in-text",
-        c(content="Hi", tool_calls=[]),
-        c(content="!", tool_calls=[]),
-        c(finish="stop"),
+        chunk(content="Hi", tool_calls=[]),
+        chunk(content="!", tool_calls=[]),
+        chunk(finish="stop"),
         calls=(),
         text="Hi!",
         stop="stop",
     ),
-    unfinished(
+    row_without_end(
         "null-in-text",
-        c(content="Hi", tool_calls=None, function_call=None),
-        c(finish="stop"),
+        chunk(content="Hi", tool_calls=None, function_call=None),
+        chunk(finish="stop"),
         calls=(),
         text="Hi",
         stop="stop",
     ),
-    unfinished(
+    row_without_end(
         "blank-role",
-        c(role="", content="Hi"),
-        c(role="", content="!"),
-        c(role="", content="", finish="stop"),
+        chunk(role="", content="Hi"),
+        chunk(role="", content="!"),
+        chunk(role="", content="", finish="stop"),
         calls=(),
         text="Hi!",
         stop="stop",
     ),
-    row("blank-role-on-call", c(f(0, "c0", S, X1), role=""), c(f(0, args=X2), role="", content="")),
+    row(
+        "blank-role-on-call",
+        chunk(entry(0, "c0", S, X1), role=""),
+        chunk(entry(0, args=X2), role="", content=""),
+    ),
     row(
         "content-blank-beside-calls",
-        c(f(0, "c0", S, X1), content=""),
-        c(f(0, args=X2), content=None),
+        chunk(entry(0, "c0", S, X1), content=""),
+        chunk(entry(0, args=X2), content=None),
     ),
     row(
         "chunk-id-differs",
-        c(f(0, "c0", S, ""), id="a"),
-        c(f(0, args=X1), id="b"),
-        c(f(0, args=X2), id="c"),
+        chunk(entry(0, "c0", S, ""), id="a"),
+        chunk(entry(0, args=X1), id="b"),
+        chunk(entry(0, args=X2), id="c"),
     ),
     row(
         "chunk-id-differs-no-ids",
-        c(f(0, name=S, args=XT), id="a"),
-        c(f(1, name=S, args=""), id="b"),
-        c(f(1, args=YT), id="c"),
+        chunk(entry(0, name=S, args=XT), id="a"),
+        chunk(entry(1, name=S, args=""), id="b"),
+        chunk(entry(1, args=YT), id="c"),
         calls=MINTED2,
     ),
     row(
         "chunk-id-blank",
-        c(f(0, name=S, args=XT), id=""),
-        c(f(1, name=S, args=YT), id=""),
+        chunk(entry(0, name=S, args=XT), id=""),
+        chunk(entry(1, name=S, args=YT), id=""),
         calls=MINTED2,
     ),
-    unfinished(
+    row_without_end(
         "usage-only-chunk",
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
         END,
         with_usage({**END, "choices": []}, 5),
         usage=(3, 5),
     ),
-    unfinished(
+    row_without_end(
         "usage-only-chunk-without-choices",
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
         END,
         with_usage({"id": "chatcmpl-1"}, 5),
         usage=(3, 5),
     ),
-    unfinished(
+    row_without_end(
         "usage-on-every-chunk",
-        with_usage(c(f(0, "c0", S, XT)), 1),
-        with_usage(c(f(0, args="")), 2),
+        with_usage(chunk(entry(0, "c0", S, XT)), 1),
+        with_usage(chunk(entry(0, args="")), 2),
         with_usage(END, 5),
         usage=(3, 5),
     ),
@@ -1037,166 +1215,184 @@ CORPUS: tuple[Row, ...] = (
             "choices": [],
             "prompt_filter_results": [{"prompt_index": 0}],
         },
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
     ),
     row(
         "chunk-without-delta",
         {"id": "chatcmpl-1", "choices": [{"index": 0, "finish_reason": None}]},
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
         {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": None, "finish_reason": None}]},
     ),
-    row("entry-of-nothing", c(f(0, "c0", S, XT)), c({}), c(f(0))),
+    row("entry-of-nothing", chunk(entry(0, "c0", S, XT)), chunk({}), chunk(entry(0))),
     # --- one call the old way
-    unfinished(
+    row_without_end(
         "function-call",
-        c(function_call={"name": S, "arguments": ""}),
-        c(function_call={"arguments": X1}),
-        c(function_call={"arguments": X2}),
-        c(finish="function_call"),
+        chunk(function_call={"name": S, "arguments": ""}),
+        chunk(function_call={"arguments": X1}),
+        chunk(function_call={"arguments": X2}),
+        chunk(finish="function_call"),
         calls=MINTED,
     ),
-    unfinished(
+    row_without_end(
         "function-call-whole",
-        c(function_call={"name": S, "arguments": XT}),
-        c(finish="function_call"),
+        chunk(function_call={"name": S, "arguments": XT}),
+        chunk(finish="function_call"),
         calls=MINTED,
     ),
-    unfinished(
+    row_without_end(
         "function-call-name-repeated",
-        c(function_call={"name": S, "arguments": X1}),
-        c(function_call={"name": S, "arguments": X2}),
-        c(finish="stop"),
+        chunk(function_call={"name": S, "arguments": X1}),
+        chunk(function_call={"name": S, "arguments": X2}),
+        chunk(finish="stop"),
         calls=MINTED,
     ),
     # --- several candidates
-    unfinished(
+    row_without_end(
         "candidates",
-        c(f(0, "c0", S, X1)),
-        c(f(0, "c1", S, Y1), choice=1),
-        c(f(0, args=X2)),
-        c(f(0, args=Y2), choice=1),
+        chunk(entry(0, "c0", S, X1)),
+        chunk(entry(0, "c1", S, Y1), choice=1),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, args=Y2), choice=1),
         END,
-        c(finish="tool_calls", choice=1),
+        chunk(finish="tool_calls", choice=1),
         others=(("c1", S, Y),),
     ),
-    unfinished(
+    row_without_end(
         "candidates-without-ids",
-        c(f(0, name=S, args=X1)),
-        c(f(0, name=S, args=Y1), choice=1),
-        c(f(0, args=X2)),
-        c(f(0, args=Y2), choice=1),
+        chunk(entry(0, name=S, args=X1)),
+        chunk(entry(0, name=S, args=Y1), choice=1),
+        chunk(entry(0, args=X2)),
+        chunk(entry(0, args=Y2), choice=1),
         END,
-        c(finish="tool_calls", choice=1),
+        chunk(finish="tool_calls", choice=1),
         calls=MINTED,
         others=((None, S, Y),),
     ),
-    unfinished(
+    row_without_end(
         "candidates-one-of-which-calls",
-        c(content="Hi."),
-        c(f(0, "c1", S, YT), choice=1),
-        c(finish="stop"),
-        c(finish="tool_calls", choice=1),
+        chunk(content="Hi."),
+        chunk(entry(0, "c1", S, YT), choice=1),
+        chunk(finish="stop"),
+        chunk(finish="tool_calls", choice=1),
         calls=(),
         text="Hi.",
         stop="stop",
         others=(("c1", S, Y),),
     ),
-    unfinished(
+    row_without_end(
         "candidates-the-second-first",
-        c(f(0, "c1", S, YT), choice=1),
-        c(f(0, "c0", S, XT)),
-        c(finish="tool_calls", choice=1),
+        chunk(entry(0, "c1", S, YT), choice=1),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(finish="tool_calls", choice=1),
         END,
         others=(("c1", S, Y),),
     ),
     # --- broken off
-    unfinished(
-        "cut-in-mid-arguments", c(f(0, "c0", S, X1)), calls=[("c0", S, X1)], broken=True, done=False
+    row_without_end(
+        "cut-in-mid-arguments",
+        chunk(entry(0, "c0", S, X1)),
+        calls=[("c0", S, X1)],
+        broken=True,
+        done=False,
     ),
-    unfinished(
+    row_without_end(
         "cut-in-mid-arguments-of-the-second",
-        c(f(0, "c0", S, XT)),
-        c(f(1, "c1", S, Y1)),
+        chunk(entry(0, "c0", S, XT)),
+        chunk(entry(1, "c1", S, Y1)),
         calls=[("c0", S, X), ("c1", S, Y1)],
         broken=True,
         done=False,
     ),
-    unfinished(
+    row_without_end(
         "cut-in-an-event",
-        c(f(0, "c0", S, X1)),
+        chunk(entry(0, "c0", S, X1)),
         calls=[("c0", S, X1)],
         broken=True,
         done=False,
         raw=b'data: {"id":"chatc',
     ),
-    unfinished("cut-after-whole-arguments", c(f(0, "c0", S, XT)), broken=True, done=False),
-    unfinished(
-        "cut-after-the-name", c(f(0, "c0", S, "")), calls=[("c0", S, "")], broken=True, done=False
+    row_without_end(
+        "cut-after-whole-arguments", chunk(entry(0, "c0", S, XT)), broken=True, done=False
     ),
-    unfinished(
-        "cut-after-the-name-no-id", c(f(0, name=S)), calls=[(None, S, "")], broken=True, done=False
+    row_without_end(
+        "cut-after-the-name",
+        chunk(entry(0, "c0", S, "")),
+        calls=[("c0", S, "")],
+        broken=True,
+        done=False,
     ),
-    unfinished(
+    row_without_end(
+        "cut-after-the-name-no-id",
+        chunk(entry(0, name=S)),
+        calls=[(None, S, "")],
+        broken=True,
+        done=False,
+    ),
+    row_without_end(
         "cut-without-an-id",
-        c(f(0, name=S, args=X1)),
+        chunk(entry(0, name=S, args=X1)),
         calls=[(None, S, X1)],
         broken=True,
         done=False,
     ),
-    unfinished("cut-in-text", c(content="Hel"), calls=(), text="Hel", broken=True, done=False),
-    unfinished(
+    row_without_end(
+        "cut-in-text", chunk(content="Hel"), calls=(), text="Hel", broken=True, done=False
+    ),
+    row_without_end(
         "cut-in-cumulative-arguments",
-        c(f(0, "c0", S, "{")),
-        c(f(0, args='{"q"')),
-        c(f(0, args='{"q":"x')),
+        chunk(entry(0, "c0", S, "{")),
+        chunk(entry(0, args='{"q"')),
+        chunk(entry(0, args='{"q":"x')),
         calls=[("c0", S, '{"q":"x')],
         broken=True,
         done=False,
     ),
-    unfinished(
+    row_without_end(
         "error-in-mid-arguments",
-        c(f(0, "c0", S, X1)),
+        chunk(entry(0, "c0", S, X1)),
         {"error": {"message": "overloaded", "type": "server_error"}},
         calls=[("c0", S, X1)],
         broken=True,
     ),
-    unfinished(
+    row_without_end(
         "error-in-mid-arguments-then-done-twice",
-        c(f(0, "c0", S, X1)),
+        chunk(entry(0, "c0", S, X1)),
         {"error": {"message": "overloaded"}},
         calls=[("c0", S, X1)],
         broken=True,
         raw=b"data: [DONE]\n\n",
     ),
-    unfinished(
+    row_without_end(
         "error-that-is-a-text",
-        c(content="Hel"),
+        chunk(content="Hel"),
         {"error": "overloaded"},
         calls=(),
         text="Hel",
         broken=True,
     ),
-    unfinished(
+    row_without_end(
         "error-after-the-calls",
-        c(f(0, "c0", S, XT)),
+        chunk(entry(0, "c0", S, XT)),
         {"error": {"message": "overloaded"}},
         broken=True,
     ),
     # --- the end
-    unfinished("end-without-done", c(f(0, "c0", S, XT)), END, done=False),
-    unfinished("end-with-done-twice", c(f(0, "c0", S, XT)), END, raw=b"data: [DONE]\n\n"),
+    row_without_end("end-without-done", chunk(entry(0, "c0", S, XT)), END, done=False),
+    row_without_end(
+        "end-with-done-twice", chunk(entry(0, "c0", S, XT)), END, raw=b"data: [DONE]\n\n"
+    ),
     # --- what nobody knows
     row(
         "unknown-field-on-a-call",
-        c(f(0, "c0", S, XT, extra_content={"google": {"thought_signature": "sig"}})),
+        chunk(entry(0, "c0", S, XT, extra_content={"google": {"thought_signature": "sig"}})),
     ),
     row(
         "reasoning-content",
-        c(reasoning_content="Hm"),
-        c(reasoning_content="m."),
-        c(f(0, "c0", S, XT)),
+        chunk(reasoning_content="Hm"),
+        chunk(reasoning_content="m."),
+        chunk(entry(0, "c0", S, XT)),
     ),
-    row("reasoning", c(reasoning="Hmm."), c(f(0, "c0", S, XT))),
+    row("reasoning", chunk(reasoning="Hmm."), chunk(entry(0, "c0", S, XT))),
 )
 
 
@@ -1304,9 +1500,9 @@ def test_the_folded_body_has_the_calls(row: Row) -> None:
 
 @rows("row", CORPUS)
 def test_the_folded_body_does_not_depend_on_pieces_or_framing(row: Row) -> None:
-    whole = stream_bytes(row)
-    body = fold(whole, SOURCE)
-    assert fold((whole[i : i + 1] for i in range(len(whole))), SOURCE) == body
+    stream = stream_bytes(row)
+    body = fold(stream, SOURCE)
+    assert fold((stream[i : i + 1] for i in range(len(stream))), SOURCE) == body
     assert fold(stream_bytes(row, crlf=True), SOURCE) == body
     if not row.raw and (
         not row.done or any('finish_reason": "' in json.dumps(chunk) for chunk in row.chunks)
@@ -1314,7 +1510,7 @@ def test_the_folded_body_does_not_depend_on_pieces_or_framing(row: Row) -> None:
         assert fold(list(row.chunks), SOURCE) == body
 
 
-def by_target(target: str, row: Row) -> str:
+def target_id(target: str, row: Row) -> str:
     return target
 
 
@@ -1339,7 +1535,7 @@ def assert_translated(row: Row, target: str) -> None:
         assert "overloaded" in out.decode(errors="replace") or not row.done
 
 
-@rows("target, row", [(target, row) for target in TARGETS for row in CORPUS], group=by_target)
+@rows("target, row", [(target, row) for target in TARGETS for row in CORPUS], group=target_id)
 def test_every_other_wire_gets_the_calls(target: str, row: Row) -> None:
     assert_translated(row, target)
 
@@ -1347,16 +1543,16 @@ def test_every_other_wire_gets_the_calls(target: str, row: Row) -> None:
 @rows(
     "target, row",
     [(target, row) for target in (TARGETS if DEEP else ("anthropic",)) for row in CORPUS],
-    group=by_target,
+    group=target_id,
 )
 def test_single_bytes_give_another_wire_the_same_stream(target: str, row: Row) -> None:
-    whole = stream_bytes(row)
-    single = (whole[i : i + 1] for i in range(len(whole)))
-    assert b"".join(restream(single, SOURCE, target)) == b"".join(restream(whole, SOURCE, target))
+    stream = stream_bytes(row)
+    single = (stream[i : i + 1] for i in range(len(stream)))
+    assert b"".join(restream(single, SOURCE, target)) == b"".join(restream(stream, SOURCE, target))
 
 
 @rows("row", CORPUS)
-def test_the_chunks_reach_their_own_wire_unchanged(row: Row) -> None:
+def test_on_their_own_wire_the_chunks_are_unchanged(row: Row) -> None:
     assert list(restream(stream_bytes(row), SOURCE, SOURCE, framed=False)) == list(row.chunks)
 
 
@@ -1366,21 +1562,21 @@ def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None
     ends: dict[int, PartEnd] = {}
     found: list[tuple[Call, str, bool, int]] = []
     events = neutral_events(row)
-    opened: set[int] = set()
+    open_slots: set[int] = set()
     for event in events:
         match event:
             case PartStart(slot=slot, part=part, choice=choice):
-                assert slot not in opened
-                opened.add(slot)
+                assert slot not in open_slots
+                open_slots.add(slot)
                 if isinstance(part, Call):
                     assert part.id and part.name
                     calls[slot] = (part, [], choice)
             case PartDelta(slot=slot, text=text):
-                assert slot in opened and slot not in ends
+                assert slot in open_slots and slot not in ends
                 if slot in calls:
                     calls[slot][1].append(text)
             case PartEnd(slot=slot):
-                assert slot in opened and slot not in ends
+                assert slot in open_slots and slot not in ends
                 ends[slot] = event
                 if slot in calls:
                     call, texts, choice = calls[slot]
@@ -1394,8 +1590,8 @@ def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None
                     )
             case PartComplete(part=Call() as call, choice=choice):
                 found.append((call, call.arguments, False, choice))
-    assert set(ends) == opened
-    assert len([one for one in found if not one[3]]) == len(row.calls)
+    assert set(ends) == open_slots
+    assert len([call for call in found if not call[3]]) == len(row.calls)
     for name, input in ((name, input) for _, name, input in (*row.calls, *row.others)):
         texts = [text for call, text, _, _ in found if call.name == name]
         if isinstance(input, str):
@@ -1461,7 +1657,7 @@ def test_an_unknown_field_stays_on_its_call() -> None:
 
 
 def test_a_call_without_a_name_is_not_lost() -> None:
-    chunks = [c(f(0, "c0", args='{"q":"needle"}')), END]
+    chunks = [chunk(entry(0, "c0", args='{"q":"needle"}')), END]
     assert "needle" in json.dumps(fold(chunks, SOURCE))
     for target in TARGETS:
         stream = restream(chunks, SOURCE, target)
@@ -1477,8 +1673,8 @@ def test_the_id_map_leads_from_a_minted_id_to_the_late_id_of_the_wire(
     case = next(row for row in CORPUS if row.name == name)
     (call,) = decode(fold(stream_bytes(case), SOURCE), SOURCE, "response").calls()
     stream = restream(stream_bytes(case), SOURCE, target)
-    (sent,) = decode(fold(b"".join(stream), target), target, "response").calls()
-    assert stream.ids.ids.get(sent.id, sent.id) == call.id
+    (parsed_call,) = decode(fold(b"".join(stream), target), target, "response").calls()
+    assert stream.ids.ids.get(parsed_call.id, parsed_call.id) == call.id
 
 
 @rows(
@@ -1521,5 +1717,5 @@ def test_pieces_of_arguments_add_up(name: str) -> None:
     pieces, expected = ARGUMENTS[name]
     arguments = ArgumentText()
     text = "".join([arguments.add(piece) for piece in pieces])
-    rest, whole = arguments.finish()
-    assert (text + rest if whole is None else whole) == expected
+    rest, arguments_text = arguments.finish()
+    assert (text + rest if arguments_text is None else arguments_text) == expected

@@ -39,21 +39,21 @@ def text(words: str) -> Object:
     return {"$type": "text", "text": words}
 
 
-def call(one: str, zone: str) -> Object:
-    return {"$type": "functionCall", "callId": one, "name": "now", "arguments": {"zone": zone}}
+def call(call_id: str, zone: str) -> Object:
+    return {"$type": "functionCall", "callId": call_id, "name": "now", "arguments": {"zone": zone}}
 
 
-def result(one: str, value: str) -> Object:
-    return {"$type": "functionResult", "callId": one, "result": value}
+def result(call_id: str, value: str) -> Object:
+    return {"$type": "functionResult", "callId": call_id, "result": value}
 
 
-def said(*updates: Object) -> list[Event]:
+def read_events(*updates: Object) -> list[Event]:
     how = wire("meai").stream
     assert how is not None
     reader = how.reader(keep=False)
     out: list[Event] = []
-    for one in updates:
-        out += reader.read(one)
+    for update in updates:
+        out += reader.read(update)
         reader.count += 1
     return out + reader.end()
 
@@ -68,29 +68,32 @@ TURNS: list[Object] = [
 ]
 
 
-def test_an_agent_s_stream_is_turns_and_each_result_names_its_call() -> None:
-    events = said(*TURNS)
-    told = [event for event in events if isinstance(event, TurnStart | PartComplete)]
+def test_an_agent_stream_has_turns_and_each_result_has_the_id_of_its_call() -> None:
+    events = read_events(*TURNS)
+    neutral_events = [event for event in events if isinstance(event, TurnStart | PartComplete)]
     calls = [
         event.part
-        for event in told
+        for event in neutral_events
         if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     results = [
         event.part
-        for event in told
+        for event in neutral_events
         if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
-    assert [event.role for event in told if isinstance(event, TurnStart)] == ["tool", "assistant"]
-    assert [(one.id, one.name) for one in calls] == [("call_1", "now"), ("call_2", "now")]
-    assert [(one.call_id, one.text) for one in results] == [
+    assert [event.role for event in neutral_events if isinstance(event, TurnStart)] == [
+        "tool",
+        "assistant",
+    ]
+    assert [(call.id, call.name) for call in calls] == [("call_1", "now"), ("call_2", "now")]
+    assert [(result.call_id, result.text) for result in results] == [
         ("call_2", "13:00"),
         ("call_1", "12:00"),
     ]
     assert events[-1] == Finish("stop")
 
 
-def test_an_agent_s_stream_folds_to_its_messages() -> None:
+def test_an_agent_stream_folds_to_its_messages() -> None:
     body = fold(TURNS, "meai")
     assert body == {
         "messages": [
@@ -115,10 +118,10 @@ def test_an_agent_s_stream_folds_to_its_messages() -> None:
     ] == [("call_1", "12:00", "id"), ("call_2", "13:00", "id")]
 
 
-def test_an_agent_s_stream_keeps_its_turns_where_the_other_wire_has_them_too() -> None:
+def test_an_agent_stream_keeps_its_turns_on_a_wire_with_turns() -> None:
     events = list(restream(TURNS, "meai", "genkit", framed=False))
-    chunks = [one["message"] for one in events if isinstance(one.get("message"), dict)]
-    assert [(one["role"], one["index"]) for one in chunks if isinstance(one, dict)] == [
+    chunks = [event["message"] for event in events if isinstance(event.get("message"), dict)]
+    assert [(event["role"], event["index"]) for event in chunks if isinstance(event, dict)] == [
         ("model", 0),
         ("model", 0),
         ("tool", 1),
@@ -126,9 +129,9 @@ def test_an_agent_s_stream_keeps_its_turns_where_the_other_wire_has_them_too() -
         ("model", 2),
         ("model", 2),
     ]
-    home = fold(b"".join(restream(events, "genkit", "meai")), "meai")
-    assert isinstance(home, dict) and isinstance(home["messages"], list)
-    contents = [one["contents"] for one in home["messages"] if isinstance(one, dict)]
+    folded = fold(b"".join(restream(events, "genkit", "meai")), "meai")
+    assert isinstance(folded, dict) and isinstance(folded["messages"], list)
+    contents = [message["contents"] for message in folded["messages"] if isinstance(message, dict)]
     assert contents == [
         [call("call_1", "UTC"), call("call_2", "CET")],
         [result("call_2", "13:00"), result("call_1", "12:00")],
@@ -136,7 +139,7 @@ def test_an_agent_s_stream_keeps_its_turns_where_the_other_wire_has_them_too() -
     ]
 
 
-def test_a_new_message_is_told_by_author_id_or_role_and_by_nothing_else() -> None:
+def test_a_new_message_starts_with_another_author_id_or_role() -> None:
     def messages(**second: JSON) -> int:
         first: Object = {
             "role": "assistant",
@@ -161,15 +164,18 @@ def test_a_new_message_is_told_by_author_id_or_role_and_by_nothing_else() -> Non
 
 def test_a_json_array_of_updates_is_the_same_stream() -> None:
     updates = [update(text("Hi ")), update(text("you")), update(finishReason="stop")]
-    events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in updates)
+    events = b"".join(b"data: " + json.dumps(update).encode() + b"\n\n" for update in updates)
     assert fold(json.dumps(updates), "meai") == fold(events, "meai") == fold(updates, "meai")
 
 
 def test_usage_is_added_up() -> None:
-    def counted(read: int, made: int) -> Object:
-        return {"$type": "usage", "details": {"inputTokenCount": read, "outputTokenCount": made}}
+    def counted(read: int, output_tokens: int) -> Object:
+        return {
+            "$type": "usage",
+            "details": {"inputTokenCount": read, "outputTokenCount": output_tokens},
+        }
 
-    events = said(update(counted(3, 1)), update(counted(4, 2)), update(finishReason="stop"))
+    events = read_events(update(counted(3, 1)), update(counted(4, 2)), update(finishReason="stop"))
     assert [event for event in events if isinstance(event, Metadata)] == [
         Metadata({"usage": Usage(3, 1)}),
         Metadata({"usage": Usage(7, 3)}),
@@ -178,7 +184,7 @@ def test_usage_is_added_up() -> None:
 
 def test_a_stream_without_a_finish_reason_broke_off() -> None:
     updates = [update(text("It is"))]
-    assert said(*updates)[-2:] == [
+    assert read_events(*updates)[-2:] == [
         PartEnd(0, cut=True),
         StreamError("the stream ended before the answer was over", cut=True),
     ]
@@ -189,31 +195,31 @@ def test_a_stream_without_a_finish_reason_broke_off() -> None:
 
 
 def test_a_finish_reason_of_an_earlier_message_is_not_the_end() -> None:
-    assert isinstance(said(*TURNS[:4])[-1], StreamError)
-    assert isinstance(said(*TURNS[:1])[-1], Finish)
+    assert isinstance(read_events(*TURNS[:4])[-1], StreamError)
+    assert isinstance(read_events(*TURNS[:1])[-1], Finish)
 
 
-def test_an_error_content_need_not_be_the_end_but_says_why_if_it_stands_last() -> None:
+def test_an_error_content_is_the_reason_only_if_it_is_the_last() -> None:
     trouble: Object = {"$type": "error", "message": "overloaded", "errorCode": "503"}
-    went_on = said(update(trouble), update(text("Never mind.")), update(finishReason="stop"))
+    went_on = read_events(update(trouble), update(text("Never mind.")), update(finishReason="stop"))
     assert any(
         isinstance(event, PartComplete) and isinstance(event.part, Opaque) for event in went_on
     )
     assert went_on[-1] == Finish("stop")
-    assert said(update(text("Hm")), update(trouble))[-1] == StreamError("overloaded", "503")
+    assert read_events(update(text("Hm")), update(trouble))[-1] == StreamError("overloaded", "503")
 
 
-def test_our_own_fault_is_an_error_content_and_no_finish_reason() -> None:
+def test_a_stream_error_is_written_as_error_content_without_a_finish_reason() -> None:
     events = list(restream([{"error": "out of memory"}], "ollama", "meai", framed=False))
     assert events == [
         {"role": "assistant", "contents": [{"$type": "error", "message": "out of memory"}]}
     ]
-    assert said(*events)[-1] == StreamError("out of memory")
+    assert read_events(*events)[-1] == StreamError("out of memory")
 
 
-def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
+def test_contents_are_written_in_order_and_two_texts_stay_two() -> None:
     def block(i: int, words: list[str]) -> list[Object]:
-        grown: list[Object] = [
+        deltas: list[Object] = [
             {
                 "type": "content_block_delta",
                 "index": i,
@@ -221,12 +227,12 @@ def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
             }
             for word in words
         ]
-        opened: Object = {
+        start: Object = {
             "type": "content_block_start",
             "index": i,
             "content_block": {"type": "text", "text": ""},
         }
-        return [opened, *grown, {"type": "content_block_stop", "index": i}]
+        return [start, *deltas, {"type": "content_block_stop", "index": i}]
 
     start: Object = {
         "type": "message_start",
@@ -234,14 +240,14 @@ def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
     }
     events = [start, *block(0, ["a", "b"]), *block(1, ["c", "d"]), {"type": "message_stop"}]
     updates = list(restream(events, "anthropic", "meai", framed=False))
-    assert [one["contents"] for one in updates] == [
+    assert [update["contents"] for update in updates] == [
         [text("a")],
         [text("b")],
         [text(""), text("c")],
         [text("d")],
         [],
     ]
-    assert {one["responseId"] for one in updates} == {"msg_1"}
+    assert {update["responseId"] for update in updates} == {"msg_1"}
     body = fold(updates, "meai")
     assert isinstance(body, dict) and body["messages"] == [
         {"role": "assistant", "contents": [text("ab"), text("cd")]}
@@ -256,39 +262,44 @@ def test_the_error_flag_of_a_result_in_a_stream_is_reported() -> None:
     assert ["error flag" in loss.reason for loss in stream.losses] == [True]
 
 
-def test_over_a_socket_every_update_is_an_event_of_its_own() -> None:
+def test_framed_output_has_one_event_per_update() -> None:
     case = next(
-        one for one in load_streams("meai") if one.name == "stream-parallel-calls-of-one-tool"
+        update
+        for update in load_streams("meai")
+        if update.name == "stream-parallel-calls-of-one-tool"
     )
     chat = b"".join(restream(case.events, "meai", "openai-chat"))
     stream = restream(chat, "openai-chat", "meai")
     with serve(stream, stream.headers["content-type"]) as server, urlopen(server.url) as answer:
         assert answer.headers["content-type"] == "text/event-stream"
         raw = answer.read()
-    updates = [json.loads(one.removeprefix(b"data: ")) for one in raw.strip().split(b"\n\n")]
-    found = [
-        block for one in updates for block in one["contents"] if block["$type"] == "functionCall"
+    updates = [json.loads(update.removeprefix(b"data: ")) for update in raw.strip().split(b"\n\n")]
+    blocks = [
+        block
+        for update in updates
+        for block in update["contents"]
+        if block["$type"] == "functionCall"
     ]
-    assert [(block["callId"], block["arguments"]) for block in found] == [
+    assert [(block["callId"], block["arguments"]) for block in blocks] == [
         ("call_1", {"city": "Oslo"}),
         ("call_2", {"city": "Rome"}),
     ]
-    assert all(next(iter(block)) == "$type" for one in updates for block in one["contents"])
+    assert all(next(iter(block)) == "$type" for update in updates for block in update["contents"])
     assert updates[-1]["finishReason"] == "tool_calls"
 
 
-def test_what_is_no_update_is_said_to_be_none() -> None:
+def test_what_is_no_update_is_refused() -> None:
     with pytest.raises(DecodeError, match="no event of this wire"):
         fold([], "meai")
 
 
-def test_messages_of_users_in_an_answer_are_kept_and_told_to_nobody() -> None:
+def test_user_messages_in_a_response_are_kept_and_not_emitted() -> None:
     updates: list[Object] = [
         {"role": "user", "contents": [text("Hi")]},
         update(text("Hello")),
         update(finishReason="stop"),
     ]
-    events = said(*updates)
+    events = read_events(*updates)
     assert [event.text for event in events if isinstance(event, PartDelta)] == ["Hello"]
     assert any(isinstance(event, Unsupported) and event.path == (0,) for event in events)
     body = fold(updates, "meai")
@@ -298,7 +309,7 @@ def test_messages_of_users_in_an_answer_are_kept_and_told_to_nobody() -> None:
 
 
 def test_a_text_grows_over_updates_that_repeat_everything_else() -> None:
-    events = said(
+    events = read_events(
         update(text("a")),
         update(text("b")),
         update(),
@@ -337,8 +348,8 @@ def test_a_long_stream_of_bytes_keeps_two_texts_apart_and_whole(target: str) -> 
             )
         events.append({"type": "content_block_stop", "index": i})
     raw = b"".join(
-        b"data: " + json.dumps(one).encode() + b"\n\n"
-        for one in [*events, {"type": "message_stop"}]
+        b"data: " + json.dumps(event).encode() + b"\n\n"
+        for event in [*events, {"type": "message_stop"}]
     )
     answer = decode(fold(b"".join(restream(raw, "anthropic", target)), target), target, "response")
     assert list(answer.parts()) == [Text("".join(words)), Text("".join(words))]

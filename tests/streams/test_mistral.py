@@ -7,10 +7,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from cases import Streamed
+from cases import StreamCase
 from mistralai.client import Mistral
 from mistralai.client.models import UserMessage
-from streams.others import Found, others, told, wanted
+from streams.other_wires import (
+    ClientResult,
+    expected_result,
+    serve_translation,
+    streams_of_other_wires,
+)
 
 from toolwire import Reasoning, Text, decode
 from toolwire.conversation.ids import is_minted
@@ -23,18 +28,18 @@ STOPS = {"tool_calls": "tool", "stop": "stop", "length": "length", "model_length
 
 
 def chunk(finish: str | None = None, **delta: JSON) -> Chunk:
-    one: Object = {"index": 0, "delta": delta, "finish_reason": finish}
+    choice: Object = {"index": 0, "delta": delta, "finish_reason": finish}
     return {
         "id": "c",
         "object": "chat.completion.chunk",
         "created": 1,
         "model": "m",
-        "choices": [one],
+        "choices": [choice],
     }
 
 
-def call(one: JSON, arguments: JSON, index: int = 0, name: str = "get_weather") -> JSON:
-    return {"id": one, "function": {"name": name, "arguments": arguments}, "index": index}
+def call(call_id: JSON, arguments: JSON, index: int = 0, name: str = "get_weather") -> JSON:
+    return {"id": call_id, "function": {"name": name, "arguments": arguments}, "index": index}
 
 
 def test_null_is_no_id_and_zero_is_no_index() -> None:
@@ -44,30 +49,30 @@ def test_null_is_no_id_and_zero_is_no_index() -> None:
             tool_calls=[call("null", '{"city": "Paris"}'), call("null", '{"city": "Oslo"}')],
         )
     ]
-    found = decode(fold(events, WIRE), WIRE, "response").calls()
-    assert [one.input for one in found] == [{"city": "Paris"}, {"city": "Oslo"}]
-    assert all(is_minted(one.id) for one in found) and found[0].id != found[1].id
-    there = decode(
+    calls = decode(fold(events, WIRE), WIRE, "response").calls()
+    assert [call.input for call in calls] == [{"city": "Paris"}, {"city": "Oslo"}]
+    assert all(is_minted(call.id) for call in calls) and calls[0].id != calls[1].id
+    found_calls = decode(
         fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response"
     ).calls()
-    assert [one.id for one in there] == [one.id for one in found]
+    assert [call.id for call in found_calls] == [call.id for call in calls]
 
 
-def test_arguments_that_are_an_object_are_told_as_text() -> None:
+def test_arguments_that_are_an_object_are_emitted_as_text() -> None:
     events = [chunk("tool_calls", tool_calls=[call("D681PevKs", {"city": "Paris", "days": [1]})])]
-    (one,) = decode(fold(events, WIRE), WIRE, "response").calls()
-    assert one.input == {"city": "Paris", "days": [1]}
-    (there,) = decode(
+    (parsed_call,) = decode(fold(events, WIRE), WIRE, "response").calls()
+    assert parsed_call.input == {"city": "Paris", "days": [1]}
+    (translated_call,) = decode(
         fold(restream(events, WIRE, "openai-chat"), "openai-chat"), "openai-chat", "response"
     ).calls()
-    assert (there.id, there.input) == ("D681PevKs", one.input)
+    assert (translated_call.id, translated_call.input) == ("D681PevKs", parsed_call.input)
 
 
 def test_thinking_in_chunks_is_reasoning_that_grows() -> None:
-    thought: JSON = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]
+    reasoning: JSON = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]
     events = [
-        chunk(role="assistant", content=thought),
-        chunk(content=thought),
+        chunk(role="assistant", content=reasoning),
+        chunk(content=reasoning),
         chunk(content="So."),
         chunk("stop", content=""),
     ]
@@ -84,7 +89,7 @@ def test_thinking_in_chunks_is_reasoning_that_grows() -> None:
     ]
 
 
-def test_an_id_of_another_wire_becomes_nine_letters_and_goes_home() -> None:
+def test_an_id_of_another_wire_becomes_nine_characters_and_is_restored() -> None:
     native: JSON = [
         {
             "index": 0,
@@ -93,24 +98,24 @@ def test_an_id_of_another_wire_becomes_nine_letters_and_goes_home() -> None:
             "function": {"name": "f", "arguments": "{}"},
         }
     ]
-    there = restream([chunk(tool_calls=native), chunk("tool_calls")], "openai-chat", WIRE)
-    body = fold(there, WIRE)
-    (sent,) = decode(body, WIRE, "response").calls()
-    assert len(sent.id) == 9 and sent.id.isalnum()
-    assert there.ids.ids[sent.id] == "call_abcdefghijkl"
+    stream = restream([chunk(tool_calls=native), chunk("tool_calls")], "openai-chat", WIRE)
+    body = fold(stream, WIRE)
+    (call,) = decode(body, WIRE, "response").calls()
+    assert len(call.id) == 9 and call.id.isalnum()
+    assert stream.ids.ids[call.id] == "call_abcdefghijkl"
 
 
-def test_an_error_as_the_reason_is_told_as_it_is() -> None:
+def test_the_finish_reason_error_is_kept() -> None:
     body = fold([chunk(content="Half"), chunk("error", content="")], WIRE)
     assert decode(body, WIRE, "response").messages[0].stop == "error"
 
 
-@pytest.mark.parametrize("stream", others(WIRE), ids=str)
-def test_the_client_reads_our_chunks(stream: Streamed) -> None:
+@pytest.mark.parametrize("stream", streams_of_other_wires(WIRE), ids=str)
+def test_the_client_reads_our_chunks(stream: StreamCase) -> None:
     calls: dict[int, list[str]] = {}
     text = ""
     stop, tokens = "", (0, 0)
-    with told(stream, WIRE) as (server, home):
+    with serve_translation(stream, WIRE) as (server, original_id):
         answer = Mistral(api_key="none", server_url=server.url).chat.stream(
             model="m", messages=[UserMessage(content="?")]
         )
@@ -127,11 +132,11 @@ def test_the_client_reads_our_chunks(stream: Streamed) -> None:
                 )
                 stop = str(choice.finish_reason or stop)
                 for entry in choice.delta.tool_calls or []:
-                    held = calls.setdefault(entry.index or 0, [entry.id or "", "", ""])
-                    held[1] += entry.function.name
-                    held[2] += str(entry.function.arguments)
+                    call = calls.setdefault(entry.index or 0, [entry.id or "", "", ""])
+                    call[1] += entry.function.name
+                    call[2] += str(entry.function.arguments)
     found = [
-        (home(one), name, json.loads(arguments))
-        for _, (one, name, arguments) in sorted(calls.items())
+        (original_id(call_id), name, json.loads(arguments))
+        for _, (call_id, name, arguments) in sorted(calls.items())
     ]
-    assert Found(found, text, tokens, STOPS[stop]) == wanted(stream)
+    assert ClientResult(found, text, tokens, STOPS[stop]) == expected_result(stream)

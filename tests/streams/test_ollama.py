@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import ollama
 import pytest
-from cases import Streamed, load_streams, recorded_streams
+from cases import StreamCase, load_recorded_streams, load_streams
 from streams.loopback import serve
 
 from toolwire import DecodeError, decode, fold, restream
@@ -41,7 +41,7 @@ def line(**message: JSON) -> Object:
     }
 
 
-def last(**more: JSON) -> Object:
+def last_line(**more: JSON) -> Object:
     return {**line(), "done": True, "done_reason": "stop", **more}
 
 
@@ -49,18 +49,18 @@ def call(city: str, **more: JSON) -> Object:
     return {**more, "function": {"name": "get_weather", "arguments": {"city": city}}}
 
 
-def said(*lines: Object) -> list[Event]:
+def read_events(*lines: Object) -> list[Event]:
     how = wire("ollama").stream
     assert how is not None
     reader = how.reader(keep=False)
     out: list[Event] = []
-    for one in lines:
-        out += reader.read(one)
+    for text in lines:
+        out += reader.read(text)
         reader.count += 1
     return out + reader.end()
 
 
-def anthropic(*, cut: bool = False) -> list[Object]:
+def anthropic_stream(*, cut: bool = False) -> list[Object]:
     """Text, then two calls of one tool that grow side by side."""
     events: list[Object] = [
         {
@@ -89,8 +89,8 @@ def anthropic(*, cut: bool = False) -> list[Object]:
         },
         {"type": "content_block_stop", "index": 0},
     ]
-    for i, one in ((1, "toolu_a"), (2, "toolu_b")):
-        block: Object = {"type": "tool_use", "id": one, "name": "get_weather", "input": {}}
+    for i, call_id in ((1, "toolu_a"), (2, "toolu_b")):
+        block: Object = {"type": "tool_use", "id": call_id, "name": "get_weather", "input": {}}
         events.append({"type": "content_block_start", "index": i, "content_block": block})
     for text in ('{"city":', '"Oslo"}', '"Rome"}'):
         for i in (1, 2):
@@ -114,7 +114,7 @@ def anthropic(*, cut: bool = False) -> list[Object]:
 
 
 def test_the_official_client_reads_the_text_the_calls_and_the_counts_that_we_write() -> None:
-    stream = restream(anthropic(), "anthropic", "ollama")
+    stream = restream(anthropic_stream(), "anthropic", "ollama")
     with serve(stream, stream.headers["content-type"]) as server:
         parts = list(
             ollama.Client(host=server.url).chat(
@@ -123,8 +123,8 @@ def test_the_official_client_reads_the_text_the_calls_and_the_counts_that_we_wri
         )
     assert "".join(part.message.content or "" for part in parts) == "Let me look."
     assert [part.message.content for part in parts[:2]] == ["Let me ", "look."]
-    calls = [one.function for part in parts for one in part.message.tool_calls or ()]
-    assert [(one.name, dict(one.arguments)) for one in calls] == [
+    calls = [call_id.function for part in parts for call_id in part.message.tool_calls or ()]
+    assert [(call.name, dict(call.arguments)) for call in calls] == [
         ("get_weather", {"city": "Oslo"}),
         ("get_weather", {"city": "Rome"}),
     ]
@@ -139,19 +139,20 @@ def test_the_official_client_reads_the_text_the_calls_and_the_counts_that_we_wri
     assert {(part.model, part.created_at) for part in parts} == {("claude", "1970-01-01T00:00:00Z")}
 
 
-def test_the_ids_stand_in_the_lines_although_the_client_drops_them() -> None:
+def test_ids_are_written_although_the_official_client_drops_them() -> None:
     with (
-        serve(restream(anthropic(), "anthropic", "ollama"), "application/x-ndjson") as server,
+        serve(
+            restream(anthropic_stream(), "anthropic", "ollama"), "application/x-ndjson"
+        ) as server,
         urlopen(server.url) as answer,
     ):
-        lines = [json.loads(one) for one in answer.read().splitlines()]
-    assert [one["id"] for part in lines for one in part["message"].get("tool_calls", ())] == [
-        "toolu_a",
-        "toolu_b",
-    ]
+        lines = [json.loads(text) for text in answer.read().splitlines()]
+    assert [
+        call_id["id"] for part in lines for call_id in part["message"].get("tool_calls", ())
+    ] == ["toolu_a", "toolu_b"]
 
 
-def test_an_invented_id_is_not_put_on_the_wire() -> None:
+def test_a_minted_id_is_not_sent() -> None:
     chunk: Object = {"functionCall": {"name": "now", "args": {}}}
     answer: Object = {
         "candidates": [{"content": {"role": "model", "parts": [chunk]}, "finishReason": "STOP"}]
@@ -159,25 +160,27 @@ def test_an_invented_id_is_not_put_on_the_wire() -> None:
     assert b"tw-" not in b"".join(restream([answer], "gemini", "ollama"))
 
 
-def test_the_official_client_raises_what_we_write_for_a_stream_that_broke_off() -> None:
+def test_the_official_client_raises_the_error_of_a_truncated_stream() -> None:
     with serve(
-        restream(anthropic(cut=True), "anthropic", "ollama"), "application/x-ndjson"
+        restream(anthropic_stream(cut=True), "anthropic", "ollama"), "application/x-ndjson"
     ) as server:
         got: list[ollama.ChatResponse] = []
         with pytest.raises(ollama.ResponseError, match="ended before the answer was over"):
             got.extend(ollama.Client(host=server.url).chat("m", [], stream=True))
     arguments = [
-        dict(one.function.arguments) for part in got for one in part.message.tool_calls or ()
+        dict(call_id.function.arguments)
+        for part in got
+        for call_id in part.message.tool_calls or ()
     ]
     assert arguments == [{"city": "Oslo"}, {"_raw": '{"city":'}]
 
 
-def test_a_call_is_told_with_its_line_and_a_text_with_each_piece() -> None:
-    events = said(
+def test_a_call_is_emitted_with_its_line_and_text_with_each_delta() -> None:
+    events = read_events(
         line(content="Look"),
         line(content="ing."),
         line(tool_calls=[call("Oslo", id="c1")]),
-        last(eval_count=3),
+        last_line(eval_count=3),
     )
     kinds = [type(event) for event in events]
     assert kinds == [
@@ -193,9 +196,9 @@ def test_a_call_is_told_with_its_line_and_a_text_with_each_piece() -> None:
     assert events[-2] == Metadata({"usage": Usage(None, 3)})
 
 
-def test_stop_is_said_although_tools_were_called_and_others_are_told_better() -> None:
-    lines = [line(tool_calls=[call("Oslo")]), last()]
-    assert said(*lines)[-1] == Finish("stop")
+def test_the_done_reason_stop_becomes_the_stop_reason_tool_if_there_are_calls() -> None:
+    lines = [line(tool_calls=[call("Oslo")]), last_line()]
+    assert read_events(*lines)[-1] == Finish("stop")
     assert list(restream(lines, "ollama", "anthropic", framed=False))[-2]["delta"] == {
         "stop_reason": "tool_use",
         "stop_sequence": None,
@@ -206,20 +209,20 @@ def test_calls_without_ids_in_several_lines_get_the_ids_that_the_whole_body_give
     lines: list[Object] = [
         line(tool_calls=[call("Oslo")]),
         {**line(tool_calls=[call("Oslo")]), "created_at": "2030-01-01T00:00:00Z"},
-        last(),
+        last_line(),
     ]
     live = [
         event.part.id
-        for event in said(*lines)
+        for event in read_events(*lines)
         if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
-    assert live == [one.id for one in decode(fold(lines, "ollama"), "ollama", "response").calls()]
+    assert live == [call.id for call in decode(fold(lines, "ollama"), "ollama", "response").calls()]
     assert len(set(live)) == 2 and all(map(is_minted, live))
 
 
-def test_an_error_line_ends_the_stream_after_what_was_open_is_closed() -> None:
+def test_an_error_line_closes_open_parts_and_ends_the_stream() -> None:
     lines: list[Object] = [line(content="Hm"), {"error": "model runner has unexpectedly stopped"}]
-    assert said(*lines)[-2:] == [
+    assert read_events(*lines)[-2:] == [
         PartEnd(0, cut=True),
         StreamError("model runner has unexpectedly stopped"),
     ]
@@ -230,7 +233,7 @@ def test_an_error_line_ends_the_stream_after_what_was_open_is_closed() -> None:
 
 
 def test_a_stream_may_consist_of_an_error() -> None:
-    assert said({"error": "no such model"}) == [StreamError("no such model")]
+    assert read_events({"error": "no such model"}) == [StreamError("no such model")]
     assert (
         list(restream([{"error": "no such model"}], "ollama", "anthropic", framed=False))[-1][
             "type"
@@ -241,7 +244,7 @@ def test_a_stream_may_consist_of_an_error() -> None:
 
 def test_a_stream_without_its_last_line_broke_off() -> None:
     lines = [line(thinking="Well"), line(content="It is")]
-    assert said(*lines)[-2:] == [
+    assert read_events(*lines)[-2:] == [
         PartEnd(1, cut=True),
         StreamError("the stream ended before the answer was over", cut=True),
     ]
@@ -250,28 +253,28 @@ def test_a_stream_without_its_last_line_broke_off() -> None:
     assert body["message"] == {"role": "assistant", "content": "It is", "thinking": "Well"}
 
 
-def test_what_is_no_line_of_this_wire_is_said_to_be_none() -> None:
+def test_what_is_no_line_of_this_wire_is_refused() -> None:
     with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "ping"}], "ollama")
 
 
-def test_fields_nobody_knows_are_kept_and_reported_once() -> None:
+def test_unknown_fields_are_kept_and_reported_once() -> None:
     lines = [
         {**line(content="a", hologram={"n": [1]}), "odd": 1},
         {**line(content="b", hologram={"n": [2]}), "odd": 2},
-        last(),
+        last_line(),
     ]
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["odd"] == 2
     assert body["message"] == {"role": "assistant", "content": "ab", "hologram": {"n": [1, 2]}}
-    assert [event.path for event in said(*lines) if isinstance(event, Unsupported)] == [
+    assert [event.path for event in read_events(*lines) if isinstance(event, Unsupported)] == [
         (0, "odd"),
         (0, "message", "hologram"),
     ]
 
 
-def test_a_call_that_is_no_object_costs_only_itself() -> None:
-    events = said(line(content="Hi", tool_calls=[7, call("Oslo", id="c1")]), last())
+def test_a_call_that_is_no_object_does_not_affect_other_calls() -> None:
+    events = read_events(line(content="Hi", tool_calls=[7, call("Oslo", id="c1")]), last_line())
     assert [
         event.part.id
         for event in events
@@ -283,13 +286,13 @@ def test_a_call_that_is_no_object_costs_only_itself() -> None:
     )
 
 
-def test_texts_and_thoughts_of_another_wire_become_one_each() -> None:
+def test_several_texts_and_several_reasoning_parts_are_joined() -> None:
     blocks: list[Object] = [
         {"type": "text", "text": "One."},
         {"type": "tool_use", "id": "t1", "name": "now", "input": {}},
         {"type": "text", "text": "Two."},
     ]
-    start: Object = {**anthropic()[0]}
+    start: Object = {**anthropic_stream()[0]}
     start["message"] = {**start["message"], "content": blocks}  # type: ignore[dict-item]
     stream = restream([start, {"type": "message_stop"}], "anthropic", "ollama")
     body = fold(b"".join(stream), "ollama")
@@ -301,23 +304,23 @@ def test_texts_and_thoughts_of_another_wire_become_one_each() -> None:
     } <= {loss.reason for loss in stream.losses}
 
 
-@pytest.mark.parametrize("case", load_streams("ollama") + recorded_streams("ollama"), ids=str)
-def test_the_pieces_add_up_to_what_the_whole_body_says(case: Streamed) -> None:
-    events = [one for one in case.events if isinstance(one, dict)]
-    told = said(*events)
-    whole = decode(fold(events, "ollama"), "ollama", "response")
+@pytest.mark.parametrize("case", load_streams("ollama") + load_recorded_streams("ollama"), ids=str)
+def test_the_deltas_add_up_to_the_whole_body(case: StreamCase) -> None:
+    events = [event for event in case.events if isinstance(event, dict)]
+    neutral_events = read_events(*events)
+    conversation = decode(fold(events, "ollama"), "ollama", "response")
     texts: dict[int, str] = {}
-    for event in told:
+    for event in neutral_events:
         if isinstance(event, PartDelta):
             texts[event.slot] = texts.get(event.slot, "") + event.text
     assert list(texts.values()) == [
-        part.text for part in whole.parts() if isinstance(part, Text | Reasoning)
+        part.text for part in conversation.parts() if isinstance(part, Text | Reasoning)
     ]
     calls = [
         event.part
-        for event in told
+        for event in neutral_events
         if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
-    assert [(one.id, one.name, one.arguments) for one in calls] == [
-        (one.id, one.name, one.arguments) for one in whole.calls()
+    assert [(call.id, call.name, call.arguments) for call in calls] == [
+        (call.id, call.name, call.arguments) for call in conversation.calls()
     ]

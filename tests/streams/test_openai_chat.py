@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from cases import Streamed
+from cases import StreamCase
 from openai import APIError, OpenAI
 from streams.loopback import serve
-from streams.others import Found, others, told, wanted
+from streams.other_wires import (
+    ClientResult,
+    expected_result,
+    serve_translation,
+    streams_of_other_wires,
+)
 
 from toolwire import Call, DecodeError, Reasoning, Text, decode
 from toolwire.conversation.json import JSON, Object
@@ -20,8 +25,8 @@ STOPS = {"tool_calls": "tool", "stop": "stop", "length": "length", "content_filt
 
 
 def chunk(finish: str | None = None, choice: int = 0, **delta: JSON) -> Chunk:
-    one: Object = {"index": choice, "delta": delta, "finish_reason": finish}
-    return {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [one]}
+    choice_delta: Object = {"index": choice, "delta": delta, "finish_reason": finish}
+    return {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice_delta]}
 
 
 def piece(index: int, arguments: str, **more: JSON) -> JSON:
@@ -40,22 +45,22 @@ def message(events: list[Chunk]) -> Object:
         and isinstance(body["choices"], list)
         and isinstance(body["choices"][0], dict)
     )
-    found = body["choices"][0]["message"]
-    assert isinstance(found, dict)
-    return found
+    reply = body["choices"][0]["message"]
+    assert isinstance(reply, dict)
+    return reply
 
 
-def anthropic(events: list[Chunk]) -> tuple[list[Chunk], list[str]]:
+def restream_to_anthropic(events: list[Chunk]) -> tuple[list[Chunk], list[str]]:
     """The same for a wire with blocks, and what stays behind."""
     out = restream(events, WIRE, "anthropic", framed=False)
-    said = list(out)
-    return said, [loss.reason for loss in out.losses]
+    written_events = list(out)
+    return written_events, [loss.reason for loss in out.losses]
 
 
 # --- what a chunk may be --------------------------------------------------------------------------
 
 
-def test_the_last_usage_counts_wherever_it_stands() -> None:
+def test_the_last_usage_counts_wherever_it_is() -> None:
     early, last = (
         {"prompt_tokens": 1, "completion_tokens": 0},
         {"prompt_tokens": 1, "completion_tokens": 9},
@@ -67,7 +72,7 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
     ]
     body = fold(events, WIRE)
     assert isinstance(body, dict) and body["usage"] == last
-    assert anthropic(events)[0][-2]["usage"] == {"input_tokens": 1, "output_tokens": 9}
+    assert restream_to_anthropic(events)[0][-2]["usage"] == {"input_tokens": 1, "output_tokens": 9}
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -80,11 +85,13 @@ def test_reasoning_under_either_name_is_reasoning(field: str) -> None:
         chunk("stop"),
     ]
     assert message(events)[field] == "Let me think."
-    said = decode(fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response")
-    assert [type(part) for part in said.messages[0].parts] == [Reasoning, Text]
+    conversation = decode(
+        fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response"
+    )
+    assert [type(part) for part in conversation.messages[0].parts] == [Reasoning, Text]
 
 
-def test_an_empty_list_of_calls_and_an_empty_role_say_nothing() -> None:
+def test_an_empty_list_of_calls_and_an_empty_role_are_ignored() -> None:
     events = [
         chunk(role="assistant", content="A", tool_calls=[]),
         chunk(role="", content="B", tool_calls=[]),
@@ -94,7 +101,7 @@ def test_an_empty_list_of_calls_and_an_empty_role_say_nothing() -> None:
     assert not decode(fold(events, WIRE), WIRE, "response").calls()
 
 
-def test_a_reason_does_not_end_the_stream() -> None:
+def test_a_finish_reason_does_not_end_the_stream() -> None:
     events = [
         chunk("tool_calls", tool_calls=[piece(0, '{"q":', id="a", type="function", name="f")]),
         chunk(tool_calls=[piece(0, "1}")]),
@@ -104,47 +111,47 @@ def test_a_reason_does_not_end_the_stream() -> None:
     ]
 
 
-def test_the_calls_say_whether_tools_were_called_and_not_the_reason() -> None:
+def test_calls_decide_whether_a_response_stops_for_tools() -> None:
     events = [chunk("stop", tool_calls=[piece(0, "{}", id="a", type="function", name="f")])]
-    said, _ = anthropic(events)
-    assert said[-2]["delta"] == {"stop_reason": "tool_use", "stop_sequence": None}
+    written_events, _ = restream_to_anthropic(events)
+    assert written_events[-2]["delta"] == {"stop_reason": "tool_use", "stop_sequence": None}
 
 
-def test_a_refusal_is_told_as_one() -> None:
+def test_a_refusal_is_emitted_as_a_refusal() -> None:
     events = [chunk(refusal="I"), chunk(refusal=" won't."), chunk("stop")]
     (part,) = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
     assert isinstance(part, Text) and part.refusal and part.text == "I won't."
 
 
-def test_probabilities_stay_behind_and_are_reported_once() -> None:
+def test_logprobs_are_left_out_and_reported_once() -> None:
     logs: JSON = {"content": [{"token": "x", "logprob": -1, "top_logprobs": []}]}
     events = [chunk(content="x"), chunk(content="y"), chunk("stop")]
     for event in events[:2]:
         choices = event["choices"]
         assert isinstance(choices, list) and isinstance(choices[0], dict)
         choices[0]["logprobs"] = logs
-    assert anthropic(events)[1] == ["no such field on this wire"]
+    assert restream_to_anthropic(events)[1] == ["no such field on this wire"]
 
 
-def test_other_candidates_stay_behind_where_there_is_room_for_one() -> None:
+def test_other_candidates_are_left_out_where_only_one_is_possible() -> None:
     events = [
         chunk(content="A"),
         chunk(content="B", choice=1),
         chunk("stop"),
         chunk("stop", choice=1),
     ]
-    said, losses = anthropic(events)
-    assert "B" not in "".join(json.dumps(event.get("delta")) for event in said)
+    written_events, losses = restream_to_anthropic(events)
+    assert "B" not in "".join(json.dumps(event.get("delta")) for event in written_events)
     assert losses == ["an answer here is one message; the other candidates stay behind"]
 
 
 def test_a_call_without_an_id_has_the_same_one_in_the_stream_and_in_the_body() -> None:
     events = [chunk(function_call={"name": "f", "arguments": "{}"}), chunk("function_call")]
-    (home,) = decode(fold(events, WIRE), WIRE, "response").calls()
-    (there,) = decode(
+    (call,) = decode(fold(events, WIRE), WIRE, "response").calls()
+    (translated_call,) = decode(
         fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response"
     ).calls()
-    assert home.origin == "minted" and there.id == home.id
+    assert call.origin == "minted" and translated_call.id == call.id
 
 
 def test_unknown_fields_of_a_call_are_joined_and_leave_the_call_as_it_is() -> None:
@@ -165,10 +172,10 @@ def test_unknown_fields_of_a_call_are_joined_and_leave_the_call_as_it_is() -> No
             "function": {"name": "f", "arguments": '{"q":1}', "mood": "calmer"},
         }
     ]
-    assert anthropic(events)[1] == ["no such field on this wire"] * 2
+    assert restream_to_anthropic(events)[1] == ["no such field on this wire"] * 2
 
 
-def test_calls_that_are_no_objects_do_not_stand_beside_those_that_are() -> None:
+def test_entries_that_are_no_objects_are_not_among_the_calls() -> None:
     entry = piece(0, "{}", id="a", type="function", name="f")
     events = [chunk(tool_calls=["junk"]), chunk(tool_calls=[7, entry]), chunk("tool_calls")]
     assert [call["id"] for call in message(events)["tool_calls"]] == ["a"]  # type: ignore[index,union-attr,call-overload]
@@ -199,35 +206,33 @@ def test_an_unknown_field_is_reported_although_its_value_is_false(value: JSON) -
 # --- what breaks ----------------------------------------------------------------------------------
 
 
-def test_an_error_record_is_kept_in_the_body_and_told() -> None:
+def test_an_error_record_is_kept_in_the_body_and_reported() -> None:
     fault: JSON = {"message": "overloaded", "type": "server_error", "code": None}
     events: list[Chunk] = [chunk(content="Half"), {"error": fault}]
     body = fold(events, WIRE)
     assert isinstance(body, dict) and body["error"] == fault
     assert message(events)["content"] == "Half"
-    assert anthropic(events)[0][-1] == {
+    assert restream_to_anthropic(events)[0][-1] == {
         "type": "error",
         "error": {"type": "api_error", "message": "overloaded"},
     }
 
 
-def test_a_stream_without_a_reason_is_cut_off_and_its_arguments_are_kept_as_far_as_they_came() -> (
-    None
-):
+def test_a_stream_without_a_finish_reason_was_cut_off_and_keeps_its_partial_arguments() -> None:
     events = [chunk(tool_calls=[piece(0, '{"q": "too', id="a", type="function", name="f")])]
     body = fold(events, WIRE)
     assert isinstance(body, dict) and "error" in body
     (call,) = decode(body, WIRE, "response").calls()
     assert isinstance(call, Call) and call.arguments == '{"q": "too'
-    said, _ = anthropic(events)
-    assert [event["type"] for event in said[-3:]] == [
+    written_events, _ = restream_to_anthropic(events)
+    assert [event["type"] for event in written_events[-3:]] == [
         "content_block_delta",
         "content_block_stop",
         "error",
     ]
 
 
-def test_what_has_no_chunk_in_it_is_no_stream_of_this_wire() -> None:
+def test_a_stream_without_any_chunk_is_refused() -> None:
     with pytest.raises(DecodeError):
         fold([], WIRE)
 
@@ -239,34 +244,38 @@ def client(url: str) -> OpenAI:
     return OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
 
 
-@pytest.mark.parametrize("stream", others(WIRE), ids=str)
-def test_the_client_reads_our_chunks(stream: Streamed) -> None:
+@pytest.mark.parametrize("stream", streams_of_other_wires(WIRE), ids=str)
+def test_the_client_reads_our_chunks(stream: StreamCase) -> None:
     calls: dict[int, list[str]] = {}
     text = ""
     stop, tokens = "", (0, 0)
-    with told(stream, WIRE) as (server, home):
-        for one in client(server.url).chat.completions.create(
+    with serve_translation(stream, WIRE) as (server, original_id):
+        for block in client(server.url).chat.completions.create(
             model="m", messages=[{"role": "user", "content": "?"}], stream=True
         ):
-            tokens = (one.usage.prompt_tokens, one.usage.completion_tokens) if one.usage else tokens
-            for choice in one.choices:
+            tokens = (
+                (block.usage.prompt_tokens, block.usage.completion_tokens)
+                if block.usage
+                else tokens
+            )
+            for choice in block.choices:
                 text += choice.delta.content or ""
                 stop = choice.finish_reason or stop
                 for entry in choice.delta.tool_calls or []:
-                    held = calls.setdefault(entry.index, [entry.id or "", "", ""])
-                    held[1] += (entry.function.name if entry.function else None) or ""
-                    held[2] += (entry.function.arguments if entry.function else None) or ""
+                    call = calls.setdefault(entry.index, [entry.id or "", "", ""])
+                    call[1] += (entry.function.name if entry.function else None) or ""
+                    call[2] += (entry.function.arguments if entry.function else None) or ""
     found = [
-        (home(one), name, json.loads(arguments))
-        for _, (one, name, arguments) in sorted(calls.items())
+        (original_id(call_id), name, json.loads(arguments))
+        for _, (call_id, name, arguments) in sorted(calls.items())
     ]
-    assert Found(found, text, tokens, STOPS[stop]) == wanted(stream)
+    assert ClientResult(found, text, tokens, STOPS[stop]) == expected_result(stream)
 
 
-@pytest.mark.parametrize("stream", others(WIRE), ids=str)
-def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> None:
+@pytest.mark.parametrize("stream", streams_of_other_wires(WIRE), ids=str)
+def test_the_helper_of_the_official_client_assembles_the_message(stream: StreamCase) -> None:
     with (
-        told(stream, WIRE) as (server, home),
+        serve_translation(stream, WIRE) as (server, original_id),
         client(server.url).chat.completions.stream(
             model="m", messages=[{"role": "user", "content": "?"}]
         ) as events,
@@ -274,19 +283,19 @@ def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> No
         answer = events.get_final_completion()
     (choice,) = answer.choices
     calls = [
-        (home(call.id), call.function.name, json.loads(call.function.arguments))
+        (original_id(call.id), call.function.name, json.loads(call.function.arguments))
         for call in choice.message.tool_calls or []
         if call.type == "function"
     ]
     tokens = (
         (answer.usage.prompt_tokens, answer.usage.completion_tokens) if answer.usage else (0, 0)
     )
-    assert Found(
+    assert ClientResult(
         calls, choice.message.content or "", tokens, STOPS[choice.finish_reason]
-    ) == wanted(stream)
+    ) == expected_result(stream)
 
 
-def test_the_client_raises_what_broke_the_source() -> None:
+def test_the_client_raises_the_error_of_the_source() -> None:
     events: list[Chunk] = [
         {"type": "error", "error": {"type": "overloaded_error", "message": "try later"}}
     ]

@@ -38,24 +38,24 @@ EVENT: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEvent)
 
 
 def block(index: int, content: JSON, *deltas: JSON) -> Events:
-    grown: Events = [
+    delta_events: Events = [
         {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
     ]
     return [
         {"type": "content_block_start", "index": index, "content_block": content},
-        *grown,
+        *delta_events,
         {"type": "content_block_stop", "index": index},
     ]
 
 
-def asked(one: str, *pieces: str) -> Events:
-    use: JSON = {"type": "tool_use", "id": one, "name": "weather", "input": {}}
-    grown: Events = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
-    return [use, *grown]
+def tool_use_block(call_id: str, *pieces: str) -> Events:
+    use: JSON = {"type": "tool_use", "id": call_id, "name": "weather", "input": {}}
+    deltas: Events = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return [use, *deltas]
 
 
-def message(*blocks: Events, stop: str = "tool_use") -> Events:
-    begun: JSON = {
+def anthropic_stream(*blocks: Events, stop: str = "tool_use") -> Events:
+    start: JSON = {
         "type": "message_start",
         "message": {
             "id": "msg_9",
@@ -70,22 +70,22 @@ def message(*blocks: Events, stop: str = "tool_use") -> Events:
     }
     over: JSON = {"stop_reason": stop, "stop_sequence": None}
     return [
-        begun,
+        start,
         *(event for some in blocks for event in some),
         {"type": "message_delta", "delta": over, "usage": {"output_tokens": 7}},
         {"type": "message_stop"},
     ]
 
 
-ANTHROPIC = message(
+ANTHROPIC = anthropic_stream(
     block(
         0,
         {"type": "text", "text": ""},
         {"type": "text_delta", "text": "Both "},
         {"type": "text_delta", "text": "cities."},
     ),
-    block(1, *asked("toolu_1", '{"city":', '"Oslo"}')),
-    block(2, *asked("toolu_2", '{"city":"Rome"}')),
+    block(1, *tool_use_block("toolu_1", '{"city":', '"Oslo"}')),
+    block(2, *tool_use_block("toolu_2", '{"city":"Rome"}')),
 )
 
 
@@ -101,21 +101,23 @@ def chunk(delta: JSON, finish: JSON = None, **more: JSON) -> JSON:
     }
 
 
-def calling(index: int, **fields: JSON) -> JSON:
+def call_delta(index: int, **fields: JSON) -> JSON:
     return {"tool_calls": [{"index": index, **fields}]}
 
 
 CHAT: Events = [
     chunk({"role": "assistant", "content": "Both "}),
     chunk({"content": "cities."}),
-    chunk(calling(0, id="toolu_1", type="function", function={"name": "weather", "arguments": ""})),
-    chunk(calling(0, function={"arguments": '{"city":"Oslo"}'})),
     chunk(
-        calling(
+        call_delta(0, id="toolu_1", type="function", function={"name": "weather", "arguments": ""})
+    ),
+    chunk(call_delta(0, function={"arguments": '{"city":"Oslo"}'})),
+    chunk(
+        call_delta(
             1, id="toolu_2", type="function", function={"name": "weather", "arguments": '{"city":'}
         )
     ),
-    chunk(calling(1, function={"arguments": '"Rome"}'})),
+    chunk(call_delta(1, function={"arguments": '"Rome"}'})),
     chunk({}, "tool_calls"),
     {
         "id": "c-1",
@@ -129,11 +131,16 @@ CHAT: Events = [
 SOURCES = {"anthropic": ANTHROPIC, "openai-chat": CHAT}
 
 
-def told(response: Response) -> tuple[str, list[tuple[str, str, str]], int, int]:
+def summarize_response(response: Response) -> tuple[str, list[tuple[str, str, str]], int, int]:
     calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
     assert response.usage is not None
-    named = [(call.call_id, call.name, call.arguments) for call in calls]
-    return response.output_text, named, response.usage.input_tokens, response.usage.output_tokens
+    call_rows = [(call.call_id, call.name, call.arguments) for call in calls]
+    return (
+        response.output_text,
+        call_rows,
+        response.usage.input_tokens,
+        response.usage.output_tokens,
+    )
 
 
 TOLD = (
@@ -164,17 +171,17 @@ def test_the_official_client_reads_the_events_we_make_of_another_wire(
         elif event.type == "response.function_call_arguments.delta":
             args[event.output_index] = args.get(event.output_index, "") + event.delta
     assert text == "Both cities."
-    assert {items[n]: said for n, said in args.items()} == {
+    assert {items[n]: arguments for n, arguments in args.items()} == {
         "toolu_1": '{"city":"Oslo"}',
         "toolu_2": '{"city":"Rome"}',
     }
     assert events[-1].type == "response.completed"
-    assert told(events[-1].response) == TOLD
+    assert summarize_response(events[-1].response) == TOLD
     assert [event.sequence_number for event in events] == list(range(len(events)))
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_helper_of_the_official_client_puts_the_response_together(source: str) -> None:
+def test_the_helper_of_the_official_client_assembles_the_response(source: str) -> None:
     with serve(restream(SOURCES[source], source, "openai-responses")) as server:
         client = OpenAI(base_url=server.url, api_key="none", max_retries=0)
         with client.responses.stream(model="any", input="?") as stream:
@@ -183,17 +190,17 @@ def test_the_helper_of_the_official_client_puts_the_response_together(source: st
             ]
             final = stream.get_final_response()
     assert snapshots == ["Both ", "Both cities."]
-    assert told(final) == TOLD
+    assert summarize_response(final) == TOLD
 
 
-def test_the_asynchronous_client_reads_it_too() -> None:
+def test_the_asynchronous_client_reads_the_stream() -> None:
     async def run(url: str) -> Response:
         client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
         async with client.responses.stream(model="any", input="?") as stream:
             return await stream.get_final_response()
 
     with serve(restream(ANTHROPIC, "anthropic", "openai-responses")) as server:
-        assert told(asyncio.run(run(server.url))) == TOLD
+        assert summarize_response(asyncio.run(run(server.url))) == TOLD
 
 
 @pytest.mark.parametrize("source", [*SOURCES, *WIRES])
@@ -207,7 +214,7 @@ def test_every_event_we_make_is_one_of_the_official_types(source: str, target: s
             EVENT.validate_python(event)
 
 
-def test_the_official_client_is_told_of_an_error_in_mid_stream() -> None:
+def test_the_official_client_gets_an_error_in_mid_stream() -> None:
     error: JSON = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with serve(restream([*ANTHROPIC[:3], error], "anthropic", "openai-responses")) as server:
         client = OpenAI(base_url=server.url, api_key="none", max_retries=0)
@@ -222,12 +229,14 @@ def test_the_official_client_is_told_of_an_error_in_mid_stream() -> None:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def kinds(events: list[Chunk]) -> list[str]:
+def event_types(events: list[Chunk]) -> list[str]:
     return [str(event["type"]).removeprefix("response.") for event in events]
 
 
-def test_what_is_written_has_the_whole_grammar() -> None:
-    assert kinds(list(restream(ANTHROPIC, "anthropic", "openai-responses", framed=False))) == [
+def test_every_part_is_written_with_all_its_events() -> None:
+    assert event_types(
+        list(restream(ANTHROPIC, "anthropic", "openai-responses", framed=False))
+    ) == [
         "created",
         "in_progress",
         "output_item.added",
@@ -250,7 +259,7 @@ def test_what_is_written_has_the_whole_grammar() -> None:
     ]
 
 
-def test_pieces_name_the_item_and_items_name_the_call() -> None:
+def test_deltas_have_the_item_id_and_items_have_the_call_id() -> None:
     events = list(restream(ANTHROPIC, "anthropic", "openai-responses", framed=False))
     items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     pieces = [
@@ -276,35 +285,38 @@ def test_the_ids_of_items_are_those_of_a_translated_body() -> None:
 def test_a_call_without_arguments_has_an_empty_object_in_one_piece() -> None:
     events = list(
         restream(
-            message(block(0, *asked("toolu_1"))), "anthropic", "openai-responses", framed=False
+            anthropic_stream(block(0, *tool_use_block("toolu_1"))),
+            "anthropic",
+            "openai-responses",
+            framed=False,
         )
     )
-    said = [
+    arguments = [
         event.get("delta") or event.get("arguments")
         for event in events
         if "function_call_arguments" in str(event["type"])
     ]
-    assert said == ["{}", "{}"]
+    assert arguments == ["{}", "{}"]
 
 
 def test_an_empty_text_makes_no_item() -> None:
     events = list(
         restream(
-            message(block(0, {"type": "text", "text": ""}), stop="end_turn"),
+            anthropic_stream(block(0, {"type": "text", "text": ""}), stop="end_turn"),
             "anthropic",
             "azure-foundry",
             framed=False,
         )
     )
-    assert kinds(events) == ["created", "in_progress", "completed"]
+    assert event_types(events) == ["created", "in_progress", "completed"]
 
 
-def test_an_answer_cut_by_its_limit_is_incomplete_and_its_open_call_stays_as_far_as_it_came() -> (
-    None
-):
+def test_a_response_cut_by_its_token_limit_is_incomplete_and_keeps_its_open_call() -> None:
     cut = [
         event
-        for event in message(block(0, *asked("toolu_1", '{"city":"Os')), stop="max_tokens")
+        for event in anthropic_stream(
+            block(0, *tool_use_block("toolu_1", '{"city":"Os')), stop="max_tokens"
+        )
         if get(event, ("type",)) != "content_block_stop"
     ]
     last = list(restream(cut, "anthropic", "openai-responses", framed=False))[-1]
@@ -312,9 +324,9 @@ def test_an_answer_cut_by_its_limit_is_incomplete_and_its_open_call_stays_as_far
     assert get(last, ("response", "incomplete_details", "reason")) == "max_output_tokens"
 
 
-def test_a_call_that_broke_off_is_not_finished_and_stands_in_the_failed_response() -> None:
+def test_a_call_that_was_cut_off_is_incomplete_in_the_failed_response() -> None:
     events = list(restream(ANTHROPIC[:7], "anthropic", "openai-responses", framed=False))
-    assert kinds(events)[-4:] == [
+    assert event_types(events)[-4:] == [
         "output_item.added",
         "function_call_arguments.delta",
         "error",
@@ -348,25 +360,25 @@ def test_custom_calls_stay_free_text_between_wires_of_this_shape() -> None:
     ]
 
 
-def test_a_custom_call_is_one_field_where_there_are_only_functions_and_the_way_home_restores_it() -> (
+def test_a_custom_call_is_one_field_where_there_are_only_functions_and_is_restored_on_the_way_back() -> (
     None
 ):
-    there = restream(
+    stream = restream(
         CASES["stream-custom-call-and-refusal"].events,
         "openai-responses",
         "anthropic",
         framed=False,
     )
-    events = list(there)
+    events = list(stream)
     assert get(fold(events, "anthropic"), ("content", 2, "input")) == {
         "input": 'select "a"\nfrom t'
     }
-    home = fold(
-        list(restream(events, "anthropic", "openai-responses", framed=False, ids=there.ids)),
+    folded = fold(
+        list(restream(events, "anthropic", "openai-responses", framed=False, ids=stream.ids)),
         "openai-responses",
     )
-    assert get(home, ("output", 2, "type")) == "custom_tool_call"
-    assert get(home, ("output", 2, "input")) == 'select "a"\nfrom t'
+    assert get(folded, ("output", 2, "type")) == "custom_tool_call"
+    assert get(folded, ("output", 2, "input")) == 'select "a"\nfrom t'
 
 
 def test_a_call_of_a_kind_of_its_own_keeps_its_kind_between_wires_of_this_shape() -> None:
@@ -383,30 +395,30 @@ def test_a_call_of_a_kind_of_its_own_keeps_its_kind_between_wires_of_this_shape(
 
 
 def reader(name: str = "openai-responses", *, keep: bool = False) -> StreamReader:
-    spoken = wire(name).stream
-    assert spoken is not None
-    made: StreamReader = spoken.reader(keep=keep)
-    return made
+    spec = wire(name).stream
+    assert spec is not None
+    stream_reader: StreamReader = spec.reader(keep=keep)
+    return stream_reader
 
 
-def heard(events: Events, name: str = "openai-responses") -> list[Event]:
-    one = reader(name)
+def read_events(events: Events, name: str = "openai-responses") -> list[Event]:
+    stream_reader = reader(name)
     out: list[Event] = []
     for event in events:
         assert isinstance(event, dict)
-        out += one.read(event)
-        one.count += 1
-    return out + one.end()
+        out += stream_reader.read(event)
+        stream_reader.count += 1
+    return out + stream_reader.end()
 
 
-def created(one: str = "resp_1") -> JSON:
+def created_event(call_id: str = "resp_1") -> JSON:
     return {
         "type": "response.created",
-        "response": {"id": one, "object": "response", "status": "in_progress", "output": []},
+        "response": {"id": call_id, "object": "response", "status": "in_progress", "output": []},
     }
 
 
-def completed(*output: JSON, **more: JSON) -> JSON:
+def completed_event(*output: JSON, **more: JSON) -> JSON:
     body: Object = {
         "id": "resp_1",
         "object": "response",
@@ -417,25 +429,25 @@ def completed(*output: JSON, **more: JSON) -> JSON:
     return {"type": "response.completed", "response": body}
 
 
-def added(index: int, item: JSON) -> JSON:
+def item_added(index: int, item: JSON) -> JSON:
     return {"type": "response.output_item.added", "output_index": index, "item": item}
 
 
-def done(index: int, item: JSON) -> JSON:
+def item_done(index: int, item: JSON) -> JSON:
     return {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
-def piece(kind: str, index: int, one: str, delta: str, **more: JSON) -> JSON:
+def delta_event(kind: str, index: int, call_id: str, delta: str, **more: JSON) -> JSON:
     return {
         "type": f"response.{kind}.delta",
         "output_index": index,
-        "item_id": one,
+        "item_id": call_id,
         "delta": delta,
         **more,
     }
 
 
-def function(n: int, arguments: JSON, status: str = "completed", **more: JSON) -> Object:
+def call_item(n: int, arguments: JSON, status: str = "completed", **more: JSON) -> Object:
     return {
         "id": f"fc_{n}",
         "type": "function_call",
@@ -447,10 +459,10 @@ def function(n: int, arguments: JSON, status: str = "completed", **more: JSON) -
     }
 
 
-def said(one: str, text: str) -> Object:
+def message_item(call_id: str, text: str) -> Object:
     content: JSON = [{"type": "output_text", "text": text, "annotations": []}]
     return {
-        "id": one,
+        "id": call_id,
         "type": "message",
         "status": "completed",
         "role": "assistant",
@@ -458,7 +470,7 @@ def said(one: str, text: str) -> Object:
     }
 
 
-def whole(events: list[Event]) -> dict[str, str]:
+def arguments_by_id(events: list[Event]) -> dict[str, str]:
     """What each call was told to be asked, by its id."""
     ids = {
         event.slot: event.part.id
@@ -474,12 +486,12 @@ def whole(events: list[Event]) -> dict[str, str]:
     return {ids[slot]: text for slot, text in texts.items()}
 
 
-def test_a_call_is_told_under_its_call_id_with_the_id_of_its_item_beside_it() -> None:
-    events = heard(
+def test_a_call_is_emitted_with_its_call_id_and_its_item_id() -> None:
+    events = read_events(
         [
-            created(),
-            added(0, function(1, "", "in_progress")),
-            piece("function_call_arguments", 0, "fc_1", "{}"),
+            created_event(),
+            item_added(0, call_item(1, "", "in_progress")),
+            delta_event("function_call_arguments", 0, "fc_1", "{}"),
         ]
     )
     start = next(event for event in events if isinstance(event, PartStart))
@@ -487,23 +499,27 @@ def test_a_call_is_told_under_its_call_id_with_the_id_of_its_item_beside_it() ->
     assert (start.part.id, start.part.item, start.part.origin) == ("call_1", "fc_1", "wire")
 
 
-def test_arguments_that_come_with_the_opening_and_again_at_the_end_are_told_once() -> None:
-    full = function(1, '{"a":1}')
-    quiet = [created(), added(0, full), done(0, full), completed(full)]
+def test_arguments_in_the_first_and_the_last_event_are_emitted_once() -> None:
+    full = call_item(1, '{"a":1}')
+    quiet = [created_event(), item_added(0, full), item_done(0, full), completed_event(full)]
     loud = [
-        created(),
-        added(0, full),
-        piece("function_call_arguments", 0, "fc_1", '{"a":1}'),
-        done(0, full),
-        completed(full),
+        created_event(),
+        item_added(0, full),
+        delta_event("function_call_arguments", 0, "fc_1", '{"a":1}'),
+        item_done(0, full),
+        completed_event(full),
     ]
-    assert whole(heard(quiet)) == whole(heard(loud)) == {"call_1": '{"a":1}'}
+    assert (
+        arguments_by_id(read_events(quiet))
+        == arguments_by_id(read_events(loud))
+        == {"call_1": '{"a":1}'}
+    )
     assert fold(quiet, "openai-responses") == fold(loud, "openai-responses")
 
 
-def test_what_came_with_the_opening_is_told_if_nothing_else_comes() -> None:
+def test_arguments_of_the_first_event_are_emitted_if_no_delta_follows() -> None:
     part: JSON = {"type": "output_text", "text": "Hello", "annotations": []}
-    opened: JSON = {
+    part_added: JSON = {
         "type": "response.content_part.added",
         "output_index": 0,
         "item_id": "msg_1",
@@ -511,40 +527,40 @@ def test_what_came_with_the_opening_is_told_if_nothing_else_comes() -> None:
         "part": part,
     }
     events: Events = [
-        created(),
-        opened,
-        added(1, function(1, "{}")),
+        created_event(),
+        part_added,
+        item_added(1, call_item(1, "{}")),
         {"type": "response.completed", "response": {}},
     ]
-    assert [event.text for event in heard(events) if isinstance(event, PartDelta)] == [
+    assert [event.text for event in read_events(events) if isinstance(event, PartDelta)] == [
         "Hello",
         "{}",
     ]
     assert get(fold(events, "openai-responses"), ("output", 0, "content")) == [part]
 
 
-def test_pieces_find_their_call_by_place_when_the_server_changes_the_id_in_every_event() -> None:
+def test_deltas_find_their_call_by_index_if_the_item_id_changes() -> None:
     events: Events = [
-        created(),
-        added(0, {**function(1, ""), "id": "x1"}),
-        added(1, {**function(2, ""), "id": "x2"}),
-        piece("function_call_arguments", 1, "x3", "[2]"),
-        piece("function_call_arguments", 0, "x4", "[1]"),
+        created_event(),
+        item_added(0, {**call_item(1, ""), "id": "x1"}),
+        item_added(1, {**call_item(2, ""), "id": "x2"}),
+        delta_event("function_call_arguments", 1, "x3", "[2]"),
+        delta_event("function_call_arguments", 0, "x4", "[1]"),
     ]
-    assert whole(heard(events)) == {"call_1": "[1]", "call_2": "[2]"}
+    assert arguments_by_id(read_events(events)) == {"call_1": "[1]", "call_2": "[2]"}
 
 
-def test_pieces_find_their_call_by_id_when_the_server_gives_every_item_the_same_place() -> None:
+def test_deltas_find_their_call_by_id_if_all_indexes_are_equal() -> None:
     events: Events = [
-        created(),
-        added(0, function(1, "")),
-        added(0, function(2, "")),
-        piece("function_call_arguments", 0, "fc_1", "[1]"),
-        piece("function_call_arguments", 0, "fc_2", "[2]"),
-        done(0, function(1, "[1]")),
-        done(0, function(2, "[2]")),
+        created_event(),
+        item_added(0, call_item(1, "")),
+        item_added(0, call_item(2, "")),
+        delta_event("function_call_arguments", 0, "fc_1", "[1]"),
+        delta_event("function_call_arguments", 0, "fc_2", "[2]"),
+        item_done(0, call_item(1, "[1]")),
+        item_done(0, call_item(2, "[2]")),
     ]
-    assert whole(heard(events)) == {"call_1": "[1]", "call_2": "[2]"}
+    assert arguments_by_id(read_events(events)) == {"call_1": "[1]", "call_2": "[2]"}
     output = get(
         fold(
             [*events, {"type": "response.completed", "response": {"status": "completed"}}],
@@ -552,31 +568,35 @@ def test_pieces_find_their_call_by_id_when_the_server_gives_every_item_the_same_
         ),
         ("output",),
     )
-    assert output == [function(1, "[1]"), function(2, "[2]")]
+    assert output == [call_item(1, "[1]"), call_item(2, "[2]")]
 
 
-def test_the_finished_item_counts_over_its_pieces() -> None:
+def test_the_finished_item_overrides_its_deltas() -> None:
     wrong = [
-        added(0, function(1, "")),
-        piece("function_call_arguments", 0, "fc_1", '{"b'),
-        done(0, function(1, '{"a":1}')),
+        item_added(0, call_item(1, "")),
+        delta_event("function_call_arguments", 0, "fc_1", '{"b'),
+        item_done(0, call_item(1, '{"a":1}')),
     ]
     short = [
-        added(0, function(1, "")),
-        piece("function_call_arguments", 0, "fc_1", '{"a'),
-        done(0, function(1, '{"a":1}')),
+        item_added(0, call_item(1, "")),
+        delta_event("function_call_arguments", 0, "fc_1", '{"a'),
+        item_done(0, call_item(1, '{"a":1}')),
     ]
-    assert whole(heard(wrong)) == whole(heard(short)) == {"call_1": '{"a":1}'}
+    assert (
+        arguments_by_id(read_events(wrong))
+        == arguments_by_id(read_events(short))
+        == {"call_1": '{"a":1}'}
+    )
 
 
 def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
     bare: JSON = {"id": "fc_1", "type": "function_call", "arguments": "", "name": "weather"}
-    events = heard(
+    events = read_events(
         [
-            created(),
-            added(0, bare),
-            piece("function_call_arguments", 0, "fc_1", "{}"),
-            done(0, function(1, "{}")),
+            created_event(),
+            item_added(0, bare),
+            delta_event("function_call_arguments", 0, "fc_1", "{}"),
+            item_done(0, call_item(1, "{}")),
         ]
     )
     (event,) = [event for event in events if isinstance(event, PartComplete)]
@@ -585,21 +605,29 @@ def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
     assert not [event for event in events if isinstance(event, PartStart)]
 
 
-def test_pieces_of_an_item_that_nobody_opened_open_it() -> None:
+def test_deltas_of_an_unknown_item_open_it() -> None:
     events: Events = [
-        created(),
-        piece("output_text", 0, "msg_1", "Hel", content_index=0),
-        piece("output_text", 0, "msg_1", "lo", content_index=0),
-        completed(),
+        created_event(),
+        delta_event("output_text", 0, "msg_1", "Hel", content_index=0),
+        delta_event("output_text", 0, "msg_1", "lo", content_index=0),
+        completed_event(),
     ]
-    assert [event.text for event in heard(events) if isinstance(event, PartDelta)] == ["Hel", "lo"]
+    assert [event.text for event in read_events(events) if isinstance(event, PartDelta)] == [
+        "Hel",
+        "lo",
+    ]
     assert get(fold(events, "openai-responses"), ("output", 0, "content", 0, "text")) == "Hello"
 
 
-def test_what_comes_after_the_end_of_an_item_is_reported_and_not_told() -> None:
-    late = piece("output_text", 0, "msg_1", "again", content_index=0)
-    events = heard(
-        [created(), done(0, said("msg_1", "Hello")), late, done(0, said("msg_1", "Hello"))]
+def test_deltas_after_the_end_of_an_item_are_reported_and_not_emitted() -> None:
+    late = delta_event("output_text", 0, "msg_1", "again", content_index=0)
+    events = read_events(
+        [
+            created_event(),
+            item_done(0, message_item("msg_1", "Hello")),
+            late,
+            item_done(0, message_item("msg_1", "Hello")),
+        ]
     )
     assert [event.part for event in events if isinstance(event, PartComplete)] == [Text("Hello")]
     assert [event.reason for event in events if isinstance(event, Unsupported)] == [
@@ -607,31 +635,39 @@ def test_what_comes_after_the_end_of_an_item_is_reported_and_not_told() -> None:
     ]
 
 
-def test_an_item_that_the_finished_response_forgets_is_not_lost() -> None:
-    thought: JSON = {
+def test_an_item_that_is_missing_in_the_finished_response_is_kept() -> None:
+    reasoning: JSON = {
         "id": "rs_1",
         "type": "reasoning",
         "summary": [{"type": "summary_text", "text": "Hm."}],
     }
     events = [
-        created(),
-        done(0, thought),
-        done(1, said("msg_1", "Hello")),
-        completed(said("msg_1", "Hello")),
+        created_event(),
+        item_done(0, reasoning),
+        item_done(1, message_item("msg_1", "Hello")),
+        completed_event(message_item("msg_1", "Hello")),
     ]
-    assert get(fold(events, "openai-responses"), ("output",)) == [thought, said("msg_1", "Hello")]
+    assert get(fold(events, "openai-responses"), ("output",)) == [
+        reasoning,
+        message_item("msg_1", "Hello"),
+    ]
 
 
-def test_what_only_the_finished_response_has_is_told_then_and_nothing_twice() -> None:
-    output = [said("msg_1", "Hello"), function(1, "{}"), function(2, "{}")]
-    events = heard(
-        [created(), done(0, said("msg_1", "Hello")), added(1, function(1, "")), completed(*output)]
+def test_items_of_the_finished_response_are_emitted_once() -> None:
+    output = [message_item("msg_1", "Hello"), call_item(1, "{}"), call_item(2, "{}")]
+    events = read_events(
+        [
+            created_event(),
+            item_done(0, message_item("msg_1", "Hello")),
+            item_added(1, call_item(1, "")),
+            completed_event(*output),
+        ]
     )
     assert [event.part for event in events if isinstance(event, PartComplete)] == [Text("Hello")]
-    assert whole(events) == {"call_1": "{}", "call_2": "{}"}
+    assert arguments_by_id(events) == {"call_1": "{}", "call_2": "{}"}
 
 
-def test_a_hosted_call_and_its_result_come_of_one_item() -> None:
+def test_a_server_tool_call_and_its_result_are_read_from_one_item() -> None:
     item: Object = {
         "id": "mcp_1",
         "type": "mcp_call",
@@ -641,13 +677,13 @@ def test_a_hosted_call_and_its_result_come_of_one_item() -> None:
         "status": "in_progress",
     }
     full: Object = {**item, "arguments": '{"a":1}', "output": "found", "status": "completed"}
-    events = heard(
+    events = read_events(
         [
-            created(),
-            added(0, item),
-            piece("mcp_call_arguments", 0, "mcp_1", '{"a":1}'),
-            done(0, full),
-            completed(full),
+            created_event(),
+            item_added(0, item),
+            delta_event("mcp_call_arguments", 0, "mcp_1", '{"a":1}'),
+            item_done(0, full),
+            completed_event(full),
         ]
     )
     start = next(event for event in events if isinstance(event, PartStart))
@@ -666,45 +702,51 @@ def test_code_is_told_as_json_while_it_is_written() -> None:
         "container_id": "c",
         "status": "in_progress",
     }
-    events = heard(
+    events = read_events(
         [
-            created(),
-            added(0, item),
-            piece("code_interpreter_call_code", 0, "ci_1", 'print("'),
-            piece("code_interpreter_call_code", 0, "ci_1", 'a")\n'),
-            done(0, {**item, "code": 'print("a")\n', "outputs": [], "status": "completed"}),
+            created_event(),
+            item_added(0, item),
+            delta_event("code_interpreter_call_code", 0, "ci_1", 'print("'),
+            delta_event("code_interpreter_call_code", 0, "ci_1", 'a")\n'),
+            item_done(0, {**item, "code": 'print("a")\n', "outputs": [], "status": "completed"}),
         ]
     )
     pieces = [event.text for event in events if isinstance(event, PartDelta)]
     assert pieces == ['{"code":"', 'print(\\"', 'a\\")\\n', '"}']
 
 
-def test_what_follows_an_unfinished_hosted_item_waits_for_it() -> None:
+def test_events_after_an_unfinished_server_tool_item_wait_for_it() -> None:
     search: Object = {"id": "ws_1", "type": "web_search_call", "status": "in_progress"}
-    found: Object = {**search, "status": "completed", "action": {"type": "search", "query": "q"}}
+    completed_search: Object = {
+        **search,
+        "status": "completed",
+        "action": {"type": "search", "query": "q"},
+    }
     events: Events = [
-        created(),
-        added(0, search),
-        piece("output_text", 1, "msg_1", "Found.", content_index=0),
-        done(1, said("msg_1", "Found.")),
-        done(0, found),
-        completed(found, said("msg_1", "Found.")),
+        created_event(),
+        item_added(0, search),
+        delta_event("output_text", 1, "msg_1", "Found.", content_index=0),
+        item_done(1, message_item("msg_1", "Found.")),
+        item_done(0, completed_search),
+        completed_event(completed_search, message_item("msg_1", "Found.")),
     ]
-    parts = [event.part for event in heard(events) if isinstance(event, PartStart | PartComplete)]
+    parts = [
+        event.part for event in read_events(events) if isinstance(event, PartStart | PartComplete)
+    ]
     assert [type(part) for part in parts] == [Call, Result, Text]
 
 
-def test_a_message_inside_a_workflow_is_told_while_the_workflow_goes_on() -> None:
+def test_a_message_inside_a_workflow_is_emitted_while_the_workflow_runs() -> None:
     case = next(
         case
         for case in load_streams("azure-foundry")
         if case.name == "stream-workflow-around-a-message"
     )
-    one = reader("azure-foundry")
+    stream_reader = reader("azure-foundry")
     when: dict[str, int] = {}
     for n, event in enumerate(case.events):
         assert isinstance(event, dict)
-        for heard_now in one.read(event):
+        for heard_now in stream_reader.read(event):
             if isinstance(heard_now, PartDelta):
                 when[heard_now.text] = n
     assert [get(case.events, (when[text], "delta")) for text in ("Cor", "rect!")] == [
@@ -713,8 +755,8 @@ def test_a_message_inside_a_workflow_is_told_while_the_workflow_goes_on() -> Non
     ]
 
 
-def test_summaries_are_one_thought_and_its_seal_comes_last() -> None:
-    events = heard(CASES["stream-parallel-calls-of-one-tool"].events)
+def test_summaries_are_one_reasoning_part_whose_signature_comes_last() -> None:
+    events = read_events(CASES["stream-parallel-calls-of-one-tool"].events)
     start = next(event for event in events if isinstance(event, PartStart))
     assert isinstance(start.part, Reasoning)
     assert (
@@ -728,16 +770,18 @@ def test_summaries_are_one_thought_and_its_seal_comes_last() -> None:
     assert next(event.signature for event in events if isinstance(event, PartEnd)) == "gAAA-sealed"
 
 
-def test_a_thought_of_which_there_is_only_the_seal_is_hidden() -> None:
+def test_reasoning_with_only_encrypted_content_is_hidden() -> None:
     item: JSON = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
-    events = heard([created(), added(0, item), done(0, item), completed(item)])
+    events = read_events(
+        [created_event(), item_added(0, item), item_done(0, item), completed_event(item)]
+    )
     assert [event.part for event in events if isinstance(event, PartComplete)] == [
         Reasoning("", "gAAA")
     ]
 
 
 def test_an_unknown_item_is_opaque_and_an_unknown_event_is_reported() -> None:
-    events = heard(CASES["stream-unknown-events-and-fields"].events)
+    events = read_events(CASES["stream-unknown-events-and-fields"].events)
     assert [
         event.part.type
         for event in events
@@ -748,7 +792,7 @@ def test_an_unknown_item_is_opaque_and_an_unknown_event_is_reported() -> None:
     assert not any("keepalive" in reason for reason in reasons)
 
 
-def test_whether_tools_were_called_is_seen_from_the_calls() -> None:
+def test_a_response_with_calls_stops_for_tools() -> None:
     out = list(
         restream(
             CASES["stream-output-only-at-the-end"].events,
@@ -763,7 +807,7 @@ def test_whether_tools_were_called_is_seen_from_the_calls() -> None:
 # --- when it breaks -------------------------------------------------------------------------------
 
 
-def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
+def test_a_stream_that_breaks_off_keeps_its_content_and_reports_the_break() -> None:
     events = CASES["stream-parallel-calls-of-one-tool"].events[:-6]
     body = fold(events, "openai-responses")
     assert get(body, ("error",)) == {"code": "stream_cut", "message": STREAM_CUT}
@@ -772,7 +816,7 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
         '{"city":',
     ]
     assert get(body, ("status",)) == "in_progress"
-    told_events = heard(events)
+    told_events = read_events(events)
     assert [event.cut for event in told_events if isinstance(event, PartEnd)] == [
         False,
         False,
@@ -813,14 +857,14 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
         },
     ],
 )
-def test_an_error_is_a_fault_after_everything_is_closed(event: JSON) -> None:
+def test_an_error_is_a_stream_error_after_everything_is_closed(event: JSON) -> None:
     events = [
-        created(),
-        added(0, function(1, "")),
-        piece("function_call_arguments", 0, "fc_1", '{"a'),
+        created_event(),
+        item_added(0, call_item(1, "")),
+        delta_event("function_call_arguments", 0, "fc_1", '{"a'),
         event,
     ]
-    out = heard(events)
+    out = read_events(events)
     assert [event.cut for event in out if isinstance(event, PartEnd)] == [True]
     assert out[-1] == StreamError("Slow down", "rate_limit_exceeded")
     body = fold(events, "openai-responses")
@@ -832,8 +876,8 @@ def test_an_error_is_a_fault_after_everything_is_closed(event: JSON) -> None:
     )
 
 
-def test_an_error_and_the_failed_response_after_it_are_one_fault() -> None:
-    failed: JSON = {
+def test_an_error_and_the_failed_response_after_it_are_one_stream_error() -> None:
+    failed_event: JSON = {
         "type": "response.failed",
         "response": {
             "id": "resp_1",
@@ -842,7 +886,9 @@ def test_an_error_and_the_failed_response_after_it_are_one_fault() -> None:
             "error": {"code": "server_error", "message": "No."},
         },
     }
-    events = heard([created(), {"type": "error", "code": "server_error", "message": "No."}, failed])
+    events = read_events(
+        [created_event(), {"type": "error", "code": "server_error", "message": "No."}, failed_event]
+    )
     assert [event.message for event in events if isinstance(event, StreamError)] == ["No."]
     assert not [event for event in events if isinstance(event, Finish)]
 
@@ -858,19 +904,23 @@ def test_a_stream_of_one_error_folds_to_a_failed_response() -> None:
     assert decode(body, "openai-responses", "response").calls() == []
 
 
-def test_what_is_no_stream_of_items_is_refused() -> None:
+def test_a_stream_of_another_wire_is_refused() -> None:
     with pytest.raises(DecodeError, match="no event of this wire"):
         fold([{"type": "message_start", "message": {}}], "openai-responses")
 
 
 def test_a_stream_marked_as_done_whose_items_are_all_finished_is_over() -> None:
-    spoken = wire("openai-responses").stream
-    assert spoken is not None
+    spec = wire("openai-responses").stream
+    assert spec is not None
     events: list[Chunk] = [
         {"type": "response.created", "response": {"id": "r", "output": []}},
-        {"type": "response.output_item.done", "output_index": 0, "item": said("msg_1", "Hello")},
+        {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": message_item("msg_1", "Hello"),
+        },
     ]
-    raw = b"".join(map(spoken.frame, events))
+    raw = b"".join(map(spec.frame, events))
     assert get(fold(raw + b"data: [DONE]\n\n", "openai-responses"), ("error",)) != {
         "code": "stream_cut",
         "message": STREAM_CUT,

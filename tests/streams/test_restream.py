@@ -37,11 +37,11 @@ def block(index: int, content: JSON, kind: str = "", field: str = "", *pieces: s
     return [*out, {"type": "content_block_stop", "index": index}]
 
 
-def text(index: int, *pieces: str) -> list[Chunk]:
+def text_block(index: int, *pieces: str) -> list[Chunk]:
     return block(index, {"type": "text", "text": ""}, "text_delta", "text", *pieces)
 
 
-def call(index: int, id: str, name: str, *pieces: str, kind: str = "tool_use") -> list[Chunk]:
+def call_block(index: int, id: str, name: str, *pieces: str, kind: str = "tool_use") -> list[Chunk]:
     return block(
         index,
         {"type": kind, "id": id, "name": name, "input": {}},
@@ -51,10 +51,10 @@ def call(index: int, id: str, name: str, *pieces: str, kind: str = "tool_use") -
     )
 
 
-def answer(*blocks: list[Chunk]) -> list[Chunk]:
+def anthropic_stream(*blocks: list[Chunk]) -> list[Chunk]:
     """An Anthropic answer."""
     usage: JSON = {"input_tokens": 3, "output_tokens": 5}
-    opened: JSON = {
+    message: JSON = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -65,8 +65,8 @@ def answer(*blocks: list[Chunk]) -> list[Chunk]:
         "usage": usage,
     }
     return [
-        {"type": "message_start", "message": opened},
-        *(event for one in blocks for event in one),
+        {"type": "message_start", "message": message},
+        *(event for block in blocks for event in block),
         {
             "type": "message_delta",
             "delta": {"stop_reason": "tool_use", "stop_sequence": None},
@@ -76,10 +76,10 @@ def answer(*blocks: list[Chunk]) -> list[Chunk]:
     ]
 
 
-EVENTS = answer(
-    text(0, "Let me ", "look – ünd sée."),
-    call(1, "toolu_1", "web_search", '{"q":', '"x"}'),
-    call(2, "toolu_2", "web_search", '{"q":"y"}'),
+EVENTS = anthropic_stream(
+    text_block(0, "Let me ", "look – ünd sée."),
+    call_block(1, "toolu_1", "web_search", '{"q":', '"x"}'),
+    call_block(2, "toolu_2", "web_search", '{"q":"y"}'),
 )
 STREAM = b"".join(wire("anthropic").stream.frame(event) for event in EVENTS)  # type: ignore[union-attr]
 CUT = EVENTS[:6]
@@ -90,8 +90,8 @@ ERROR: Chunk = {
 
 
 def calls_in(out: bytes, target: str) -> list[tuple[str, JSON]]:
-    found = decode(fold(out, target), target, "response").calls()
-    return [(one.name, one.input) for one in found]
+    calls = decode(fold(out, target), target, "response").calls()
+    return [(call.name, call.input) for call in calls]
 
 
 CALLS: list[tuple[str, JSON]] = [("web_search", {"q": "x"}), ("web_search", {"q": "y"})]
@@ -159,12 +159,12 @@ def test_an_async_stream_is_not_waited_for_without_await() -> None:
         iter(restream(source(), "anthropic", "anthropic"))  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("given", [None, 7, 0.5, True, object()])
-def test_what_is_no_stream_is_the_callers_mistake(given: object) -> None:
+@pytest.mark.parametrize("stream_input", [None, 7, 0.5, True, object()])
+def test_what_is_no_stream_is_the_callers_mistake(stream_input: object) -> None:
     with pytest.raises(UsageError):
-        fold(given, "anthropic")
+        fold(stream_input, "anthropic")
     with pytest.raises(UsageError):
-        list(restream(given, "anthropic", OTHERS[0]))
+        list(restream(stream_input, "anthropic", OTHERS[0]))
 
 
 @pytest.mark.parametrize("over", OTHERS)
@@ -191,15 +191,15 @@ def test_the_output_is_accepted_as_input(over: str) -> None:
 )
 def test_a_profile_is_a_wire_too(name: str) -> None:
     stream = restream(EVENTS, "anthropic", name)
-    there = b"".join(stream)
-    made = translate(fold(EVENTS, "anthropic"), "anthropic", name, "response")
-    assert stream.ids == made.ids
+    written = b"".join(stream)
+    translated = translate(fold(EVENTS, "anthropic"), "anthropic", name, "response")
+    assert stream.ids == translated.ids
     ids = [
-        [one.id for one in decode(body, name, "response").calls()]
-        for body in (fold(there, name), made.body)
+        [call.id for call in decode(body, name, "response").calls()]
+        for body in (fold(written, name), translated.body)
     ]
     assert ids[0] == ids[1]
-    assert calls_in(b"".join(restream(there, name, "anthropic")), "anthropic") == CALLS
+    assert calls_in(b"".join(restream(written, name, "anthropic")), "anthropic") == CALLS
 
 
 # --- what comes back ------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_a_stream_is_sent_over_a_real_socket(target: str) -> None:
 
 
 def test_losses_grow_with_the_stream() -> None:
-    events = answer(block(0, {"type": "surprise", "x": 1}), text(1, "Hi."))
+    events = anthropic_stream(block(0, {"type": "surprise", "x": 1}), text_block(1, "Hi."))
     stream = restream(events, "anthropic", "openai-chat")
     assert stream.losses == []
     for _ in stream:
@@ -254,17 +254,21 @@ ODD = [("call/1+=", "web.search/v1"), ("call 2", "web.search/v2"), ("x" * 90, "a
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_the_id_map_restores_ids_and_names(target: str) -> None:
-    events = answer(*(call(i, id, name, json.dumps({"n": i})) for i, (id, name) in enumerate(ODD)))
+    events = anthropic_stream(
+        *(call_block(i, id, name, json.dumps({"n": i})) for i, (id, name) in enumerate(ODD))
+    )
     stream = restream(events, "anthropic", target)
     body = fold(b"".join(stream), target)
-    home = translate(body, target, "anthropic", "response", ids=stream.ids.to_dict())
-    found = decode(home.body, "anthropic", "response").calls()
-    assert [(one.id, one.name, one.input) for one in found] == [
+    restored = translate(body, target, "anthropic", "response", ids=stream.ids.to_dict())
+    calls = decode(restored.body, "anthropic", "response").calls()
+    assert [(call.id, call.name, call.input) for call in calls] == [
         (id, name, {"n": i}) for i, (id, name) in enumerate(ODD)
     ]
-    again = restream(restream_events(events, target), target, "anthropic", ids=stream.ids)
-    back = decode(fold(b"".join(again), "anthropic"), "anthropic", "response").calls()
-    assert [(one.id, one.name, one.input) for one in back] == [
+    restored_body = restream(restream_events(events, target), target, "anthropic", ids=stream.ids)
+    found_calls = decode(
+        fold(b"".join(restored_body), "anthropic"), "anthropic", "response"
+    ).calls()
+    assert [(call.id, call.name, call.input) for call in found_calls] == [
         (id, name, {"n": i}) for i, (id, name) in enumerate(ODD)
     ]
 
@@ -277,12 +281,14 @@ def restream_events(events: list[Chunk], target: str) -> list[Chunk]:
 def test_a_result_finds_its_call_with_the_map_of_the_stream(target: str) -> None:
     """A turn as a client lives it: the stream, then the history with the result, back to where the
     call came from."""
-    stream = restream(answer(call(0, "call/1+=", "web.search", "{}")), "anthropic", target)
-    (sent,) = decode(fold(b"".join(stream), target), target, "response").calls()
-    home = stream.ids
-    if sent.origin == "wire":
-        assert home.ids.get(sent.id, sent.id) == "call/1+="
-    assert home.names.get(sent.name, sent.name) == "web.search"
+    stream = restream(
+        anthropic_stream(call_block(0, "call/1+=", "web.search", "{}")), "anthropic", target
+    )
+    (call,) = decode(fold(b"".join(stream), target), target, "response").calls()
+    id_map = stream.ids
+    if call.origin == "wire":
+        assert id_map.ids.get(call.id, call.id) == "call/1+="
+    assert id_map.names.get(call.name, call.name) == "web.search"
 
 
 # --- options --------------------------------------------------------------------------------------
@@ -327,9 +333,9 @@ def test_an_unknown_policy_is_the_callers_mistake() -> None:
         restream(EVENTS, "anthropic", "openai-chat", server_tools="keep")  # type: ignore[call-overload]
 
 
-HOSTED = answer(
-    text(0, "Searching. "),
-    call(1, "srvtoolu_1", "web_search", '{"query":"x"}', kind="server_tool_use"),
+HOSTED = anthropic_stream(
+    text_block(0, "Searching. "),
+    call_block(1, "srvtoolu_1", "web_search", '{"query":"x"}', kind="server_tool_use"),
     block(
         2,
         {
@@ -345,7 +351,7 @@ HOSTED = answer(
             ],
         },
     ),
-    call(3, "toolu_1", "lookup", '{"q":"x"}'),
+    call_block(3, "toolu_1", "lookup", '{"q":"x"}'),
 )
 
 
@@ -355,27 +361,27 @@ def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(
     target: str, policy: ServerToolPolicy
 ) -> None:
     stream = restream(HOSTED, "anthropic", target, server_tools=policy)
-    there = decode(fold(b"".join(stream), target), target, "response")
-    made = translate(
+    conversation = decode(fold(b"".join(stream), target), target, "response")
+    translated = translate(
         fold(HOSTED, "anthropic"), "anthropic", target, "response", server_tools=policy
     )
-    whole = decode(made.body, target, "response")
-    assert [(one.name, one.input, one.executor) for one in there.calls()] == [
-        (one.name, one.input, one.executor) for one in whole.calls()
+    decoded = decode(translated.body, target, "response")
+    assert [(call.name, call.input, call.executor) for call in conversation.calls()] == [
+        (call.name, call.input, call.executor) for call in decoded.calls()
     ]
     words = [
-        "".join(part.text for part in one.parts() if isinstance(part, Text))
-        for one in (there, whole)
+        "".join(part.text for part in call.parts() if isinstance(part, Text))
+        for call in (conversation, decoded)
     ]
     assert words[0] == words[1]
-    assert bool(stream.losses) == bool(made.losses)
-    assert "lookup" in [one.name for one in there.calls() if one.executor == "client"]
+    assert bool(stream.losses) == bool(translated.losses)
+    assert "lookup" in [call.name for call in conversation.calls() if call.executor == "client"]
 
 
 # --- the end, whatever it is ----------------------------------------------------------------------
 
 
-class Broken(Exception):
+class SourceError(Exception):
     """What a source may raise."""
 
 
@@ -385,14 +391,14 @@ def test_an_exception_of_the_source_reaches_the_caller_after_the_earlier_events(
 ) -> None:
     def source() -> Iterator[Chunk]:
         yield from EVENTS[:4]
-        raise Broken
+        raise SourceError
 
     out = ""
-    with pytest.raises(Broken):
+    with pytest.raises(SourceError):
         for event in restream(source(), "anthropic", target, framed=False):
             out += json.dumps(event)
     assert "Let me " in out
-    with pytest.raises(Broken):
+    with pytest.raises(SourceError):
         fold(source(), "anthropic")
 
 
@@ -401,13 +407,13 @@ def test_an_exception_of_an_async_source_reaches_the_caller(target: str) -> None
     async def source() -> AsyncIterator[Chunk]:
         for event in EVENTS[:4]:
             yield event
-        raise Broken
+        raise SourceError
 
     async def run() -> None:
         async for _ in restream(source(), "anthropic", target):
             pass
 
-    with pytest.raises(Broken):
+    with pytest.raises(SourceError):
         asyncio.run(run())
 
 
@@ -429,18 +435,18 @@ class Closable:
 
 
 def test_closing_closes_the_source() -> None:
-    ended: list[str] = []
+    log: list[str] = []
 
     def source() -> Iterator[Chunk]:
         try:
             yield from EVENTS
         finally:
-            ended.append("generator")
+            log.append("generator")
 
     stream = restream(source(), "anthropic", "openai-chat")
     next(stream)
     stream.close()
-    assert ended == ["generator"]
+    assert log == ["generator"]
     assert list(stream) == []
 
 
@@ -456,36 +462,36 @@ def test_closing_before_the_first_event_closes_the_source() -> None:
     source = Closable(EVENTS)
     restream(source, "anthropic", "openai-chat").close()
     assert source.closed
-    ended: list[str] = []
+    log: list[str] = []
 
     def begun() -> Iterator[Chunk]:
         try:
             yield from EVENTS
         finally:
-            ended.append("generator")
+            log.append("generator")
 
-    again = begun()
-    first = next(again)
+    generator = begun()
+    first = next(generator)
     assert first == EVENTS[0]
-    restream(again, "anthropic", "openai-chat").close()
-    assert ended == ["generator"]
+    restream(generator, "anthropic", "openai-chat").close()
+    assert log == ["generator"]
 
 
 def test_closing_closes_an_async_source() -> None:
-    ended: list[str] = []
+    log: list[str] = []
 
     async def source() -> AsyncIterator[Chunk]:
         try:
             for event in EVENTS:
                 yield event
         finally:
-            ended.append("generator")
+            log.append("generator")
 
     async def run() -> None:
         stream = restream(source(), "anthropic", "openai-chat")
         await anext(stream)
         await stream.aclose()
-        assert ended == ["generator"]
+        assert log == ["generator"]
 
     asyncio.run(run())
 
@@ -494,9 +500,9 @@ def test_closing_closes_an_async_source() -> None:
 def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(target: str) -> None:
     out = b"".join(restream(CUT, "anthropic", target))
     body = fold(out, target)
-    found = decode(body, target, "response")
+    conversation = decode(body, target, "response")
     assert (
-        "".join(part.text for part in found.parts() if isinstance(part, Text))
+        "".join(part.text for part in conversation.parts() if isinstance(part, Text))
         == "Let me look – ünd sée."
     )
     assert "the stream ended before the answer was over" in out.decode(errors="replace")
@@ -508,13 +514,15 @@ def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(targe
 @pytest.mark.parametrize("target", OTHERS)
 def test_the_arguments_of_a_call_that_was_cut_off_are_not_lost(target: str) -> None:
     stream = restream(
-        answer(call(0, "toolu_1", "web_search", '{"q":"need', "le"))[:4], "anthropic", target
+        anthropic_stream(call_block(0, "toolu_1", "web_search", '{"q":"need', "le"))[:4],
+        "anthropic",
+        target,
     )
     out = b"".join(stream)
-    (found,) = decode(fold(out, target), target, "response").calls()
-    content = found.input
+    (call,) = decode(fold(out, target), target, "response").calls()
+    content = call.input
     assert (
-        content["_raw"] if isinstance(content, dict) and "_raw" in content else found.arguments
+        content["_raw"] if isinstance(content, dict) and "_raw" in content else call.arguments
     ) == '{"q":"needle'
 
 
@@ -531,8 +539,8 @@ def test_an_error_record_is_the_last_event(target: str) -> None:
 def test_folding_an_error_keeps_the_earlier_content() -> None:
     body = fold([*EVENTS[:4], ERROR], "anthropic")
     assert isinstance(body, dict) and body["error"] == ERROR["error"]
-    (found,) = decode(body, "anthropic", "response").parts()
-    assert isinstance(found, Text) and found.text == "Let me look – ünd sée."
+    (part,) = decode(body, "anthropic", "response").parts()
+    assert isinstance(part, Text) and part.text == "Let me look – ünd sée."
 
 
 GARBAGE = [
@@ -562,7 +570,7 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("source", STREAMING)
-@rows("garbage", GARBAGE, ids=lambda given: repr(given[:20]))
+@rows("garbage", GARBAGE, ids=lambda stream_input: repr(stream_input[:20]))
 def test_garbage_becomes_an_error_event_and_raises_nothing(garbage: bytes, source: str) -> None:
     for target in {"anthropic", "openai-chat"} - {source}:
         assert b"".join(restream([garbage[:3], garbage[3:]], source, target)), target
@@ -591,12 +599,11 @@ def test_an_empty_stream_is_refused(source: str) -> None:
 def test_the_calls_and_their_ids_are_those_of_the_source() -> None:
     for target in OTHERS:
         stream = restream(EVENTS, "anthropic", target)
-        found = [
+        parts = [
             part
             for part in decode(fold(b"".join(stream), target), target, "response").parts()
             if isinstance(part, Call)
         ]
-        assert [stream.ids.ids.get(one.id, one.id) for one in found if one.origin == "wire"] in (
-            [],
-            ["toolu_1", "toolu_2"],
-        )
+        assert [
+            stream.ids.ids.get(call.id, call.id) for call in parts if call.origin == "wire"
+        ] in ([], ["toolu_1", "toolu_2"])

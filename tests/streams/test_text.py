@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from cases import Streamed, load_streams
+from cases import StreamCase, load_streams
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import OpenAI
@@ -39,20 +39,20 @@ TAGGED = '<tool_call>{"id": "c1", "name": "f", "arguments": {"a": 1}}</tool_call
 
 
 def chunk(content: str | None = None, finish: str | None = None, **delta: JSON) -> Chunk:
-    held: Object = {**({} if content is None else {"content": content}), **delta}
+    delta_fields: Object = {**({} if content is None else {"content": content}), **delta}
     return {
         "id": "x",
         "model": "m",
-        "choices": [{"index": 0, "delta": held, "finish_reason": finish}],
+        "choices": [{"index": 0, "delta": delta_fields, "finish_reason": finish}],
     }
 
 
 def stream(*pieces: str, finish: str | None = "stop") -> list[Chunk]:
-    said = [chunk("", role="assistant"), *(chunk(piece) for piece in pieces)]
-    return said if finish is None else [*said, chunk(finish=finish)]
+    chunks = [chunk("", role="assistant"), *(chunk(piece) for piece in pieces)]
+    return chunks if finish is None else [*chunks, chunk(finish=finish)]
 
 
-def read(events: list[Chunk]) -> list[list[Event]]:
+def read_events(events: list[Chunk]) -> list[list[Event]]:
     """What each event says, and after them what the end says."""
     how = wire("text").stream
     assert how is not None
@@ -81,7 +81,7 @@ def parts(events: list[Event]) -> list[Part]:
     return out
 
 
-def gist(found: list[Part]) -> list[tuple[str, ...]]:
+def summarize(found: list[Part]) -> list[tuple[str, ...]]:
     out: list[tuple[str, ...]] = []
     for part in found:
         match part:
@@ -96,8 +96,8 @@ def gist(found: list[Part]) -> list[tuple[str, ...]]:
     return out
 
 
-def words(said: list[Event]) -> str:
-    return "".join(event.text for event in said if isinstance(event, PartDelta))
+def text_in(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, PartDelta))
 
 
 def calls(events: list[Event]) -> list[str]:
@@ -159,47 +159,51 @@ PIECES = (
 )
 
 
-def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
+def parse_by_brute_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
     """The blocks of a text, found by trying every dialect at every place."""
-    for one in DIALECTS.values():
-        whole = (
-            one.block.parse(text, 0)
-            if one.bare_start and text.lstrip(" \t\n\r").startswith(one.bare_start)
+    for dialect in DIALECTS.values():
+        bare_block = (
+            dialect.block.parse(text, 0)
+            if dialect.bare_start and text.lstrip(" \t\n\r").startswith(dialect.bare_start)
             else None
         )
-        if whole is not None:
-            return one, [whole]
-    spoken: Dialect | None = None
+        if bare_block is not None:
+            return dialect, [bare_block]
+    current: Dialect | None = None
     out: list[CallBlock] = []
     at = 0
     while at < len(text):
-        tried = [
-            one
-            for one in ([spoken] if spoken else DIALECTS.values())
-            if re.compile(one.opens).match(text, at)
+        candidates = [
+            candidate
+            for candidate in ([current] if current else DIALECTS.values())
+            if re.compile(candidate.opens).match(text, at)
         ]
         found = next(
-            ((one, block) for one in tried if (block := one.block.parse(text, at)) is not None),
+            (
+                (candidate, block)
+                for candidate in candidates
+                if (block := candidate.block.parse(text, at)) is not None
+            ),
             None,
         )
         if found is None:
             at += 1
             continue
-        spoken, block = found
-        after = spoken.closing.parse(text, block.end) if spoken.closing else None
+        current, block = found
+        after = current.closing.parse(text, block.end) if current.closing else None
         out += [block] if after is None else [block, after]
         at = out[-1].end
-    return spoken, out
+    return current, out
 
 
 @given(
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join),
     st.lists(st.integers(1, 9), min_size=1),
 )
-def test_a_text_in_pieces_has_the_calls_that_trying_every_place_finds(
+def test_a_streamed_text_has_the_calls_that_a_brute_force_search_finds(
     text: str, sizes: list[int]
 ) -> None:
-    dialect, blocks = by_force(text)
+    dialect, blocks = parse_by_brute_force(text)
     assert find_calls(text)[1] == blocks
     scan = Scanner()
     stretches = []
@@ -223,40 +227,40 @@ def cut_streams() -> Iterator[tuple[str, list[JSON]]]:
 
 
 @rows("name, events", cut_streams(), ids=lambda name, events: name)
-def test_wherever_a_stream_ends_its_events_say_what_its_body_says(
+def test_the_events_of_a_truncated_stream_match_its_folded_body(
     name: str, events: list[Chunk]
 ) -> None:
-    told = [event for said in read(events) for event in said]
+    neutral_events = [event for chunk in read_events(events) for event in chunk]
     answer = decode(fold(events, "text"), "text", "response")
-    whole = gist(
+    summary = summarize(
         [part for part in answer.messages[0].parts if not isinstance(part, Text) or part.text]
     )
-    assert gist(parts(told)) == whole
+    assert summarize(parts(neutral_events)) == summary
 
 
-def test_marks_begin_with_the_characters_that_are_looked_for() -> None:
-    assert {one.opens.lstrip("\\")[0] for one in DIALECTS.values()} == set(MARK_STARTS)
+def test_every_marker_starts_with_a_character_that_the_scanner_looks_for() -> None:
+    assert {dialect.opens.lstrip("\\")[0] for dialect in DIALECTS.values()} == set(MARK_STARTS)
 
 
 # --- what is held back, and for how long ----------------------------------------------------------
 
 
-def test_words_go_on_at_once_and_only_the_beginning_of_a_mark_waits() -> None:
+def test_text_is_emitted_at_once_and_only_the_start_of_a_marker_is_held_back() -> None:
     text = "if a < b and c[0] then <b>bold</b> <tool_box> [TOOL] </tool_call> | <| done"
     longest = len("<|python_tag|>")
-    said = ""
-    for n, events in enumerate(read(stream(*text))[1 : len(text) + 1], 1):
-        said += words(events)
-        held = text[len(said) : n]
-        assert held == "" or (held[0] in MARK_STARTS and len(held) < longest)
-        assert not re.search(r"\s", held)
-    assert said == text
+    emitted = ""
+    for n, events in enumerate(read_events(stream(*text))[1 : len(text) + 1], 1):
+        emitted += text_in(events)
+        pending = text[len(emitted) : n]
+        assert pending == "" or (pending[0] in MARK_STARTS and len(pending) < longest)
+        assert not re.search(r"\s", pending)
+    assert emitted == text
 
 
-def test_a_call_is_told_with_the_piece_that_ends_it() -> None:
-    told = read(stream("Look.\n", TAGGED[:30], TAGGED[30:-1], ">", " More", " words"))
-    assert [calls(events) for events in told] == [[], [], [], [], ["c1"], [], [], [], []]
-    assert [words(events) for events in told] == [
+def test_a_call_is_emitted_with_the_piece_that_completes_it() -> None:
+    events = read_events(stream("Look.\n", TAGGED[:30], TAGGED[30:-1], ">", " More", " words"))
+    assert [calls(events) for events in events] == [[], [], [], [], ["c1"], [], [], [], []]
+    assert [text_in(events) for events in events] == [
         "",
         "Look.",
         "",
@@ -269,9 +273,9 @@ def test_a_call_is_told_with_the_piece_that_ends_it() -> None:
     ]
 
 
-def test_an_answer_in_json_is_let_go_at_the_first_key_that_no_call_has() -> None:
-    told = read(stream('{"na', 'me": "Paris", ', '"temp', '": 1', "}"))
-    assert [words(events) for events in told] == [
+def test_a_json_answer_is_emitted_as_text_at_the_first_key_that_no_call_has() -> None:
+    events = read_events(stream('{"na', 'me": "Paris", ', '"temp', '": 1', "}"))
+    assert [text_in(events) for events in events] == [
         "",
         "",
         "",
@@ -298,24 +302,28 @@ def test_an_answer_in_json_is_let_go_at_the_first_key_that_no_call_has() -> None
         (("[TOOL_CALLS]", " none"), 2),
     ],
 )
-def test_what_cannot_be_a_call_any_more_is_words_at_once(pieces: tuple[str, ...], at: int) -> None:
-    told = [words(events) for events in read(stream(*pieces))]
-    assert told[at] == "".join(pieces[:at]).removeprefix("".join(told[:at])) != ""
-    assert not any(told[1:at])
+def test_text_that_can_no_longer_be_a_call_is_emitted_at_once(
+    pieces: tuple[str, ...], at: int
+) -> None:
+    texts = [text_in(events) for events in read_events(stream(*pieces))]
+    assert texts[at] == "".join(pieces[:at]).removeprefix("".join(texts[:at])) != ""
+    assert not any(texts[1:at])
 
 
-def test_a_message_that_is_nothing_but_a_call_is_told_when_it_is_over() -> None:
-    told = read(stream('{"name": "f", ', '"parameters": {"a": 1}}', "<|eot_id|>"))
-    assert [len(calls(events)) for events in told] == [0, 0, 0, 0, 0, 1]
+def test_a_message_that_is_a_bare_call_is_emitted_at_its_end() -> None:
+    events = read_events(stream('{"name": "f", ', '"parameters": {"a": 1}}', "<|eot_id|>"))
+    assert [len(calls(events)) for events in events] == [0, 0, 0, 0, 0, 1]
 
 
-def test_line_breaks_beside_calls_are_not_words() -> None:
-    told = [
+def test_line_breaks_around_calls_are_not_text() -> None:
+    events = [
         event
-        for events in read(stream("\n", "Hm", "\n", "\n", TAGGED, "\n", "\n", TAGGED, "\nSo", "\n"))
+        for events in read_events(
+            stream("\n", "Hm", "\n", "\n", TAGGED, "\n", "\n", TAGGED, "\nSo", "\n")
+        )
         for event in events
     ]
-    assert [one[:2] for one in gist(parts(told))] == [
+    assert [dialect[:2] for dialect in summarize(parts(events))] == [
         ("text", "\nHm\n"),
         ("call", "c1"),
         ("call", "c1"),
@@ -327,7 +335,7 @@ def test_line_breaks_beside_calls_are_not_words() -> None:
 
 
 @rows("cut", range(1, len(TAGGED)))
-def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
+def test_a_truncated_call_is_emitted_as_text(cut: int) -> None:
     events = stream("Look. ", TAGGED[:cut], finish=None)
     body = fold(events, "text")
     assert isinstance(body, dict)
@@ -335,9 +343,9 @@ def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
         "message": "the stream ended before the answer was over",
         "type": "stream_cut",
     }
-    told = [event for said in read(events) for event in said]
-    assert gist(parts(told)) == [("text", "Look. " + TAGGED[:cut])]
-    assert isinstance(told[-1], StreamError) and told[-1].cut
+    neutral_events = [event for chunk in read_events(events) for event in chunk]
+    assert summarize(parts(neutral_events)) == [("text", "Look. " + TAGGED[:cut])]
+    assert isinstance(neutral_events[-1], StreamError) and neutral_events[-1].cut
     out = list(restream(events, "text", "anthropic", framed=False))
     assert (
         "".join(text for event in out if isinstance(text := _at(event, "delta", "text"), str))
@@ -352,19 +360,19 @@ def _at(value: JSON, *path: str) -> JSON:
     return value
 
 
-def test_an_error_lets_go_of_what_is_held_before_it_is_told() -> None:
+def test_buffered_text_is_emitted_before_an_error() -> None:
     events: list[Chunk] = [
         *stream("Look. <tool_call>{", finish=None),
         {"error": {"message": "overloaded", "type": "server_error"}},
     ]
-    told = read(events)
-    assert words(told[2]) == "<tool_call>{" and told[2][-1] == StreamError(
+    neutral_events = read_events(events)
+    assert text_in(neutral_events[2]) == "<tool_call>{" and neutral_events[2][-1] == StreamError(
         "overloaded", "server_error"
     )
-    assert told[3] == []
+    assert neutral_events[3] == []
 
 
-def test_calls_in_fields_mean_nothing_here_and_are_kept_for_the_body() -> None:
+def test_calls_in_fields_are_ignored_and_kept_in_the_body() -> None:
     native: JSON = [
         {"index": 0, "id": "n1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
     ]
@@ -399,43 +407,49 @@ def test_calls_in_fields_mean_nothing_here_and_are_kept_for_the_body() -> None:
     assert [loss.reason for loss in out.losses] == ["no such field on this wire"] * 2
 
 
-def test_made_ids_are_those_of_the_body_and_no_two_candidates_share_one() -> None:
+def test_minted_ids_match_the_body_and_differ_between_candidates() -> None:
     call = '<tool_call>{"name": "f"}</tool_call>'
     pieces: list[tuple[int, JSON]] = [(1, call), (0, call), (1, call), (0, call)]
     events: list[Chunk] = [
         {"id": "x", "choices": [{"index": n, "delta": {"content": text}, "finish_reason": "stop"}]}
         for n, text in pieces
     ]
-    told = [event for said in read(events) for event in said if isinstance(event, PartComplete)]
-    first = [event.part.id for event in told if isinstance(event.part, Call) and event.choice == 0]
+    neutral_events = [
+        event for chunk in read_events(events) for event in chunk if isinstance(event, PartComplete)
+    ]
+    first = [
+        event.part.id
+        for event in neutral_events
+        if isinstance(event.part, Call) and event.choice == 0
+    ]
     body = decode(fold(events, "text"), "text", "response")
     assert first == [part.id for part in body.messages[0].parts if isinstance(part, Call)]
-    assert len({event.part.id for event in told if isinstance(event.part, Call)}) == 4
+    assert len({event.part.id for event in neutral_events if isinstance(event.part, Call)}) == 4
 
 
 # --- what others say, in tags ---------------------------------------------------------------------
 
 
-def block(index: int, opened: Object, *deltas: Object) -> list[Chunk]:
-    start: Chunk = {"type": "content_block_start", "index": index, "content_block": opened}
+def block(index: int, opening: Object, *deltas: Object) -> list[Chunk]:
+    start: Chunk = {"type": "content_block_start", "index": index, "content_block": opening}
     grows: list[Chunk] = [
         {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
     ]
     return [start, *grows, {"type": "content_block_stop", "index": index}]
 
 
-def words_of(index: int, *texts: str) -> list[Chunk]:
+def text_block(index: int, *texts: str) -> list[Chunk]:
     deltas: list[Object] = [{"type": "text_delta", "text": text} for text in texts]
     return block(index, {"type": "text", "text": ""}, *deltas)
 
 
-def call_of(index: int, one: str, *texts: str) -> list[Chunk]:
-    opened: Object = {"type": "tool_use", "id": one, "name": "get_weather", "input": {}}
+def call_block(index: int, call_id: str, *texts: str) -> list[Chunk]:
+    opening: Object = {"type": "tool_use", "id": call_id, "name": "get_weather", "input": {}}
     deltas: list[Object] = [{"type": "input_json_delta", "partial_json": text} for text in texts]
-    return block(index, opened, *deltas)
+    return block(index, opening, *deltas)
 
 
-def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
+def anthropic_stream(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
     message: Object = {
         "id": "msg_1",
         "type": "message",
@@ -453,13 +467,13 @@ def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
     }
     return [
         {"type": "message_start", "message": message},
-        *(e for one in blocks for e in one),
+        *(e for block in blocks for e in block),
         last,
         {"type": "message_stop"},
     ]
 
 
-def said_in_text(events: list[Chunk]) -> str:
+def restream_to_text(events: list[Chunk]) -> str:
     body = fold(restream(events, "anthropic", "text"), "text")
     assert body == translate(fold(events, "anthropic"), "anthropic", "text", "response").body
     content = decode(body, "text", "response").messages[0].raw
@@ -474,9 +488,9 @@ def said_in_text(events: list[Chunk]) -> str:
     [
         (
             (
-                words_of(0, "Two ", "cities."),
-                call_of(1, "a", '{"city":', '"Paris"}'),
-                call_of(2, "b", '{"city":"Oslo"}'),
+                text_block(0, "Two ", "cities."),
+                call_block(1, "a", '{"city":', '"Paris"}'),
+                call_block(2, "b", '{"city":"Oslo"}'),
             ),
             (
                 'Two cities.\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>\n'
@@ -484,13 +498,18 @@ def said_in_text(events: list[Chunk]) -> str:
             ),
         ),
         (
-            (words_of(0, "\n", "\n"), call_of(1, "a"), words_of(2, " "), words_of(3, "Done.")),
+            (
+                text_block(0, "\n", "\n"),
+                call_block(1, "a"),
+                text_block(2, " "),
+                text_block(3, "Done."),
+            ),
             '<tool_call>{"id":"a","name":"get_weather","arguments":{}}</tool_call>\nDone.',
         ),
-        ((words_of(0, " "), words_of(1, "\n", "So"), words_of(2, "\n")), " \n\nSo\n\n"),
-        ((words_of(0, "  "),), "  "),
+        ((text_block(0, " "), text_block(1, "\n", "So"), text_block(2, "\n")), " \n\nSo\n\n"),
+        ((text_block(0, "  "),), "  "),
         (
-            (call_of(0, "a", '{"x": "</tool_call>"'),),
+            (call_block(0, "a", '{"x": "</tool_call>"'),),
             (
                 '<tool_call>{"id":"a","name":"get_weather","arguments":{"_raw":"{\\"x\\":'
                 ' \\"<\\/tool_call>\\""}}</tool_call>'
@@ -499,14 +518,14 @@ def said_in_text(events: list[Chunk]) -> str:
     ],
     ids=["calls", "blanks-beside-calls", "blanks-beside-words", "blanks-alone", "broken"],
 )
-def test_other_wires_parts_are_written_as_in_a_body(
+def test_parts_of_other_wires_are_written_as_in_a_body(
     blocks: tuple[list[Chunk], ...], content: str
 ) -> None:
-    assert said_in_text(answer(*blocks)) == content
+    assert restream_to_text(anthropic_stream(*blocks)) == content
 
 
 @pytest.mark.parametrize("first", ["Two", "\n"])
-def test_a_text_that_was_interrupted_goes_on_in_its_line(first: str) -> None:
+def test_an_interrupted_text_continues_on_its_line(first: str) -> None:
     native: JSON = [
         {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     ]
@@ -526,17 +545,19 @@ def test_a_text_that_was_interrupted_goes_on_in_its_line(first: str) -> None:
     )
 
 
-def test_words_go_out_at_once_and_a_call_when_it_is_whole() -> None:
-    events = answer(words_of(0, "Two ", "cities."), call_of(1, "a", '{"city":', '"Paris"}'))
-    came: list[int] = []
+def test_text_is_written_at_once_and_a_call_when_it_is_complete() -> None:
+    events = anthropic_stream(
+        text_block(0, "Two ", "cities."), call_block(1, "a", '{"city":', '"Paris"}')
+    )
+    lengths: list[int] = []
 
     def source() -> Iterator[Chunk]:
         for n, event in enumerate(events):
-            came.append(n)
+            lengths.append(n)
             yield event
 
     out = [
-        (came[-1], event["choices"])
+        (lengths[-1], event["choices"])
         for event in restream(source(), "anthropic", "text", framed=False)
     ]
     content = [(n, _at(_first(choices), "delta", "content")) for n, choices in out]
@@ -554,9 +575,9 @@ def _first(choices: JSON) -> JSON:
     return choices[0] if isinstance(choices, list) and choices else None
 
 
-def test_calls_that_grow_side_by_side_stand_in_the_order_in_which_they_began() -> None:
-    one, two = call_of(0, "a", '{"city":"Paris"}'), call_of(1, "b", '{"city":"Oslo"}')
-    events = answer([one[0], *two, *one[1:]])
+def test_interleaved_calls_are_written_in_the_order_in_which_they_started() -> None:
+    dialect, second = call_block(0, "a", '{"city":"Paris"}'), call_block(1, "b", '{"city":"Oslo"}')
+    events = anthropic_stream([dialect[0], *second, *dialect[1:]])
     assert [
         call.id
         for call in decode(
@@ -565,9 +586,9 @@ def test_calls_that_grow_side_by_side_stand_in_the_order_in_which_they_began() -
     ] == ["a", "b"]
 
 
-def test_words_that_would_be_read_as_a_call_are_reported() -> None:
-    events = answer(
-        words_of(0, "Write <tool_", 'call>{"name": "f"}</tool_call>', " so"), stop="end_turn"
+def test_text_that_would_be_read_as_a_call_is_reported() -> None:
+    events = anthropic_stream(
+        text_block(0, "Write <tool_", 'call>{"name": "f"}</tool_call>', " so"), stop="end_turn"
     )
     out = restream(events, "anthropic", "text")
     list(out)
@@ -576,25 +597,25 @@ def test_words_that_would_be_read_as_a_call_are_reported() -> None:
     ]
 
 
-def test_stopping_for_tools_is_said_by_the_calls_and_is_no_loss() -> None:
-    out = restream(answer(call_of(0, "a", "{}")), "anthropic", "text")
+def test_the_stop_reason_tool_follows_from_the_calls_and_is_no_loss() -> None:
+    out = restream(anthropic_stream(call_block(0, "a", "{}")), "anthropic", "text")
     list(out)
     assert out.losses == []
 
 
-def test_blanks_that_wait_for_a_call_are_told_before_a_fault() -> None:
-    events = answer(words_of(0, " "))[:-2]
+def test_buffered_whitespace_is_emitted_before_an_error() -> None:
+    events = anthropic_stream(text_block(0, " "))[:-2]
     out = list(restream(events, "anthropic", "text", framed=False))
     assert _at(_first(out[1]["choices"]), "delta", "content") == " " and "error" in out[2]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_ids_names_and_arguments_survive_a_wire_with_calls_of_its_own(case: Streamed) -> None:
+def test_ids_names_and_arguments_survive_a_wire_with_calls_of_its_own(case: StreamCase) -> None:
     def asked(conversation: Conversation) -> list[tuple[str, str, JSON]]:
         return [(call.id, call.name, call.input) for call in conversation.calls()]
 
-    there = list(restream(case.events, "text", "openai-chat"))
-    assert asked(decode(fold(there, "openai-chat"), "openai-chat", "response")) == asked(
+    events = list(restream(case.events, "text", "openai-chat"))
+    assert asked(decode(fold(events, "openai-chat"), "openai-chat", "response")) == asked(
         decode(case.body, "text", "response")
     )
 
@@ -603,22 +624,22 @@ def test_ids_names_and_arguments_survive_a_wire_with_calls_of_its_own(case: Stre
 
 
 def test_a_chat_client_reads_tagged_calls_that_another_provider_made() -> None:
-    events = answer(
-        words_of(0, "Two ", "cities."),
-        call_of(1, "a", '{"city":', '"Paris"}'),
-        call_of(2, "b", '{"city":"Oslo"}'),
+    events = anthropic_stream(
+        text_block(0, "Two ", "cities."),
+        call_block(1, "a", '{"city":', '"Paris"}'),
+        call_block(2, "b", '{"city":"Oslo"}'),
     )
-    said = restream(events, "anthropic", "text")
-    with serve(said, said.headers["content-type"]) as server:
+    piece = restream(events, "anthropic", "text")
+    with serve(piece, piece.headers["content-type"]) as server:
         client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
         chunks = list(
             client.chat.completions.create(
                 model="m", messages=[{"role": "user", "content": "?"}], stream=True
             )
         )
-    text = "".join(choice.delta.content or "" for one in chunks for choice in one.choices)
+    text = "".join(choice.delta.content or "" for event in chunks for choice in event.choices)
     assert [
-        choice.finish_reason for one in chunks for choice in one.choices if choice.finish_reason
+        choice.finish_reason for event in chunks for choice in event.choices if choice.finish_reason
     ] == ["stop"]
     assert chunks[-1].usage is not None and (
         chunks[-1].usage.prompt_tokens,
@@ -629,14 +650,14 @@ def test_a_chat_client_reads_tagged_calls_that_another_provider_made() -> None:
             {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         ]
     }
-    found = decode(body, "text", "response")
-    assert [(call.id, call.name, call.input) for call in found.calls()] == [
+    conversation = decode(body, "text", "response")
+    assert [(call.id, call.name, call.input) for call in conversation.calls()] == [
         ("a", "get_weather", {"city": "Paris"}),
         ("b", "get_weather", {"city": "Oslo"}),
     ]
-    assert found.messages[0].stop == "tool"
+    assert conversation.messages[0].stop == "tool"
 
 
-def test_the_end_says_why_it_stopped() -> None:
-    told = read(stream("So", finish="length"))
-    assert told[-1][-1] == Finish("length")
+def test_the_last_event_has_the_stop_reason() -> None:
+    events = read_events(stream("So", finish="length"))
+    assert events[-1][-1] == Finish("length")

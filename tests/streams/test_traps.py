@@ -16,8 +16,8 @@ from toolwire import decode, fold, restream, translate
 from toolwire.conversation.json import JSON, Object
 
 
-def chunk(delta: JSON, reason: str | None = None, one: str = "x") -> JSON:
-    return {"id": one, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+def chunk(delta: JSON, reason: str | None = None, call_id: str = "x") -> JSON:
+    return {"id": call_id, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
 
 
 def sse(*events: JSON) -> bytes:
@@ -31,7 +31,7 @@ def calls(stream: object, source: str, target: str) -> list[tuple[str, str, JSON
     return [(call.id, call.name, call.input) for call in decode(body, target, "response").calls()]
 
 
-def test_a_line_break_cut_in_two_is_swallowed_once() -> None:
+def test_a_crlf_split_between_pieces_is_one_line_break() -> None:
     stream = (
         b"data:"
         b' {"id":"x","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\r\n\ndata:'
@@ -56,14 +56,14 @@ def test_two_calls_of_one_answer_under_one_id_stay_two(target: str) -> None:
     ]
     found = calls(updates, "meai", target)
     assert [input for _, _, input in found] == [{"n": 1}, {"n": 2}]
-    assert len({one for one, _, _ in found}) == 2
+    assert len({call_id for call_id, _, _ in found}) == 2
 
 
 def test_ids_and_names_in_plain_text_are_fitted_too() -> None:
-    said = '<tool_call>{"id":"functions.f:0","name":"Calculator.Add@1.0.0","arguments":{"a":1}}</tool_call>'
+    text = '<tool_call>{"id":"functions.f:0","name":"Calculator.Add@1.0.0","arguments":{"a":1}}</tool_call>'
     body: JSON = {
         "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         ]
     }
     (call,) = decode(
@@ -73,23 +73,23 @@ def test_ids_and_names_in_plain_text_are_fitted_too() -> None:
 
 
 @pytest.mark.parametrize("target", ["gemini", "ollama", "anthropic", "ai-sdk"])
-def test_no_event_holds_a_line_break_of_unicodes_own(target: str) -> None:
+def test_unicode_line_separators_are_escaped(target: str) -> None:
     texts = ("a\u2028b", "c\u2029d", "e\u0085f", "plain", "g\u2028h")
     stream = sse(*(chunk({"content": text}) for text in texts), chunk({}, "stop"))
-    made = b"".join(restream(stream, "openai-chat", target)).decode()
-    assert len(made.splitlines()) == len(made.split("\n")) - 1
-    body = fold(made, target)
+    written = b"".join(restream(stream, "openai-chat", target)).decode()
+    assert len(written.splitlines()) == len(written.split("\n")) - 1
+    body = fold(written, target)
     assert "".join(texts) in json.dumps(body, ensure_ascii=False)
 
 
 @pytest.mark.parametrize("index", [("0", "1"), (0.0, 1.0)])
 def test_an_index_may_be_text_or_a_float(index: tuple[JSON, JSON]) -> None:
-    opened = [
-        {"index": i, "id": one, "function": {"name": "f", "arguments": ""}}
-        for i, one in zip(index, "ab", strict=True)
+    starts = [
+        {"index": i, "id": call_id, "function": {"name": "f", "arguments": ""}}
+        for i, call_id in zip(index, "ab", strict=True)
     ]
-    grown = [{"index": i, "function": {"arguments": f'{{"n":{n}}}'}} for n, i in enumerate(index)]
-    stream = [chunk({"tool_calls": [entry]}) for entry in (*opened, *grown)]  # type: ignore[list-item]
+    deltas = [{"index": i, "function": {"arguments": f'{{"n":{n}}}'}} for n, i in enumerate(index)]
+    stream = [chunk({"tool_calls": [entry]}) for entry in (*starts, *deltas)]  # type: ignore[list-item]
     assert calls([*stream, chunk({}, "tool_calls")], "openai-chat", "anthropic") == [
         ("a", "f", {"n": 0}),
         ("b", "f", {"n": 1}),
@@ -112,13 +112,13 @@ def test_a_failing_source_is_an_error_event_without_its_message_and_is_raised() 
         yield sse(chunk({"content": "hi"}))
         raise ConnectionError("secret")
 
-    made = restream(source(), "openai-chat", "anthropic")
-    seen: list[bytes] = []
+    stream = restream(source(), "openai-chat", "anthropic")
+    out: list[bytes] = []
     with pytest.raises(ConnectionError):
-        seen.extend(made)
-    assert b"ConnectionError" in seen[-1]
-    assert b"secret" not in b"".join(seen)
-    assert made.fault is not None
+        out.extend(stream)
+    assert b"ConnectionError" in out[-1]
+    assert b"secret" not in b"".join(out)
+    assert stream.fault is not None
 
 
 def test_a_call_that_is_cut_off_inside_a_text_is_not_run() -> None:

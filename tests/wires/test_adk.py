@@ -41,9 +41,9 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: str(entry["type_name"]))
 def test_every_part_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
-    assert held is not None
-    body, kind = held
+    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    assert wrapped is not None
+    body, kind = wrapped
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
@@ -60,17 +60,21 @@ def event(author: str, *parts: JSON, role: str = "model", **more: JSON) -> JSON:
     return {"author": author, "content": {"role": role, "parts": list(parts)}, **more}
 
 
-def call(one: str | None = MINE, name: str = "f", **args: JSON) -> JSON:
-    return {"functionCall": {"name": name, "args": args, **({"id": one} if one else {})}}
+def call_part(call_id: str | None = MINE, name: str = "f", **args: JSON) -> JSON:
+    return {"functionCall": {"name": name, "args": args, **({"id": call_id} if call_id else {})}}
 
 
-def answer(response: JSON, one: str | None = MINE, name: str = "f") -> JSON:
+def response_part(response: JSON, call_id: str | None = MINE, name: str = "f") -> JSON:
     return {
-        "functionResponse": {"name": name, "response": response, **({"id": one} if one else {})}
+        "functionResponse": {
+            "name": name,
+            "response": response,
+            **({"id": call_id} if call_id else {}),
+        }
     }
 
 
-def at(body: JSON, *path: str | int) -> JSON:
+def value_at(body: JSON, *path: str | int) -> JSON:
     for step in path:
         body = body[step]  # type: ignore[index]
     return body
@@ -80,63 +84,76 @@ def at(body: JSON, *path: str | int) -> JSON:
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic", "genkit", "meai"])
-def test_an_id_that_adk_made_up_goes_to_every_wire_that_has_ids(target: str) -> None:
+def test_an_id_made_by_adk_is_sent_to_every_wire_with_ids(target: str) -> None:
     log = [
-        event("a", call(), call(OTHER)),
-        event("a", answer({"n": 2}, OTHER), answer({"n": 1}), role="user"),
+        event("a", call_part(), call_part(OTHER)),
+        event("a", response_part({"n": 2}, OTHER), response_part({"n": 1}), role="user"),
     ]
-    made = translate(log, NAME, target)
-    again = decode(made.json(), target)
-    assert [one.id for one in again.calls()] == [MINE, OTHER]
+    translated = translate(log, NAME, target)
+    conversation = decode(translated.json(), target)
+    assert [call.id for call in conversation.calls()] == [MINE, OTHER]
     assert [
-        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()
+        (pair.call and pair.call.id, pair.result and pair.result.text)
+        for pair in conversation.pairs()
     ] == [(MINE, '{"n":1}'), (OTHER, '{"n":2}')]
-    assert made.losses == []
+    assert translated.losses == []
 
 
-def test_towards_gemini_an_id_is_taken_off_exactly_where_adk_takes_it_off() -> None:
+def test_ids_are_removed_for_gemini_exactly_where_adk_removes_them() -> None:
     for case in KNOWN:
         if case.kind == "response":
             continue
         ours = [
-            (kind, held.get("id"))
-            for content in at(translate(case.body, NAME, "gemini", repair=False).body, "contents")  # type: ignore[union-attr]
-            for part in at(content, "parts")  # type: ignore[union-attr]
+            (kind, block.get("id"))
+            for content in value_at(
+                translate(case.body, NAME, "gemini", repair=False).body, "contents"
+            )  # type: ignore[union-attr]
+            for part in value_at(content, "parts")  # type: ignore[union-attr]
             for kind in ("functionCall", "functionResponse")
-            if isinstance(held := part.get(kind), dict)  # type: ignore[union-attr]
+            if isinstance(block := part.get(kind), dict)  # type: ignore[union-attr]
         ]
-        theirs: list[tuple[str, str | None]] = []
+        sdk_pairs: list[tuple[str, str | None]] = []
         for message in decode(case.body, NAME).messages:
-            content = Content.model_validate(at(message.raw, "content"))  # type: ignore[arg-type]
+            content = Content.model_validate(value_at(message.raw, "content"))  # type: ignore[arg-type]
             remove_client_function_call_id(content)
             for part in content.parts or ():
                 if part.function_call:
-                    theirs.append(("functionCall", part.function_call.id))
+                    sdk_pairs.append(("functionCall", part.function_call.id))
                 if part.function_response:
-                    theirs.append(("functionResponse", part.function_response.id))
-        assert sorted(ours, key=str) == sorted(theirs, key=str), case.name
+                    sdk_pairs.append(("functionResponse", part.function_response.id))
+        assert sorted(ours, key=str) == sorted(sdk_pairs, key=str), case.name
 
 
-def test_an_id_that_was_taken_off_comes_home_with_the_map() -> None:
+def test_a_removed_id_is_restored_with_the_id_map() -> None:
     log = [
-        event("a", call(x=1), call(OTHER, x=2)),
-        event("a", answer({"n": 2}, OTHER), answer({"n": 1}), role="user"),
+        event("a", call_part(x=1), call_part(OTHER, x=2)),
+        event("a", response_part({"n": 2}, OTHER), response_part({"n": 1}), role="user"),
     ]
-    there = translate(log, NAME, "gemini")
-    assert MINE not in there.json().decode()
-    home = decode(translate(there.json(), "gemini", NAME, ids=there.ids.to_dict()).json(), NAME)
-    assert [(one.id, one.input) for one in home.calls()] == [(MINE, {"x": 1}), (OTHER, {"x": 2})]
-    assert {one.call_id: one.text for one in home.results()} == {MINE: '{"n":1}', OTHER: '{"n":2}'}
+    translated = translate(log, NAME, "gemini")
+    assert MINE not in translated.json().decode()
+    restored = decode(
+        translate(translated.json(), "gemini", NAME, ids=translated.ids.to_dict()).json(), NAME
+    )
+    assert [(call.id, call.input) for call in restored.calls()] == [
+        (MINE, {"x": 1}),
+        (OTHER, {"x": 2}),
+    ]
+    assert {result.call_id: result.text for result in restored.results()} == {
+        MINE: '{"n":1}',
+        OTHER: '{"n":2}',
+    }
 
 
-def test_an_id_the_model_gave_goes_to_gemini_as_it_is() -> None:
-    made = translate([event("a", call("call_7"))], NAME, "gemini", repair=False).body
-    assert at(made, "contents", 0, "parts", 0, "functionCall", "id") == "call_7"
+def test_an_id_made_by_the_model_is_sent_to_gemini() -> None:
+    body = translate([event("a", call_part("call_7"))], NAME, "gemini", repair=False).body
+    assert value_at(body, "contents", 0, "parts", 0, "functionCall", "id") == "call_7"
 
 
 def test_a_call_of_a_wire_without_ids_gets_none_here() -> None:
-    made = translate({"contents": [{"role": "model", "parts": [call(None)]}]}, "gemini", NAME).body
-    assert "id" not in at(made, 0, "content", "parts", 0, "functionCall")  # type: ignore[operator]
+    body = translate(
+        {"contents": [{"role": "model", "parts": [call_part(None)]}]}, "gemini", NAME
+    ).body
+    assert "id" not in value_at(body, 0, "content", "parts", 0, "functionCall")  # type: ignore[operator]
 
 
 def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None:
@@ -146,14 +163,14 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
         {
             "role": "user",
             "parts": [
-                {"functionResponse": {"name": "f", "response": {"output": said}}}
-                for said in ("one", "two")
+                {"functionResponse": {"name": "f", "response": {"output": text}}}
+                for text in ("one", "two")
             ],
         },
     ]
-    made = translate({"contents": contents}, "gemini", NAME)
-    assert b"tw-" not in made.json()
-    pairs = decode(made.json(), NAME).pairs()
+    translated = translate({"contents": contents}, "gemini", NAME)
+    assert b"tw-" not in translated.json()
+    pairs = decode(translated.json(), NAME).pairs()
     assert [
         (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
     ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
@@ -162,24 +179,27 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
 def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
     ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
     calls: list[JSON] = [
-        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+        {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for call_id in ids
     ]
-    asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
-    made = translate(
-        {"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
+    call_message: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
+    translated = translate(
+        {"messages": [call_message, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
         "openai-chat",
         NAME,
     )
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text)
-        for pair in decode(made.json(), NAME).pairs()
+        for pair in decode(translated.json(), NAME).pairs()
     ] == [(ids[0], None), (ids[1], "b")]
-    assert made.losses == []
+    assert translated.losses == []
 
 
-def test_an_id_of_adk_is_the_wires_own_and_pairs_by_it() -> None:
-    found = decode([event("a", call()), event("a", answer({"n": 1}), role="user")], NAME)
-    (pair,) = found.pairs()
+def test_an_id_made_by_adk_has_the_origin_wire_and_pairs() -> None:
+    conversation = decode(
+        [event("a", call_part()), event("a", response_part({"n": 1}), role="user")], NAME
+    )
+    (pair,) = conversation.pairs()
     assert pair.call is not None
     assert (pair.call.id, pair.call.origin, pair.how) == (MINE, "wire", "id")
 
@@ -188,63 +208,69 @@ def test_an_id_of_adk_is_the_wires_own_and_pairs_by_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "role"),
+    ("value", "role"),
     [
         (event("user", {"text": "hi"}, role="user"), "user"),
         (event("root", {"text": "hi"}), "assistant"),
         (event("root", {"text": "hi"}, role="user"), "assistant"),
-        (event("root", answer({"n": 1}), role="user"), "tool"),
-        (event("user", answer({"n": 1}), role="user"), "user"),
+        (event("root", response_part({"n": 1}), role="user"), "tool"),
+        (event("user", response_part({"n": 1}), role="user"), "user"),
         ({"content": {"role": "model", "parts": [{"text": "hi"}]}}, "assistant"),
         ({"content": {"parts": [{"text": "hi"}]}}, "user"),
     ],
 )
-def test_the_author_says_whose_event_it_is_and_results_are_nobodys(said: JSON, role: str) -> None:
-    assert [message.role for message in decode([said], NAME).messages] == [role]
+def test_the_author_decides_the_role_of_an_event_unless_it_holds_results(
+    value: JSON, role: str
+) -> None:
+    assert [message.role for message in decode([value], NAME).messages] == [role]
 
 
 def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_stay_visible() -> (
     None
 ):
     log = [
-        event("a", call(), longRunningToolIds=[MINE]),
-        event("a", answer({"status": "pending"}), role="user"),
+        event("a", call_part(), longRunningToolIds=[MINE]),
+        event("a", response_part({"status": "pending"}), role="user"),
         event("a", {"text": "Wait."}),
-        event("user", answer({"status": "done"}), role="user"),
+        event("user", response_part({"status": "done"}), role="user"),
     ]
-    found = decode(log, NAME)
+    conversation = decode(log, NAME)
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text, pair.how)
-        for pair in found.pairs()
+        for pair in conversation.pairs()
     ] == [(MINE, '{"status":"pending"}', "id"), (None, '{"status":"done"}', None)]
-    assert found.results()[1].call_id == MINE
+    assert conversation.results()[1].call_id == MINE
     chat = translate(log, NAME, "openai-chat", repair=False)
     assert [loss.pointer for loss in chat.losses] == ["/0/longRunningToolIds"]
     assert [
-        at(m, "tool_call_id")
-        for m in at(chat.body, "messages")  # type: ignore[union-attr]
-        if at(m, "role") == "tool"
+        value_at(m, "tool_call_id")
+        for m in value_at(chat.body, "messages")  # type: ignore[union-attr]
+        if value_at(m, "role") == "tool"
     ] == [MINE, MINE]
 
 
-def test_towards_gemini_a_second_answer_is_reported_since_nothing_ties_it_to_its_call() -> None:
+def test_a_second_result_is_reported_for_gemini_because_nothing_pairs_it() -> None:
     log = [
-        event("a", call()),
-        event("a", answer({"n": 1}), role="user"),
-        event("user", answer({"n": 2}), role="user"),
+        event("a", call_part()),
+        event("a", response_part({"n": 1}), role="user"),
+        event("user", response_part({"n": 2}), role="user"),
     ]
     assert [loss.pointer for loss in translate(log, NAME, "gemini", repair=False).losses] == [
         "/2/content/parts/0"
     ]
 
 
-def test_a_confirmation_is_a_call_with_an_id_of_its_own() -> None:
+def test_a_confirmation_request_is_a_call_with_its_own_id() -> None:
     log = [
-        event("a", call(name="delete")),
-        event("a", call(OTHER, "adk_request_confirmation", originalFunctionCall={"id": MINE})),
-        event("a", answer({"error": "requires confirmation"}, name="delete"), role="user"),
-        event("user", answer({"confirmed": True}, OTHER, "adk_request_confirmation"), role="user"),
-        event("a", answer({"output": "gone"}, name="delete"), role="user"),
+        event("a", call_part(name="delete")),
+        event("a", call_part(OTHER, "adk_request_confirmation", originalFunctionCall={"id": MINE})),
+        event("a", response_part({"error": "requires confirmation"}, name="delete"), role="user"),
+        event(
+            "user",
+            response_part({"confirmed": True}, OTHER, "adk_request_confirmation"),
+            role="user",
+        ),
+        event("a", response_part({"output": "gone"}, name="delete"), role="user"),
     ]
     pairs = decode(log, NAME).pairs()
     assert [(pair.call and pair.call.name, pair.result and pair.result.text) for pair in pairs] == [
@@ -259,9 +285,9 @@ def test_a_confirmation_is_a_call_with_an_id_of_its_own() -> None:
 
 def test_a_fragment_that_is_repeated_counts_once_and_is_no_loss() -> None:
     log = [event("a", {"text": "Hel"}, partial=True), event("a", {"text": "Hello"}, partial=False)]
-    found = decode(log, NAME)
-    assert [part.text for part in found.parts() if isinstance(part, Text)] == ["Hello"]
-    assert encode(found, "openai-chat").losses == []
+    conversation = decode(log, NAME)
+    assert [part.text for part in conversation.parts() if isinstance(part, Text)] == ["Hello"]
+    assert encode(conversation, "openai-chat").losses == []
 
 
 def test_a_fragment_that_nothing_repeats_is_reported() -> None:
@@ -275,13 +301,13 @@ def test_a_fragment_that_nothing_repeats_is_reported() -> None:
 
 def test_a_call_that_was_sent_only_in_a_fragment_and_answered_is_read() -> None:
     log = [
-        event("a", {"text": "Well."}, call(), partial=True),
-        event("a", answer({"n": 1}), role="user"),
+        event("a", {"text": "Well."}, call_part(), partial=True),
+        event("a", response_part({"n": 1}), role="user"),
     ]
     assert [pair.how for pair in decode(log, NAME).pairs()] == ["id"]
 
 
-def test_what_an_event_says_beyond_its_content_is_reported_and_empty_defaults_are_not() -> None:
+def test_fields_of_an_event_are_reported_unless_they_are_empty_defaults() -> None:
     quiet: JSON = {
         "stateDelta": {},
         "artifactDelta": {},
@@ -312,7 +338,7 @@ def test_what_an_event_says_beyond_its_content_is_reported_and_empty_defaults_ar
     assert pointers == ["/1/actions/stateDelta", "/1/branch", "/2/errorCode"]
 
 
-def test_a_message_taken_out_leaves_the_silent_events_where_they_were() -> None:
+def test_removing_a_message_keeps_events_without_content() -> None:
     silent: JSON = {"author": "a", "actions": {"stateDelta": {"k": 1}}}
     log = [
         event("user", {"text": "1"}, role="user"),
@@ -320,10 +346,12 @@ def test_a_message_taken_out_leaves_the_silent_events_where_they_were() -> None:
         event("a", {"text": "2"}),
         event("a", {"text": "3"}),
     ]
-    found = decode(log, NAME)
-    written = encode(replace(found, messages=(found.messages[0], found.messages[2])), NAME)
-    assert written.body == [log[0], silent, log[3]]
-    assert written.losses == []
+    conversation = decode(log, NAME)
+    encoded = encode(
+        replace(conversation, messages=(conversation.messages[0], conversation.messages[2])), NAME
+    )
+    assert encoded.body == [log[0], silent, log[3]]
+    assert encoded.losses == []
 
 
 def test_a_part_added_to_an_event_leaves_the_rest_of_the_event() -> None:
@@ -333,12 +361,12 @@ def test_a_part_added_to_an_event_leaves_the_rest_of_the_event() -> None:
         "userId": "u",
         "events": [event("a", {"text": "1"}, id="e1", branch="b")],
     }
-    found = decode(log, NAME)
-    (message,) = found.messages
-    written = encode(
-        replace(found, messages=(replace(message, parts=(*message.parts, Text("2"))),)), NAME
+    conversation = decode(log, NAME)
+    (message,) = conversation.messages
+    encoded = encode(
+        replace(conversation, messages=(replace(message, parts=(*message.parts, Text("2"))),)), NAME
     )
-    assert written.body == {
+    assert encoded.body == {
         **log,
         "events": [event("a", {"text": "1"}, {"text": "2"}, id="e1", branch="b")],
     }
@@ -350,31 +378,36 @@ def test_instruction_tools_and_settings_belong_to_the_agent_and_are_reported() -
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
         "tools": [{"type": "function", "function": {"name": "f"}}],
     }
-    made = translate(chat, "openai-chat", NAME)
-    assert made.body == [event("user", {"text": "hi"}, role="user")]
-    assert sorted(loss.pointer for loss in made.losses) == ["/messages/0", "/model", "/tools/0"]
+    translated = translate(chat, "openai-chat", NAME)
+    assert translated.body == [event("user", {"text": "hi"}, role="user")]
+    assert sorted(loss.pointer for loss in translated.losses) == [
+        "/messages/0",
+        "/model",
+        "/tools/0",
+    ]
 
 
 # --- runs -----------------------------------------------------------------------------------------
 
 
-def test_calls_answered_within_a_run_are_done_and_those_left_open_are_the_clients() -> None:
+def test_calls_with_results_in_a_run_are_complete_and_open_calls_are_the_clients() -> None:
     run = [
-        event("a", call(), id="e1"),
-        event("a", answer({"n": 1}), role="user"),
-        event("a", call(OTHER), id="e2", finishReason="STOP"),
+        event("a", call_part(), id="e1"),
+        event("a", response_part({"n": 1}), role="user"),
+        event("a", call_part(OTHER), id="e2", finishReason="STOP"),
     ]
-    found = decode(run, NAME, "response")
-    assert [(one.id, one.executor) for one in found.calls()] == [
+    conversation = decode(run, NAME, "response")
+    assert [(call.id, call.executor) for call in conversation.calls()] == [
         (MINE, "provider"),
         (OTHER, "client"),
     ]
-    (message,) = found.messages
+    (message,) = conversation.messages
     assert message.stop == "tool"
-    chat = encode(found, "openai-chat", "response")
-    assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == [  # type: ignore[union-attr]
-        OTHER
-    ]
+    chat = encode(conversation, "openai-chat", "response")
+    assert [
+        value_at(choice, "id")
+        for choice in value_at(chat.body, "choices", 0, "message", "tool_calls")  # type: ignore[union-attr]
+    ] == [OTHER]
     assert [loss.pointer for loss in chat.losses] == ["/0/content/parts/0", "/1/content/parts/0"]
 
 
@@ -397,15 +430,15 @@ def test_the_tokens_of_a_run_add_up() -> None:
     assert (usage.input, usage.output, usage.reasoning) == (30, 6, 1)  # type: ignore[union-attr]
 
 
-def test_a_part_of_a_run_taken_out_leaves_the_other_events() -> None:
+def test_removing_a_part_of_a_run_keeps_the_other_events() -> None:
     run = [
-        event("a", call(), id="e1"),
-        event("a", answer({"n": 1}), role="user"),
+        event("a", call_part(), id="e1"),
+        event("a", response_part({"n": 1}), role="user"),
         event("a", {"text": "x"}, {"text": "y"}, id="e2"),
     ]
-    found = decode(run, NAME, "response")
-    (message,) = found.messages
-    shorter = replace(found, messages=(replace(message, parts=message.parts[:-1]),))
+    conversation = decode(run, NAME, "response")
+    (message,) = conversation.messages
+    shorter = replace(conversation, messages=(replace(message, parts=message.parts[:-1]),))
     assert encode(shorter, NAME, "response").body == [
         run[0],
         run[1],
@@ -422,23 +455,24 @@ def test_adk_accepts_the_cases(case: Case) -> None:
 
 
 def test_an_event_as_adk_dumps_it_is_read_in_both_spellings() -> None:
-    one = Event.model_validate(event("a", call(x=1)))
+    sdk_event = Event.model_validate(event("a", call_part(x=1)))
     camel, snake = (
-        one.model_dump(mode="json", by_alias=alias, exclude_none=True) for alias in (True, False)
+        sdk_event.model_dump(mode="json", by_alias=alias, exclude_none=True)
+        for alias in (True, False)
     )
     assert decode([camel], NAME).messages == decode([snake], NAME).messages
     assert decode([camel], NAME).calls()[0].id == MINE
     assert encode(decode([snake], NAME), NAME).body == [snake]
 
 
-def test_a_log_is_told_from_other_bodies() -> None:
+def test_detect_finds_this_wire_for_a_log_only() -> None:
     assert detect([event("a", {"text": "x"})]) == NAME
     assert detect({"id": "s", "appName": "p", "userId": "u", "events": []}) == NAME
 
 
 def test_a_new_message_becomes_an_event_of_the_user() -> None:
-    found = decode([event("a", {"text": "1"})], NAME)
-    longer = replace(found, messages=(*found.messages, Message("user", (Text("2"),))))
+    conversation = decode([event("a", {"text": "1"})], NAME)
+    longer = replace(conversation, messages=(*conversation.messages, Message("user", (Text("2"),))))
     assert encode(longer, NAME).body == [
         event("a", {"text": "1"}),
         event("user", {"text": "2"}, role="user"),

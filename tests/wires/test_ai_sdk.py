@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pytest
 from cases import ALL, CASES, Case, load
 from msgspec.structs import replace
-from streams.clients import Verdict, answers, installed
+from streams.clients import Verdict, install_clients, run_script
 
 from toolwire import (
     Call,
@@ -47,7 +47,7 @@ def tool(state: str, **fields: JSON) -> JSON:
 
 
 def case(name: str) -> Case:
-    return next(one for one in load("ai-sdk") if one.name == name)
+    return next(case for case in load("ai-sdk") if case.name == name)
 
 
 def parts_of(body: JSON, message: int = 0) -> list[JSON]:
@@ -121,23 +121,23 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 def test_every_type_of_call_and_result_is_read_as_the_catalogue_says(
     example: JSON, tell: dict[str, str], direction: str, family: str, executor: str
 ) -> None:
-    held = hold(example, tell, "request")
-    assert held is not None
-    conversation = decode(held[0], "ai-sdk", held[1])
-    found = [part for part in conversation.parts() if isinstance(part, Call | Result)]
-    assert ["call" if isinstance(part, Call) else "output" for part in found] == direction.split(
+    wrapped = hold(example, tell, "request")
+    assert wrapped is not None
+    conversation = decode(wrapped[0], "ai-sdk", wrapped[1])
+    parts = [part for part in conversation.parts() if isinstance(part, Call | Result)]
+    assert ["call" if isinstance(part, Call) else "output" for part in parts] == direction.split(
         "+"
     )
-    assert {(part.family, part.executor, part.origin) for part in found} == {
+    assert {(part.family, part.executor, part.origin) for part in parts} == {
         (family, executor, "wire")
     }
-    assert encode(conversation, "ai-sdk").body == held[0]
-    said = [
+    assert encode(conversation, "ai-sdk").body == wrapped[0]
+    entries = [
         (e.discriminator, e.direction, e.family, e.executor, e.origin)
         for e in catalogue()
         if e.wire == "ai-sdk"
     ]
-    assert (tell, direction, family, executor, "natural") in said
+    assert (tell, direction, family, executor, "natural") in entries
 
 
 def test_the_catalogue_of_this_wire_holds_nothing_else() -> None:
@@ -209,7 +209,7 @@ def test_in_a_step_all_calls_come_first_and_then_all_results() -> None:
     ] == ["call_p1", "call_r1"]
 
 
-def test_an_id_that_comes_back_in_a_later_step_names_the_newer_call() -> None:
+def test_an_id_reused_in_a_later_step_pairs_with_the_newer_call() -> None:
     pairs = decode(case("steps-are-turns").body, "ai-sdk").pairs()
     assert [(pair.call and pair.call.name, pair.result and pair.result.text) for pair in pairs] == [
         ("timetable", '[{"at":"08:10"},{"at":"09:40"}]'),
@@ -235,7 +235,7 @@ def test_unfinished_input_and_approvals_are_reported_on_other_wires() -> None:
     assert {f"/messages/1/parts/{n}/approval" for n in (4, 5, 6)} <= losses
 
 
-def test_a_users_words_in_the_middle_of_a_run_stand_between_its_turns() -> None:
+def test_a_user_message_in_the_middle_of_a_run_stays_between_its_turns() -> None:
     messages = decode(case("version-7-parts").body, "ai-sdk").messages
     assert [message.role for message in messages] == [
         "user",
@@ -248,7 +248,7 @@ def test_a_users_words_in_the_middle_of_a_run_stand_between_its_turns() -> None:
     assert messages[3].parts == (Text("Only the left half, please."),)
 
 
-def test_twins_without_ids_keep_the_results_that_stand_in_their_parts() -> None:
+def test_equal_calls_without_ids_keep_the_results_of_their_parts() -> None:
     conversation = decode(case("missing-ids").body, "ai-sdk")
     pairs = conversation.pairs()
     assert [pair.result and pair.result.output for pair in pairs] == [4, 17, 1, None]
@@ -266,12 +266,12 @@ def test_twins_without_ids_keep_the_results_that_stand_in_their_parts() -> None:
     )
 
 
-def test_only_text_and_files_are_a_users() -> None:
+def test_a_user_message_holds_only_text_and_files() -> None:
     conversation = decode(case("unknown-parts-and-fields").body, "ai-sdk")
     assert [type(part) for part in conversation.messages[0].parts] == [Text, Opaque, Opaque]
 
 
-def test_a_call_answered_in_a_response_ran_elsewhere_and_an_open_one_is_the_readers() -> None:
+def test_a_call_with_a_result_in_a_response_ran_elsewhere_and_an_open_call_is_the_clients() -> None:
     body: JSON = {
         "id": "m",
         "role": "assistant",
@@ -296,38 +296,38 @@ def test_the_fields_of_a_message_that_became_several_are_reported_once() -> None
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_an_answer_to_an_open_call_goes_into_its_part_and_touches_nothing_else() -> None:
+def test_a_result_for_an_open_call_changes_only_its_part() -> None:
     body = case("steps-are-turns").body
     conversation = decode(body, "ai-sdk")
     call = conversation.calls()[-1]
-    answered = replace(
+    edited = replace(
         conversation, messages=(*conversation.messages, Message("tool", (call.result(["18:05"]),)))
     )
-    written = encode(answered, "ai-sdk")
+    encoded = encode(edited, "ai-sdk")
     _, part = parts_of(body, 4)
     assert isinstance(part, dict)
-    assert parts_of(written.body, 4) == [
+    assert parts_of(encoded.body, 4) == [
         STEP,
         {**part, "state": "output-available", "output": ["18:05"]},
     ]
-    assert (get(written.body, ("messages", 2)), written.losses) == (get(body, ("messages", 2)), [])
+    assert (get(encoded.body, ("messages", 2)), encoded.losses) == (get(body, ("messages", 2)), [])
 
 
-def test_an_approval_that_was_never_given_cannot_stand_beside_a_result() -> None:
+def test_a_pending_approval_is_removed_when_a_result_is_added() -> None:
     conversation = decode(ui(tool("approval-requested", approval={"id": "a"})), "ai-sdk")
     result = conversation.calls()[0].result("done")
-    written = encode(
+    encoded = encode(
         replace(conversation, messages=(*conversation.messages, Message("tool", (result,)))),
         "ai-sdk",
     )
-    assert parts_of(written.body) == [tool("output-available", output="done")]
-    assert [loss.pointer for loss in written.losses] == ["/messages/0/parts/0/approval"]
+    assert parts_of(encoded.body) == [tool("output-available", output="done")]
+    assert [loss.pointer for loss in encoded.losses] == ["/messages/0/parts/0/approval"]
 
 
 def test_a_result_taken_away_leaves_an_open_call() -> None:
     conversation = decode(ui(STEP, tool("output-error", errorText="lost", title="Dice")), "ai-sdk")
-    written = encode(replace(conversation, messages=conversation.messages[:1]), "ai-sdk")
-    assert parts_of(written.body) == [STEP, tool("input-available", title="Dice")]
+    encoded = encode(replace(conversation, messages=conversation.messages[:1]), "ai-sdk")
+    assert parts_of(encoded.body) == [STEP, tool("input-available", title="Dice")]
 
 
 @pytest.mark.parametrize("name", ["denied-is-an-error", "errors-are-text"])
@@ -400,8 +400,8 @@ CHAT: JSON = {
 
 
 def test_the_turns_of_a_run_become_one_message_with_results_in_their_calls() -> None:
-    written = translate(CHAT, "openai-chat", "ai-sdk")
-    assert written.body == {
+    translated = translate(CHAT, "openai-chat", "ai-sdk")
+    assert translated.body == {
         "model": "m",
         "messages": [
             {"id": "msg-0", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]},
@@ -431,7 +431,7 @@ def test_the_turns_of_a_run_become_one_message_with_results_in_their_calls() -> 
             },
         ],
     }
-    assert written.losses == []
+    assert translated.losses == []
 
 
 def test_arguments_cut_off_are_unfinished_input() -> None:
@@ -450,15 +450,15 @@ def test_arguments_cut_off_are_unfinished_input() -> None:
             }
         ]
     }
-    written = translate(body, "openai-chat", "ai-sdk")  # type: ignore[arg-type]
+    translated = translate(body, "openai-chat", "ai-sdk")  # type: ignore[arg-type]
     part = {
         "type": "tool-roll",
         "toolCallId": "a",
         "state": "input-streaming",
         "rawInput": '{"sides": ',
     }
-    assert parts_of(written.body) == [STEP, part]
-    assert decode(written.body, "ai-sdk").calls()[0].args == LazyJson('{"sides": ')
+    assert parts_of(translated.body) == [STEP, part]
+    assert decode(translated.body, "ai-sdk").calls()[0].args == LazyJson('{"sides": ')
 
 
 def test_a_result_without_its_call_has_no_place_and_is_reported() -> None:
@@ -468,9 +468,9 @@ def test_a_result_without_its_call_has_no_place_and_is_reported() -> None:
             {"role": "tool", "tool_call_id": "gone", "content": "4"},
         ]
     }
-    written = translate(body, "openai-chat", "ai-sdk")  # type: ignore[arg-type]
-    assert [loss.pointer for loss in written.losses] == ["/messages/1"]
-    assert written.body == {
+    translated = translate(body, "openai-chat", "ai-sdk")  # type: ignore[arg-type]
+    assert [loss.pointer for loss in translated.losses] == ["/messages/1"]
+    assert translated.body == {
         "messages": [{"id": "msg-0", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}]
     }
 
@@ -480,9 +480,9 @@ def test_media_in_a_result_come_back_as_media() -> None:
     first = conversation.results()[0].output
     assert isinstance(first, tuple)
     assert [type(part) for part in first] == [Text, Media, Media, Media, Media]
-    there = encode(conversation, "anthropic")
-    back = translate(there.body, "anthropic", "ai-sdk", ids=there.ids)
-    again = decode(back.body, "ai-sdk").results()[0].output
+    encoded = encode(conversation, "anthropic")
+    restored = translate(encoded.body, "anthropic", "ai-sdk", ids=encoded.ids)
+    again = decode(restored.body, "ai-sdk").results()[0].output
     assert isinstance(again, tuple)
     assert again[1] == first[1]
 
@@ -500,9 +500,9 @@ def test_reasoning_has_a_place_unless_only_its_provider_can_read_it() -> None:
             }
         ]
     }
-    written = translate(body, "anthropic", "ai-sdk")  # type: ignore[arg-type]
-    assert decode(written.body, "ai-sdk").messages[0].parts == (Reasoning("Hm."), Text("Hello."))
-    assert {loss.pointer for loss in written.losses} == {
+    translated = translate(body, "anthropic", "ai-sdk")  # type: ignore[arg-type]
+    assert decode(translated.body, "ai-sdk").messages[0].parts == (Reasoning("Hm."), Text("Hello."))
+    assert {loss.pointer for loss in translated.losses} == {
         "/messages/0/content/0",
         "/messages/0/content/1",
     }
@@ -511,9 +511,9 @@ def test_reasoning_has_a_place_unless_only_its_provider_can_read_it() -> None:
 def test_a_refusal_in_a_response_is_text_and_reported_once() -> None:
     message: JSON = {"role": "assistant", "content": None, "refusal": "I cannot."}
     body: JSON = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
-    written = translate(body, "openai-chat", "ai-sdk", "response")
-    assert get(written.body, ("parts", 1, "text")) == "I cannot."
-    assert [loss.pointer for loss in written.losses] == ["/choices/0/message/refusal"]
+    translated = translate(body, "openai-chat", "ai-sdk", "response")
+    assert get(translated.body, ("parts", 1, "text")) == "I cannot."
+    assert [loss.pointer for loss in translated.losses] == ["/choices/0/message/refusal"]
 
 
 def test_media_by_file_id_or_in_a_system_message_are_named_in_text_and_reported() -> None:
@@ -523,10 +523,10 @@ def test_media_by_file_id_or_in_a_system_message_are_named_in_text_and_reported(
             Message("user", Media("file", file="file-1")),
         ]
     )
-    written = encode(conversation, "ai-sdk")
-    assert parts_of(written.body, 0)[1] == {"type": "text", "text": "[image a.png image/png]"}
-    assert parts_of(written.body, 1) == [{"type": "text", "text": "[file file-1]"}]
-    assert len(written.losses) == 2
+    encoded = encode(conversation, "ai-sdk")
+    assert parts_of(encoded.body, 0)[1] == {"type": "text", "text": "[image a.png image/png]"}
+    assert parts_of(encoded.body, 1) == [{"type": "text", "text": "[file file-1]"}]
+    assert len(encoded.losses) == 2
 
 
 @pytest.mark.parametrize(
@@ -535,29 +535,29 @@ def test_media_by_file_id_or_in_a_system_message_are_named_in_text_and_reported(
 def test_a_tool_choice_names_one_tool_only_to_require_it(choice: Choice) -> None:
     tools = [Tool("roll"), Tool("other")]
     conversation = Conversation([Message("user", "Roll.")], tools, {"choice": choice})
-    written = encode(conversation, "ai-sdk")
-    assert get(written.body, ("toolChoice",)) == choice.mode
-    assert [loss.pointer for loss in written.losses] == ["/choice"]
+    encoded = encode(conversation, "ai-sdk")
+    assert get(encoded.body, ("toolChoice",)) == choice.mode
+    assert [loss.pointer for loss in encoded.losses] == ["/choice"]
 
 
 def test_a_response_is_the_first_message_of_the_assistant_and_the_others_are_reported() -> None:
     messages = [Message("user", "Hi."), Message("assistant", "One."), Message("assistant", "Two.")]
-    written = encode(Conversation(messages, [Tool("roll")]), "ai-sdk", "response")
-    parts = get(written.body, ("parts",))
+    encoded = encode(Conversation(messages, [Tool("roll")]), "ai-sdk", "response")
+    parts = get(encoded.body, ("parts",))
     assert parts == [STEP, {"type": "text", "text": "One.", "state": "done"}]
-    assert len(written.losses) == 3
+    assert len(encoded.losses) == 3
 
 
-def test_settings_and_tools_stand_beside_the_messages() -> None:
+def test_settings_and_tools_are_fields_beside_the_messages() -> None:
     conversation = decode(case("settings-stand-beside").body, "ai-sdk")
     assert conversation.settings["choice"] == Choice("required", ("roll",))
-    assert [(one.name, one.kind) for one in conversation.tools] == [
+    assert [(tool.name, tool.kind) for tool in conversation.tools] == [
         ("roll", "function"),
         ("old", "function"),
         ("search", "openai.web_search"),
     ]
-    there = encode(conversation, "openai-chat")
-    back = translate(there.body, "openai-chat", "ai-sdk", ids=there.ids)
+    encoded = encode(conversation, "openai-chat")
+    restored = translate(encoded.body, "openai-chat", "ai-sdk", ids=encoded.ids)
     source = case("settings-stand-beside").body
     for name in (
         "model",
@@ -568,11 +568,11 @@ def test_settings_and_tools_stand_beside_the_messages() -> None:
         "stopSequences",
         "toolChoice",
     ):
-        assert get(back.body, (name,)) == get(source, (name,))
-    assert get(back.body, ("tools", "roll")) == get(source, ("tools", "roll"))
+        assert get(restored.body, (name,)) == get(source, (name,))
+    assert get(restored.body, ("tools", "roll")) == get(source, ("tools", "roll"))
 
 
-def test_messages_that_came_as_model_messages_go_back_as_model_messages() -> None:
+def test_model_messages_are_written_back_as_model_messages() -> None:
     body = case("model-messages-name-their-outputs").body
     conversation = decode(body, "ai-sdk")
     last = conversation.calls()[-1]
@@ -580,8 +580,8 @@ def test_messages_that_came_as_model_messages_go_back_as_model_messages() -> Non
         Message("tool", (last.result((Text("Here."), Media("image", "image/png", "aGk="))),)),
         Message("assistant", (Text("Yes."),)),
     )
-    written = encode(replace(conversation, messages=(*conversation.messages, *more)), "ai-sdk")
-    messages = get(written.body, ("messages",))
+    encoded = encode(replace(conversation, messages=(*conversation.messages, *more)), "ai-sdk")
+    messages = get(encoded.body, ("messages",))
     assert isinstance(messages, list)
     assert messages[:-2] == get(body, ("messages",))
     content: JSON = [
@@ -603,9 +603,9 @@ def test_messages_that_came_as_model_messages_go_back_as_model_messages() -> Non
 def test_a_bare_list_stays_a_bare_list() -> None:
     conversation = decode(case("bare-list-of-ui-messages").body, "ai-sdk")
     more = (*conversation.messages, Message("user", (Text("Again."),)))
-    written = encode(replace(conversation, messages=more), "ai-sdk").body
-    assert isinstance(written, list)
-    assert written[-1] == {
+    body = encode(replace(conversation, messages=more), "ai-sdk").body
+    assert isinstance(body, list)
+    assert body[-1] == {
         "id": "msg-2",
         "role": "user",
         "parts": [{"type": "text", "text": "Again."}],
@@ -614,16 +614,16 @@ def test_a_bare_list_stays_a_bare_list() -> None:
 
 def test_a_system_prompt_outside_the_messages_survives_in_a_conversation_made_by_hand() -> None:
     body: JSON = {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi."}]}
-    written = encode(Conversation(decode(body, "ai-sdk").messages), "ai-sdk")
-    assert parts_of(written.body, 0) == [{"type": "text", "text": "Be brief."}]
+    encoded = encode(Conversation(decode(body, "ai-sdk").messages), "ai-sdk")
+    assert parts_of(encoded.body, 0) == [{"type": "text", "text": "Be brief."}]
 
 
 # --- telling it from others -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("one", load("ai-sdk"), ids=str)
-def test_its_bodies_are_known_for_its_own(one: Case) -> None:
-    assert detect(one.body) == "ai-sdk"
+@pytest.mark.parametrize("case", load("ai-sdk"), ids=str)
+def test_detect_finds_this_wire_for_its_bodies_only(case: Case) -> None:
+    assert detect(case.body) == "ai-sdk"
 
 
 # --- the real package as judge --------------------------------------------------------------------
@@ -632,10 +632,10 @@ def test_its_bodies_are_known_for_its_own(one: Case) -> None:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     """The official package, asked in one process for many bodies."""
-    installed()
+    install_clients()
 
     def ask(bodies: list[JSON]) -> list[Verdict]:
-        return answers(
+        return run_script(
             Path(__file__).with_name("ai_sdk_judge.mjs"), ({"body": body} for body in bodies)
         )
 
@@ -653,20 +653,20 @@ ODD = {
 """Cases that are no valid messages of version 6, on purpose."""
 
 
-def test_the_cases_are_what_the_official_package_accepts_but_for_the_odd_ones(judge: Judge) -> None:
+def test_the_official_package_accepts_all_cases_but_the_irregular_ones(judge: Judge) -> None:
     cases = load("ai-sdk")
-    verdicts = judge([one.body for one in cases])
+    verdicts = judge([case.body for case in cases])
     assert {
-        one.name for one, verdict in zip(cases, verdicts, strict=True) if verdict["error"]
+        case.name for case, verdict in zip(cases, verdicts, strict=True) if verdict["error"]
     } == ODD
 
 
 def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) -> None:
-    cases = [one for one in load("ai-sdk") if one.name not in ODD and one.kind == "request"]
-    for one, verdict in zip(cases, judge([one.body for one in cases]), strict=True):
-        conversation = decode(one.body, "ai-sdk")
+    cases = [case for case in load("ai-sdk") if case.name not in ODD and case.kind == "request"]
+    for case, verdict in zip(cases, judge([case.body for case in cases]), strict=True):
+        conversation = decode(case.body, "ai-sdk")
         # The package sends a model no call whose input is still streaming.
-        whole = [
+        calls = [
             call
             for call in conversation.calls()
             if get(call.raw, ("state",)) != "input-streaming"  # type: ignore[arg-type]
@@ -678,37 +678,37 @@ def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) 
             if isinstance(block, dict)
         ]
         assert [block["toolCallId"] for block in blocks if block["type"] == "tool-call"] == [
-            call.id for call in whole
-        ], str(one)
+            call.id for call in calls
+        ], str(case)
         assert sorted(
             str(block["toolCallId"]) for block in blocks if block["type"] == "tool-result"
-        ) == sorted(result.call_id for result in conversation.results()), str(one)
+        ) == sorted(result.call_id for result in conversation.results()), str(case)
 
 
 def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package(
     judge: Judge,
 ) -> None:
-    cases = [one for one in ALL if one.wire != "ai-sdk"]
-    written = [translate(one.body, one.wire, "ai-sdk", one.kind).body for one in cases]
-    told = [
-        (one, body)
-        for one, body in zip(cases, written, strict=True)
+    cases = [case for case in ALL if case.wire != "ai-sdk"]
+    written = [translate(case.body, case.wire, "ai-sdk", case.kind).body for case in cases]
+    translations = [
+        (case, body)
+        for case, body in zip(cases, written, strict=True)
         if get(body, ("messages",)) != []
     ]
-    verdicts = judge([body for _, body in told])
+    verdicts = judge([body for _, body in translations])
     assert [
-        (str(one), verdict["error"])
-        for (one, _), verdict in zip(told, verdicts, strict=True)
+        (str(case), verdict["error"])
+        for (case, _), verdict in zip(translations, verdicts, strict=True)
         if verdict["error"]
     ] == []
-    assert any(one.pairs for one, _ in told)
+    assert any(case.pairs for case, _ in translations)
 
 
 def test_what_is_edited_is_still_accepted_by_the_official_package(judge: Judge) -> None:
     bodies: list[JSON] = []
-    for one in CASES:
-        if one.wire == "ai-sdk" and one.kind == "request" and one.name not in ODD:
-            conversation = decode(one.body, "ai-sdk")
+    for case in CASES:
+        if case.wire == "ai-sdk" and case.kind == "request" and case.name not in ODD:
+            conversation = decode(case.body, "ai-sdk")
             answers = [
                 pair.call.result({"late": True})
                 for pair in conversation.pairs()

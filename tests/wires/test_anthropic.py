@@ -38,9 +38,9 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     ),
 )
 def test_every_block_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
-    assert held is not None
-    body, kind = held
+    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    assert wrapped is not None
+    body, kind = wrapped
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
@@ -57,57 +57,59 @@ def chat(*messages: JSON, **more: JSON) -> JSON:
     return {"messages": list(messages), **more}
 
 
-def made(body: JSON, source: str = "openai-chat", kind: Kind = "request") -> dict[str, JSON]:
-    found = translate(body, source, NAME, kind).body
-    assert isinstance(found, dict)
-    return found
+def translate_to_anthropic(
+    body: JSON, source: str = "openai-chat", kind: Kind = "request"
+) -> dict[str, JSON]:
+    written_body = translate(body, source, NAME, kind).body
+    assert isinstance(written_body, dict)
+    return written_body
 
 
-def fn(one: str, arguments: str = "{}") -> JSON:
-    return {"id": one, "type": "function", "function": {"name": "f", "arguments": arguments}}
+def function_call(call_id: str, arguments: str = "{}") -> JSON:
+    return {"id": call_id, "type": "function", "function": {"name": "f", "arguments": arguments}}
 
 
-def test_all_results_of_a_turn_stand_in_one_user_message_before_any_text() -> None:
-    body = made(
+def test_all_results_of_a_turn_are_in_one_user_message_before_any_text() -> None:
+    body = translate_to_anthropic(
         chat(
-            {"role": "assistant", "tool_calls": [fn("a"), fn("b")]},
+            {"role": "assistant", "tool_calls": [function_call("a"), function_call("b")]},
             {"role": "tool", "tool_call_id": "b", "content": "B"},
             {"role": "tool", "tool_call_id": "a", "content": "A"},
             {"role": "user", "content": "go"},
         )
     )
-    found = decode(body, NAME)
-    assert [[type(part).__name__ for part in message.parts] for message in found.messages] == [
-        ["Call", "Call"],
-        ["Result", "Result"],
-        ["Text"],
-    ]
-    assert found.messages[1].role == "user"
+    conversation = decode(body, NAME)
+    assert [
+        [type(part).__name__ for part in message.parts] for message in conversation.messages
+    ] == [["Call", "Call"], ["Result", "Result"], ["Text"]]
+    assert conversation.messages[1].role == "user"
 
 
 @pytest.mark.parametrize("arguments", ['{"a', "[1]", '"x"', "7"])
-def test_arguments_that_are_no_object_are_sent_under_raw_and_reported_and_come_home(
+def test_arguments_that_are_no_object_are_sent_under_raw_and_reported_and_are_restored(
     arguments: str,
 ) -> None:
-    source = chat({"role": "assistant", "tool_calls": [fn("a", arguments)]})
-    there = translate(source, "openai-chat", NAME)
-    assert decode(there.body, NAME).calls()[0].input == {"_raw": arguments}
-    assert ("messages", 0, "tool_calls", 0) in [loss.path for loss in there.losses]
-    home = translate(there.body, NAME, "openai-chat", ids=there.ids)
-    assert decode(home.body, "openai-chat").calls()[0].arguments == arguments
+    source = chat({"role": "assistant", "tool_calls": [function_call("a", arguments)]})
+    translated = translate(source, "openai-chat", NAME)
+    assert decode(translated.body, NAME).calls()[0].input == {"_raw": arguments}
+    assert ("messages", 0, "tool_calls", 0) in [loss.path for loss in translated.losses]
+    restored = translate(translated.body, NAME, "openai-chat", ids=translated.ids)
+    assert decode(restored.body, "openai-chat").calls()[0].arguments == arguments
 
 
 @pytest.mark.parametrize("arguments", ["", "{}", "null"])
 def test_no_arguments_are_an_empty_object(arguments: str) -> None:
-    there = translate(
-        chat({"role": "assistant", "tool_calls": [fn("a", arguments)]}), "openai-chat", NAME
+    translated = translate(
+        chat({"role": "assistant", "tool_calls": [function_call("a", arguments)]}),
+        "openai-chat",
+        NAME,
     )
-    assert decode(there.body, NAME).calls()[0].input == {}
-    assert there.losses == []
+    assert decode(translated.body, NAME).calls()[0].input == {}
+    assert translated.losses == []
 
 
-def test_the_system_prompt_stands_apart() -> None:
-    body = made(
+def test_the_system_prompt_is_a_field_of_the_request() -> None:
+    body = translate_to_anthropic(
         chat(
             {"role": "system", "content": "Be brief."},
             {"role": "developer", "content": "Be kind."},
@@ -121,12 +123,17 @@ def test_the_system_prompt_stands_apart() -> None:
     assert body["messages"] == [{"role": "user", "content": "hi"}]
 
 
-def test_a_request_says_how_long_the_answer_may_be() -> None:
-    assert made(chat({"role": "user", "content": "hi"}))["max_tokens"]
-    assert made(chat({"role": "user", "content": "hi"}, max_completion_tokens=7))["max_tokens"] == 7
+def test_a_request_has_max_tokens() -> None:
+    assert translate_to_anthropic(chat({"role": "user", "content": "hi"}))["max_tokens"]
+    assert (
+        translate_to_anthropic(chat({"role": "user", "content": "hi"}, max_completion_tokens=7))[
+            "max_tokens"
+        ]
+        == 7
+    )
 
 
-def test_thinking_keeps_its_signature_and_reasoning_of_others_is_not_taken_back() -> None:
+def test_thinking_keeps_its_signature_and_reasoning_of_others_is_left_out() -> None:
     body: JSON = {
         "messages": [
             {
@@ -146,29 +153,31 @@ def test_thinking_keeps_its_signature_and_reasoning_of_others_is_not_taken_back(
     foreign: JSON = {
         "contents": [{"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "yes"}]}]
     }
-    there = translate(foreign, "gemini", NAME)
-    assert there.body["messages"] == [{"role": "assistant", "content": "yes"}]  # type: ignore[index,call-overload]
-    assert [loss.path for loss in there.losses] == [("contents", 0, "parts", 0)]
+    translated = translate(foreign, "gemini", NAME)
+    assert translated.body["messages"] == [{"role": "assistant", "content": "yes"}]  # type: ignore[index,call-overload]
+    assert [loss.path for loss in translated.losses] == [("contents", 0, "parts", 0)]
 
 
 def test_an_id_is_fitted_to_the_charset_and_unique_in_the_whole_request() -> None:
     source = chat(
-        {"role": "assistant", "tool_calls": [fn("functions.f:0")]},
+        {"role": "assistant", "tool_calls": [function_call("functions.f:0")]},
         {"role": "tool", "tool_call_id": "functions.f:0", "content": "1"},
-        {"role": "assistant", "tool_calls": [fn("functions.f:0")]},
+        {"role": "assistant", "tool_calls": [function_call("functions.f:0")]},
         {"role": "tool", "tool_call_id": "functions.f:0", "content": "2"},
     )
-    there = translate(source, "openai-chat", NAME)
-    read = decode(there.body, NAME)
+    translated = translate(source, "openai-chat", NAME)
+    read = decode(translated.body, NAME)
     ids = [call.id for call in read.calls()]
     assert len(set(ids)) == 2
-    assert all(one.replace("_", "").replace("-", "").isalnum() for one in ids)
+    assert all(call_id.replace("_", "").replace("-", "").isalnum() for call_id in ids)
     assert [(p.how, p.result.text) for p in read.pairs() if p.result] == [("id", "1"), ("id", "2")]
-    home = translate(there.body, NAME, "openai-chat", ids=there.ids)
-    assert [call.id for call in decode(home.body, "openai-chat").calls()] == ["functions.f:0"] * 2
+    restored = translate(translated.body, NAME, "openai-chat", ids=translated.ids)
+    assert [call.id for call in decode(restored.body, "openai-chat").calls()] == [
+        "functions.f:0"
+    ] * 2
 
 
-def test_a_server_tool_and_its_result_stand_in_the_same_message_and_pair() -> None:
+def test_a_server_tool_and_its_result_are_paired_in_one_message() -> None:
     body: JSON = {
         "content": [
             {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
@@ -186,7 +195,7 @@ def test_a_server_tool_and_its_result_stand_in_the_same_message_and_pair() -> No
     assert pair.result.error
 
 
-def test_usage_counts_what_came_from_the_cache_as_read() -> None:
+def test_usage_includes_tokens_read_from_the_cache() -> None:
     usage: JSON = {
         "input_tokens": 1,
         "output_tokens": 2,
@@ -195,22 +204,24 @@ def test_usage_counts_what_came_from_the_cache_as_read() -> None:
     }
     body: JSON = {"content": [], "role": "assistant", "usage": usage}
     assert decode(body, NAME, "response").settings["usage"] == Usage(111, 2, 10, 100)
-    there = translate(body, NAME, "openai-chat", "response").body
-    assert made(there, "openai-chat", "response")["usage"] == usage
+    written_body = translate(body, NAME, "openai-chat", "response").body
+    assert translate_to_anthropic(written_body, "openai-chat", "response")["usage"] == usage
 
 
-def test_a_block_that_does_not_fit_its_own_type_is_kept_as_unknown() -> None:
+def test_a_block_that_does_not_match_its_type_is_opaque() -> None:
     body: JSON = {
         "messages": [{"role": "user", "content": [{"type": "image", "source": 7}, {"type": 7}, {}]}]
     }
     assert [type(part) for part in decode(body, NAME).parts()] == [Opaque] * 3
 
 
-def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> None:
+def test_the_parallel_flag_is_inverted_inside_the_tool_choice() -> None:
     tools: list[JSON] = [
         {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     ]
-    body = made(chat({"role": "user", "content": "hi"}, parallel_tool_calls=False, tools=tools))
+    body = translate_to_anthropic(
+        chat({"role": "user", "content": "hi"}, parallel_tool_calls=False, tools=tools)
+    )
     assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert decode(body, NAME).settings["parallel"] is False
 
@@ -226,19 +237,17 @@ def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> Non
         ("kimi-k2", 4096),
     ],
 )
-def test_an_answer_of_which_nobody_said_how_long_may_be_as_long_as_the_model_can(
-    model: str, longest: int
-) -> None:
-    body = made({"model": model, "messages": [{"role": "user", "content": "hi"}]})
+def test_without_a_limit_max_tokens_is_that_of_the_model(model: str, longest: int) -> None:
+    body = translate_to_anthropic({"model": model, "messages": [{"role": "user", "content": "hi"}]})
     assert body["max_tokens"] == longest
 
 
-def test_an_answer_has_room_beside_its_thoughts() -> None:
-    asked: JSON = {
+def test_max_tokens_exceeds_the_thinking_budget() -> None:
+    request: JSON = {
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
         "generationConfig": {"thinkingConfig": {"thinkingBudget": 9000}},
     }
-    body = translate(asked, "gemini", NAME).body
+    body = translate(request, "gemini", NAME).body
     assert isinstance(body, dict)
     assert (body["thinking"], body["max_tokens"]) == (
         {"type": "enabled", "budget_tokens": 9000},

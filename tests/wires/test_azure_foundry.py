@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from cases import CASES
 from rows import rows
-from wires.test_openai_responses import entries, hold, holds
+from wires.test_openai_responses import assert_read_as_listed, entries, hold
 
 from toolwire import Call, Result, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
@@ -29,11 +29,11 @@ def answer(*items: JSON) -> dict[str, JSON]:
 
 @rows("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
 def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, object]) -> None:
-    holds(entry, NAME)
+    assert_read_as_listed(entry, NAME)
 
 
 @pytest.mark.parametrize("stem", PAIRED_TOOLS)
-def test_both_spellings_are_one_family_and_keep_their_own_spelling(stem: str) -> None:
+def test_both_spellings_are_one_family_and_each_is_kept(stem: str) -> None:
     for kind in (f"{stem}_call", f"{stem}_preview_call"):
         body = answer(
             {"type": kind, "id": "i", "call_id": "c", "arguments": "{}"},
@@ -87,7 +87,7 @@ def test_results_that_answer_no_call_stay_alone_under_their_item_id() -> None:
     assert conversation.results()[1].output == {"grade": 5}
 
 
-def test_service_tools_are_told_in_text_elsewhere_and_each_is_reported() -> None:
+def test_service_tools_become_text_on_other_wires_and_each_is_reported() -> None:
     body = answer(
         {
             "type": "openapi_call",
@@ -99,14 +99,14 @@ def test_service_tools_are_told_in_text_elsewhere_and_each_is_reported() -> None
         },
         {"type": "openapi_call_output", "id": "o", "call_id": "c", "output": "18 C"},
     )
-    written = translate(body, NAME, "openai-chat", "response")
+    translated = translate(body, NAME, "openai-chat", "response")
     assert {"/output/0", "/output/1", "/output/0/response_id"} <= {
-        loss.pointer for loss in written.losses
+        loss.pointer for loss in translated.losses
     }
 
 
 def test_client_calls_of_the_wire_it_extends_keep_their_kind() -> None:
-    shown: JSON = {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+    output: JSON = {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
     call: JSON = {
         "type": "shell_call",
         "id": "sh_1",
@@ -115,7 +115,7 @@ def test_client_calls_of_the_wire_it_extends_keep_their_kind() -> None:
     }
     body: dict[str, JSON] = {
         "model": "m",
-        "input": [call, {"type": "shell_call_output", "call_id": "c", "output": [shown]}],
+        "input": [call, {"type": "shell_call_output", "call_id": "c", "output": [output]}],
     }
     written = decode(translate(body, "openai-responses", NAME).json(), NAME)
     assert [
@@ -124,7 +124,7 @@ def test_client_calls_of_the_wire_it_extends_keep_their_kind() -> None:
     assert written.results()[0] == decode(body, "openai-responses").results()[0]
 
 
-def test_a_body_with_marks_of_its_own_is_told_from_the_wire_it_extends() -> None:
+def test_detect_finds_this_wire_by_fields_that_the_wire_it_extends_lacks() -> None:
     for case in CASES:
         if case.wire == NAME:
             text = str(case.body)

@@ -52,32 +52,32 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     return {"output": {"message": message}, "stopReason": "tool_use"}, "response"
 
 
-def lost(body: JSON, source: str, target: str, kind: Kind = "request") -> list[str]:
+def loss_pointers(body: JSON, source: str, target: str, kind: Kind = "request") -> list[str]:
     return [loss.pointer for loss in translate(body, source, target, kind).losses]
 
 
 # --- the catalogue and the recorded traffic -------------------------------------------------------
 
 
-def test_every_type_of_the_catalogue_is_read_and_goes_back_as_it_came() -> None:
+def test_every_type_of_the_catalogue_is_read_and_written_back_unchanged() -> None:
     path = DATA / "wire-catalogue.json"
-    listed = json.loads(path.read_bytes()) if path.exists() else []
+    value = json.loads(path.read_bytes()) if path.exists() else []
     ours = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
-    for entry in listed:
+    for entry in value:
         if entry["wire"] != "bedrock" or not entry["core_wire"]:
             continue
         assert ("bedrock", entry["direction"], entry["family"], entry["origin_class"]) in ours
-        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
-        if held is None:
+        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        if wrapped is None:
             continue
-        read = decode(held[0], "bedrock", held[1])
+        read = decode(wrapped[0], "bedrock", wrapped[1])
         found = read.calls() if entry["direction"] == "call" else read.results()
         executor = "provider" if entry["executor"] == "server" else entry["executor"]
         assert [(part.family, part.executor) for part in found] == [(entry["family"], executor)]
-        assert encode(read, "bedrock", held[1]).body == held[0]
+        assert encode(read, "bedrock", wrapped[1]).body == wrapped[0]
 
 
-def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -> None:
+def test_recorded_traffic_is_written_back_unchanged_even_when_the_list_is_rebuilt() -> None:
     for kind in ("request", "response"):
         path = DATA / "recorded" / f"bedrock.{kind}.jsonl"
         for line in path.read_bytes().splitlines() if path.exists() else []:
@@ -91,17 +91,17 @@ def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def test_every_case_goes_back_as_it_came_when_everything_is_written_anew() -> None:
+def test_every_case_is_unchanged_when_all_of_it_is_written_again() -> None:
     for name, kind, body in cases():
         read = decode(body, "bedrock", kind)
         again = replace(
             read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings}
         )
-        written = encode(again, "bedrock", kind)
-        assert (name, written.body, written.losses) == (name, body, [])
+        encoded = encode(again, "bedrock", kind)
+        assert (name, encoded.body, encoded.losses) == (name, body, [])
 
 
-def test_every_case_has_the_pairs_it_says() -> None:
+def test_every_case_has_the_pairs_that_are_listed() -> None:
     for name, kind, body in cases():
         path = CASES / name / "pairs.json"
         found = [
@@ -115,7 +115,7 @@ def test_every_case_has_the_pairs_it_says() -> None:
         assert (name, found) == (name, json.loads(path.read_bytes()) if path.exists() else [])
 
 
-def test_every_case_is_told_from_the_other_wires() -> None:
+def test_detect_finds_this_wire_for_every_case() -> None:
     assert {detect(body) for _, _, body in cases()} == {"bedrock"}
 
 
@@ -163,7 +163,7 @@ def test_neighbours_of_one_role_become_one_message() -> None:
     assert complaints(body) == ""
 
 
-def test_neighbours_that_came_so_stay_apart() -> None:
+def test_neighbours_of_one_role_that_were_read_apart_stay_apart() -> None:
     body: JSON = {
         "messages": [
             {"role": "user", "content": [{"text": "a"}]},
@@ -173,23 +173,23 @@ def test_neighbours_that_came_so_stay_apart() -> None:
     read = decode(body, "bedrock")
     assert encode(replace(read, messages=(*read.messages,)), "bedrock").body == body
     more = replace(read, messages=(*read.messages, Message("user", (Text("c"),))))
-    said = get(encode(more, "bedrock").body, ("messages", 1, "content"))
-    assert said == [{"text": "b"}, {"text": "c"}]
+    content = get(encode(more, "bedrock").body, ("messages", 1, "content"))
+    assert content == [{"text": "b"}, {"text": "c"}]
 
 
-def test_a_history_with_calls_gets_stubs_that_vanish_on_the_way_home() -> None:
-    there = translate(CHAT, "openai-chat", "bedrock")
-    assert get(there.body, ("toolConfig", "tools", 0, "toolSpec", "name")) == "get_weather"
-    assert decode(there.body, "bedrock").tools == ()
-    home = translate(there.body, "bedrock", "openai-chat", ids=there.ids).body
-    assert isinstance(home, dict) and "tools" not in home
-    calls, came = decode(home, "openai-chat").calls(), decode(CHAT, "openai-chat").calls()
+def test_a_history_with_calls_gets_stubs_that_vanish_on_the_way_back() -> None:
+    translated = translate(CHAT, "openai-chat", "bedrock")
+    assert get(translated.body, ("toolConfig", "tools", 0, "toolSpec", "name")) == "get_weather"
+    assert decode(translated.body, "bedrock").tools == ()
+    body = translate(translated.body, "bedrock", "openai-chat", ids=translated.ids).body
+    assert isinstance(body, dict) and "tools" not in body
+    calls, found_calls = decode(body, "openai-chat").calls(), decode(CHAT, "openai-chat").calls()
     assert [(call.id, call.name, call.arguments) for call in calls] == [
-        (c.id, c.name, c.arguments) for c in came
+        (c.id, c.name, c.arguments) for c in found_calls
     ]
 
 
-def test_stubs_are_written_when_the_last_tool_is_taken_away() -> None:
+def test_stubs_are_written_when_the_last_tool_is_removed() -> None:
     read = decode(case("text-after-results"), "bedrock")
     body = encode(replace(read, tools=()), "bedrock").body
     assert get(body, ("toolConfig", "tools", 0, "toolSpec", "name")) == "find"
@@ -198,9 +198,9 @@ def test_stubs_are_written_when_the_last_tool_is_taken_away() -> None:
 
 def test_a_choice_without_tools_is_reported_and_left_out() -> None:
     body: JSON = {"messages": [{"role": "user", "content": "Hi"}], "tool_choice": "auto"}
-    there = translate(body, "openai-chat", "bedrock")
-    assert isinstance(there.body, dict) and "toolConfig" not in there.body
-    assert [loss.pointer for loss in there.losses] == ["/tool_choice"]
+    translated = translate(body, "openai-chat", "bedrock")
+    assert isinstance(translated.body, dict) and "toolConfig" not in translated.body
+    assert [loss.pointer for loss in translated.losses] == ["/tool_choice"]
 
 
 def test_media_in_a_system_prompt_are_named() -> None:
@@ -208,31 +208,31 @@ def test_media_in_a_system_prompt_are_named() -> None:
     body: JSON = {
         "messages": [{"role": "system", "content": [image]}, {"role": "user", "content": "Hi"}]
     }
-    there = translate(body, "openai-chat", "bedrock")
-    assert get(there.body, ("system",)) == [{"text": "[image image/png]"}]
-    assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
+    translated = translate(body, "openai-chat", "bedrock")
+    assert get(translated.body, ("system",)) == [{"text": "[image image/png]"}]
+    assert [loss.pointer for loss in translated.losses] == ["/messages/0/content/0"]
 
 
 # --- results --------------------------------------------------------------------------------------
 
 
-def test_an_error_that_says_nothing_says_error() -> None:
+def test_an_error_without_text_gets_the_text_error() -> None:
     body = case("text-after-results")
     read = decode(body, "bedrock")
     failed = read.calls()[0].result("", error=True)
-    there = encode(
+    encoded = encode(
         replace(read, messages=(*read.messages[:2], Message("tool", (failed,)))), "bedrock"
     )
-    answer = get(there.body, ("messages", 2, "content", 0, "toolResult"))
+    answer = get(encoded.body, ("messages", 2, "content", 0, "toolResult"))
     assert answer == {
         "toolUseId": "tooluse_find",
         "content": [{"text": "error"}],
         "status": "error",
     }
-    assert len(there.losses) == 1
+    assert len(encoded.losses) == 1
 
 
-def test_an_object_is_json_and_any_other_value_is_text_that_comes_home_as_json() -> None:
+def test_an_object_is_json_and_any_other_value_is_text_that_is_restored_as_json() -> None:
     call: JSON = {"functionCall": {"id": "c1", "name": "f", "args": {}}}
     for output, content in (
         ({"a": 1}, {"json": {"a": 1}}),
@@ -245,10 +245,12 @@ def test_an_object_is_json_and_any_other_value_is_text_that_comes_home_as_json()
         body: JSON = {
             "contents": [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
         }
-        there = translate(body, "gemini", "bedrock")
-        assert get(there.body, ("messages", 1, "content", 0, "toolResult", "content")) == [content]
-        home = translate(there.body, "bedrock", "gemini", ids=there.ids).body
-        assert decode(home, "gemini").results()[0].output == output
+        translated = translate(body, "gemini", "bedrock")
+        assert get(translated.body, ("messages", 1, "content", 0, "toolResult", "content")) == [
+            content
+        ]
+        written_body = translate(translated.body, "bedrock", "gemini", ids=translated.ids).body
+        assert decode(written_body, "gemini").results()[0].output == output
 
 
 def test_a_result_in_an_assistants_message_is_the_providers() -> None:
@@ -265,8 +267,8 @@ def test_input_that_is_no_object_is_kept_here_and_wrapped_elsewhere() -> None:
     use: JSON = {"toolUse": {"toolUseId": "t1", "name": "run", "input": "ls -l"}}
     body: JSON = {"messages": [{"role": "assistant", "content": [use]}]}
     assert decode(body, "bedrock").calls()[0].arguments == '"ls -l"'
-    there = translate(body, "bedrock", "anthropic")
-    assert get(there.body, ("messages", 0, "content", 0, "input")) == {"_raw": '"ls -l"'}
+    translated = translate(body, "bedrock", "anthropic")
+    assert get(translated.body, ("messages", 0, "content", 0, "input")) == {"_raw": '"ls -l"'}
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -289,27 +291,27 @@ def test_editing_one_argument_changes_just_that() -> None:
     }
 
 
-def test_an_edited_thought_keeps_its_signature() -> None:
+def test_edited_reasoning_keeps_its_signature() -> None:
     read = decode(case("reasoning-keeps-its-signature"), "bedrock")
-    thought = next(part for part in read.parts() if isinstance(part, Reasoning))
-    body = encode(read.replace(thought, replace(thought, text="Hm.")), "bedrock").body
-    said = get(body, ("messages", 1, "content", 0, "reasoningContent", "reasoningText"))
-    assert said == {"text": "Hm.", "signature": "c2VhbGVk"}
+    reasoning = next(part for part in read.parts() if isinstance(part, Reasoning))
+    body = encode(read.replace(reasoning, replace(reasoning, text="Hm.")), "bedrock").body
+    content = get(body, ("messages", 1, "content", 0, "reasoningContent", "reasoningText"))
+    assert content == {"text": "Hm.", "signature": "c2VhbGVk"}
 
 
-def test_what_a_source_of_media_says_beyond_its_place_is_reported() -> None:
-    assert "/messages/0/content/2/image/source" in lost(
+def test_unknown_fields_of_a_media_source_are_reported() -> None:
+    assert "/messages/0/content/2/image/source" in loss_pointers(
         case("media-of-every-kind"), "bedrock", "gemini"
     )
-    assert "/messages/0/content/1/image/source" not in lost(
+    assert "/messages/0/content/1/image/source" not in loss_pointers(
         case("media-of-every-kind"), "bedrock", "gemini"
     )
 
 
-def test_words_that_were_guarded_are_carried_and_the_guard_is_reported() -> None:
-    there = translate(case("settings-of-every-kind"), "bedrock", "openai-chat")
-    assert "Never tell the code." in there.json().decode()
-    assert "/system/2/guardContent" in [loss.pointer for loss in there.losses]
+def test_guarded_text_is_kept_and_the_guard_is_reported_as_lost() -> None:
+    translated = translate(case("settings-of-every-kind"), "bedrock", "openai-chat")
+    assert "Never tell the code." in translated.json().decode()
+    assert "/system/2/guardContent" in [loss.pointer for loss in translated.losses]
 
 
 def test_a_document_gets_a_name_of_allowed_characters_and_that_is_reported() -> None:
@@ -323,13 +325,15 @@ def test_a_document_gets_a_name_of_allowed_characters_and_that_is_reported() -> 
     body: JSON = {
         "messages": [{"role": "user", "content": [file, {"type": "text", "text": "Read."}]}]
     }
-    there = translate(body, "openai-chat", "bedrock")
-    assert get(there.body, ("messages", 0, "content", 0, "document", "name")) == "q3-report-pdf"
-    assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
-    assert complaints(there.body) == ""
+    translated = translate(body, "openai-chat", "bedrock")
+    assert (
+        get(translated.body, ("messages", 0, "content", 0, "document", "name")) == "q3-report-pdf"
+    )
+    assert [loss.pointer for loss in translated.losses] == ["/messages/0/content/0"]
+    assert complaints(translated.body) == ""
 
 
-def test_a_picture_on_the_web_can_only_be_named() -> None:
+def test_an_image_url_becomes_text() -> None:
     body: JSON = {
         "messages": [
             {
@@ -338,12 +342,14 @@ def test_a_picture_on_the_web_can_only_be_named() -> None:
             }
         ]
     }
-    there = translate(body, "openai-chat", "bedrock")
-    assert get(there.body, ("messages", 0, "content")) == [{"text": "[image https://a.b/c.png]"}]
-    assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
+    translated = translate(body, "openai-chat", "bedrock")
+    assert get(translated.body, ("messages", 0, "content")) == [
+        {"text": "[image https://a.b/c.png]"}
+    ]
+    assert [loss.pointer for loss in translated.losses] == ["/messages/0/content/0"]
 
 
-def test_every_format_has_one_mime_type_and_comes_back_as_it_was() -> None:
+def test_every_format_has_one_mime_type_and_is_restored() -> None:
     media = [
         part
         for part in decode(case("media-of-every-kind"), "bedrock").parts()
@@ -379,23 +385,25 @@ def test_a_thinking_budget_is_carried_to_the_model_that_has_one_and_to_no_other(
     assert [loss.pointer for loss in nova.losses] == ["/thinking"]
 
 
-def test_settings_beyond_what_can_be_said_are_reported_where_they_stood() -> None:
+def test_settings_that_the_wire_lacks_are_reported_with_their_path() -> None:
     body: JSON = {
         "messages": [{"role": "user", "content": "Hi"}],
         "temperature": 1.7,
         "tool_choice": "none",
     }
-    there = translate(body, "openai-chat", "bedrock")
-    assert get(there.body, ("inferenceConfig", "temperature")) == 1.0
-    assert sorted(loss.pointer for loss in there.losses) == ["/temperature", "/tool_choice"]
+    translated = translate(body, "openai-chat", "bedrock")
+    assert get(translated.body, ("inferenceConfig", "temperature")) == 1.0
+    assert sorted(loss.pointer for loss in translated.losses) == ["/temperature", "/tool_choice"]
 
 
-def test_usage_counts_what_came_from_the_cache() -> None:
+def test_usage_includes_cached_tokens() -> None:
     read = decode(case("answer-with-calls", "response"), "bedrock", "response")
     assert read.settings["usage"] == Usage(input=120, output=41, cached=80, cache_write=20)
-    there = translate(case("answer-with-calls", "response"), "bedrock", "anthropic", "response")
-    home = translate(there.body, "anthropic", "bedrock", "response").body
-    assert get(home, ("usage",)) == case("answer-with-calls", "response")["usage"]
+    translated = translate(
+        case("answer-with-calls", "response"), "bedrock", "anthropic", "response"
+    )
+    body = translate(translated.body, "anthropic", "bedrock", "response").body
+    assert get(body, ("usage",)) == case("answer-with-calls", "response")["usage"]
 
 
 def test_answers_of_other_wires_are_answers_here() -> None:
@@ -423,18 +431,18 @@ def test_answers_of_other_wires_are_answers_here() -> None:
             }
         ],
     }
-    there = translate(answer, "openai-chat", "bedrock", "response")
-    assert complaints(there.body, "response") == ""
-    assert get(there.body, ("stopReason",)) == "tool_use"
-    assert get(there.body, ("output", "message", "content", 0)) == {
+    translated = translate(answer, "openai-chat", "bedrock", "response")
+    assert complaints(translated.body, "response") == ""
+    assert get(translated.body, ("stopReason",)) == "tool_use"
+    assert get(translated.body, ("output", "message", "content", 0)) == {
         "reasoningContent": {"reasoningText": {"text": "Hm."}}
     }
-    assert {loss.pointer for loss in there.losses} == {"/id", "/created", "/model"}
+    assert {loss.pointer for loss in translated.losses} == {"/id", "/created", "/model"}
 
 
-def test_the_judge_takes_the_cases_and_refuses_a_call_without_its_id() -> None:
-    odd = {"ids-missing", "input-missing", "unknown-blocks", "server-tools-answer-in-place"}
-    assert {name for name, kind, body in cases() if complaints(body, kind)} == odd
+def test_the_judge_accepts_the_cases_and_refuses_a_call_without_its_id() -> None:
+    irregular = {"ids-missing", "input-missing", "unknown-blocks", "server-tools-answer-in-place"}
+    assert {name for name, kind, body in cases() if complaints(body, kind)} == irregular
     assert "toolUseId" in complaints(case("ids-missing"))
 
 
@@ -449,6 +457,6 @@ def test_an_edited_search_result_keeps_its_other_fields() -> None:
     conversation = decode(body, "bedrock")
     (part,) = conversation.parts()
     assert isinstance(part, Media)
-    written = encode(conversation.replace(part, replace(part, text="lost")), "bedrock").body
-    block = get(written, ("messages", 0, "content", 0))
+    written_body = encode(conversation.replace(part, replace(part, text="lost")), "bedrock").body
+    block = get(written_body, ("messages", 0, "content", 0))
     assert block == {"searchResult": {**search, "content": [{"text": "lost"}]}}

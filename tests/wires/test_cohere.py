@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import Case, load, recorded
+from cases import Case, load, load_recorded
 from judges import cohere as judge
 from msgspec.structs import replace
 
@@ -52,7 +52,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     }, "response"
 
 
-def read(name: str) -> Conversation:
+def decode_case(name: str) -> Conversation:
     case = next(case for case in load("cohere") if case.name == name)
     return decode(case.body, "cohere", case.kind)
 
@@ -60,29 +60,27 @@ def read(name: str) -> Conversation:
 def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> None:
     entries = json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else []
     known = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
-    for entry in (one for one in entries if one["wire"] == "cohere" and one["core_wire"]):
+    for entry in (entry for entry in entries if entry["wire"] == "cohere" and entry["core_wire"]):
         assert ("cohere", entry["direction"], entry["family"], entry["origin_class"]) in known
-        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
-        assert held is not None
-        conversation = decode(held[0], "cohere", held[1])
+        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert wrapped is not None
+        conversation = decode(wrapped[0], "cohere", wrapped[1])
         found = conversation.calls() if entry["direction"] == "call" else conversation.results()
         assert [(part.family, part.executor) for part in found] == [
             (entry["family"], entry["executor"])
         ]
-        assert encode(conversation, "cohere", held[1]).body == held[0]
+        assert encode(conversation, "cohere", wrapped[1]).body == wrapped[0]
 
 
-@pytest.mark.parametrize("case", load("cohere") + recorded("cohere"), ids=str)
-def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(
-    case: Case,
-) -> None:
+@pytest.mark.parametrize("case", load("cohere") + load_recorded("cohere"), ids=str)
+def test_the_official_types_accept_all_cases_that_are_not_broken_on_purpose(case: Case) -> None:
     broken = {"missing-and-empty-ids", "unknown-blocks-and-fields"}
     if case.name not in broken:
         judge(case.body, case.kind)
 
 
-def test_the_plan_is_reasoning_before_the_calls_and_goes_back_as_the_plan() -> None:
-    conversation = read("parallel-calls-with-a-plan")
+def test_the_plan_is_read_as_reasoning_before_the_calls_and_written_back_as_the_plan() -> None:
+    conversation = decode_case("parallel-calls-with-a-plan")
     plan = conversation.messages[2].parts[0]
     assert plan == Reasoning("I will look up both cities.")
     edited = encode(conversation.replace(plan, replace(plan, text="Both.")), "cohere").body
@@ -91,9 +89,9 @@ def test_the_plan_is_reasoning_before_the_calls_and_goes_back_as_the_plan() -> N
 
 def test_reasoning_of_another_wire_is_a_plan_beside_calls_and_a_thinking_block_without() -> None:
     call = Call("c1", "look", LazyJson("{}"))
-    thought = Reasoning("Because.")
+    reasoning = Reasoning("Because.")
     conversation = Conversation(
-        (Message("assistant", (thought, call)), Message("assistant", (thought, Text("So."))))
+        (Message("assistant", (reasoning, call)), Message("assistant", (reasoning, Text("So."))))
     )
     body = encode(conversation, "cohere").body
     assert isinstance(body, dict)
@@ -117,7 +115,7 @@ def test_reasoning_of_another_wire_is_a_plan_beside_calls_and_a_thinking_block_w
 
 
 def test_a_bare_document_is_a_json_result_and_several_are_documents() -> None:
-    outputs = [result.output for result in read("documents-are-results").results()]
+    outputs = [result.output for result in decode_case("documents-are-results").results()]
     assert outputs[0] == {"celsius": 18, "wind": {"kmh": 12.5}}
     assert outputs[1] == (
         Media("file", "application/json", text='{"title":"Oslo","snippet":"9 C"}', name="b:0"),
@@ -129,32 +127,32 @@ def test_a_bare_document_is_a_json_result_and_several_are_documents() -> None:
 @pytest.mark.parametrize(
     "output", [{"a": 1}, {"text": "x"}, {"text": 1}, [1, 2], "plain", '{"a": 1}', True, 0]
 )
-def test_every_json_result_comes_home_through_this_wire(output: JSON) -> None:
+def test_every_json_result_survives_a_round_trip_over_this_wire(output: JSON) -> None:
     call = Call("c1", "look", LazyJson("{}"))
     start = encode(
         Conversation((Message("assistant", (call,)), Message("tool", (call.result(output),)))),
         "gemini",
     )
-    there = translate(start.body, "gemini", "cohere")
-    judge(there.body, "request")
-    back = translate(there.body, "cohere", "gemini", ids=there.ids)
-    assert decode(back.body, "gemini").results()[0].output == output
+    translated = translate(start.body, "gemini", "cohere")
+    judge(translated.body, "request")
+    restored = translate(translated.body, "cohere", "gemini", ids=translated.ids)
+    assert decode(restored.body, "gemini").results()[0].output == output
 
 
 def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> None:
     call = Call("c1", "draw", LazyJson("{}"))
-    drawn = call.result((Text("Here."), Media("image", "image/png", "QUJD")))
+    result = call.result((Text("Here."), Media("image", "image/png", "QUJD")))
     encoded = encode(
-        Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "cohere"
+        Conversation((Message("assistant", (call,)), Message("tool", (result,)))), "cohere"
     )
     judge(encoded.body, "request")
     picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
-    said: JSON = [{"type": "text", "text": "From tool call c1:"}, picture]
-    assert get(encoded.body, ("messages", -1)) == {"role": "user", "content": said}
+    content: JSON = [{"type": "text", "text": "From tool call c1:"}, picture]
+    assert get(encoded.body, ("messages", -1)) == {"role": "user", "content": content}
     assert len(encoded.losses) == 1
 
 
-def test_an_error_flag_is_reported_and_comes_home() -> None:
+def test_an_error_flag_is_reported_and_is_restored() -> None:
     call = Call("c1", "look", LazyJson("{}"))
     start = encode(
         Conversation(
@@ -162,16 +160,16 @@ def test_an_error_flag_is_reported_and_comes_home() -> None:
         ),
         "gemini",
     )
-    there = translate(start.body, "gemini", "cohere")
-    assert [loss.reason for loss in there.losses] == [
+    translated = translate(start.body, "gemini", "cohere")
+    assert [loss.reason for loss in translated.losses] == [
         "a result has no error flag here; its text says that it is an error"
     ]
-    home = translate(there.body, "cohere", "gemini", ids=there.ids)
-    assert decode(home.body, "gemini").results()[0].error
+    restored = translate(translated.body, "cohere", "gemini", ids=translated.ids)
+    assert decode(restored.body, "gemini").results()[0].error
 
 
 def test_strict_tools_holds_for_every_tool_and_is_written_only_if_all_agree() -> None:
-    conversation = read("settings-and-strict-tools")
+    conversation = decode_case("settings-and-strict-tools")
     assert [tool.strict for tool in conversation.tools] == [True, True]
     fewer = encode(replace(conversation, tools=conversation.tools[:1]), "cohere").body
     assert fewer["strict_tools"] is True  # type: ignore[index,call-overload]
@@ -184,18 +182,18 @@ def test_strict_tools_holds_for_every_tool_and_is_written_only_if_all_agree() ->
     assert "strict_tools" not in none  # type: ignore[operator]
 
 
-def test_a_choice_of_one_tool_becomes_any_and_auto_is_said_by_silence_both_reported() -> None:
+def test_a_choice_of_one_tool_becomes_any_and_auto_is_left_out() -> None:
     user = Message("user", (Text("Hi"),))
-    named = encode(
+    encoded = encode(
         Conversation((user,), settings={"choice": Choice("required", ("look",))}), "cohere"
     )
-    assert named.body == {
+    assert encoded.body == {
         "tool_choice": "REQUIRED",
         "messages": [{"role": "user", "content": "Hi"}],
     }
     auto = encode(Conversation((user,), settings={"choice": Choice("auto")}), "cohere")
     assert "tool_choice" not in auto.body  # type: ignore[operator]
-    assert [len(encoded.losses) for encoded in (named, auto)] == [1, 1]
+    assert [len(encoded.losses) for encoded in (encoded, auto)] == [1, 1]
 
 
 def test_citations_are_a_loss_for_every_other_wire() -> None:
@@ -206,14 +204,14 @@ def test_citations_are_a_loss_for_every_other_wire() -> None:
 
 
 def test_counts_may_be_written_as_fractions() -> None:
-    assert read("answer-with-calls").settings["usage"] == Usage(913, 83, 800)
+    assert decode_case("answer-with-calls").settings["usage"] == Usage(913, 83, 800)
 
 
 @pytest.mark.parametrize(
     ("reason", "stop"),
     [("COMPLETE", "stop"), ("TOOL_CALL", "tool"), ("ERROR", "ERROR"), ("TIMEOUT", "TIMEOUT")],
 )
-def test_a_reason_without_a_neutral_word_keeps_its_own(reason: str, stop: str) -> None:
+def test_a_stop_reason_without_a_neutral_form_is_kept(reason: str, stop: str) -> None:
     body: Object = {
         "id": "1",
         "finish_reason": reason,
@@ -230,7 +228,7 @@ def test_a_reason_without_a_neutral_word_keeps_its_own(reason: str, stop: str) -
 
 
 @pytest.mark.parametrize("case", load("cohere"), ids=str)
-def test_detect_names_this_wire_or_says_nothing_wrong(case: Case) -> None:
+def test_detect_finds_this_wire_or_an_equally_likely_one(case: Case) -> None:
     vague = {
         "missing-and-empty-ids",
         "odd-arguments",
@@ -244,7 +242,7 @@ def test_detect_names_this_wire_or_says_nothing_wrong(case: Case) -> None:
         assert detect(case.body) == "cohere"
 
 
-def test_a_result_added_to_a_history_leaves_the_rest_to_the_letter() -> None:
+def test_a_result_added_to_a_history_leaves_the_rest_verbatim() -> None:
     case = next(case for case in load("cohere") if case.name == "open-and-stray")
     conversation = decode(case.body, "cohere")
     answer = Message("tool", (conversation.calls()[0].result("18 C"),))
@@ -271,19 +269,19 @@ def test_an_edited_document_is_written_as_a_json_object() -> None:
         ("warm", {"text": "warm"}, 1),
     ):
         output = (replace(document, text=text, source=replace(document.source, original=document)),)
-        written = encode(conversation.replace(result, replace(result, output=output)), "cohere")
+        encoded = encode(conversation.replace(result, replace(result, output=output)), "cohere")
         path = ("messages", 0, "content", 0, "document")
-        assert get(written.body, path) == {"id": "d1", "data": data}
-        assert len(written.losses) == losses
+        assert get(encoded.body, path) == {"id": "d1", "data": data}
+        assert len(encoded.losses) == losses
 
 
 def test_a_text_document_in_a_result_loses_its_type() -> None:
     call = Call("a", "f", {})
     page = Media("file", "text/html", text="<p>", name="page")
     messages = [Message("assistant", call), Message("tool", call.result((page,)))]
-    written = encode(Conversation(messages), "cohere")
+    encoded = encode(Conversation(messages), "cohere")
     document: JSON = {"data": {"text": "<p>"}, "id": "page"}
-    assert get(written.body, ("messages", 1, "content", 0, "document")) == document
-    assert [loss.reason for loss in written.losses] == [
+    assert get(encoded.body, ("messages", 1, "content", 0, "document")) == document
+    assert [loss.reason for loss in encoded.losses] == [
         "a document has no MIME type here: text/html"
     ]

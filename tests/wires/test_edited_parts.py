@@ -105,7 +105,7 @@ GROWING = [
 
 
 @rows("case, n", GROWING)
-def test_a_part_that_is_added_to_a_message_stands_beside_all_others(case: Case, n: int) -> None:
+def test_a_part_added_to_a_message_leaves_all_others(case: Case, n: int) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     messages = list(conversation.messages)
     messages[n] = replace(messages[n], parts=(*messages[n].parts, Text("And more.")))
@@ -154,10 +154,10 @@ def test_parts_of_another_wire_become_parts_of_the_message_they_are_added_to(wir
         )
     ]
     body = encode(replace(conversation, messages=tuple(messages)), wire).body
-    found = decode(body, wire)
-    assert [type(part) for part in found.messages[0].parts] == [Text, Text, Media]
+    decoded = decode(body, wire)
+    assert [type(part) for part in decoded.messages[0].parts] == [Text, Text, Media]
     assert [
         (pair.call.name, pair.call.input, pair.result.text)
-        for pair in found.pairs()
+        for pair in decoded.pairs()
         if pair.call is not None and pair.result is not None
     ] == [("listen", {"to": 2}, "Hm."), ("look", {"at": 1}, "A cat.")]

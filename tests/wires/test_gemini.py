@@ -45,9 +45,9 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: str(entry["type_name"]))
 def test_every_part_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
-    assert held is not None
-    body, kind = held
+    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    assert wrapped is not None
+    body, kind = wrapped
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
@@ -60,13 +60,17 @@ def test_every_part_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]
     assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
 
 
-def call(name: str = "f", one: str | None = None) -> JSON:
-    return {"functionCall": {"name": name, "args": {}, **({"id": one} if one else {})}}
+def call_part(name: str = "f", call_id: str | None = None) -> JSON:
+    return {"functionCall": {"name": name, "args": {}, **({"id": call_id} if call_id else {})}}
 
 
-def answer(response: JSON, name: str = "f", one: str | None = None) -> JSON:
+def response_part(response: JSON, name: str = "f", call_id: str | None = None) -> JSON:
     return {
-        "functionResponse": {"name": name, "response": response, **({"id": one} if one else {})}
+        "functionResponse": {
+            "name": name,
+            "response": response,
+            **({"id": call_id} if call_id else {}),
+        }
     }
 
 
@@ -84,25 +88,29 @@ def chat(*messages: JSON, **more: JSON) -> JSON:
     return {"messages": list(messages), **more}
 
 
-def fn(one: str) -> JSON:
-    return {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+def function_call(call_id: str) -> JSON:
+    return {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
-def made(body: JSON, source: str = "openai-chat", kind: Kind = "request") -> dict[str, JSON]:
-    found = translate(body, source, NAME, kind, repair=False).body
-    assert isinstance(found, dict)
-    return found
+def translate_to_gemini(
+    body: JSON, source: str = "openai-chat", kind: Kind = "request"
+) -> dict[str, JSON]:
+    written_body = translate(body, source, NAME, kind, repair=False).body
+    assert isinstance(written_body, dict)
+    return written_body
 
 
 def test_without_ids_order_decides_among_calls_of_one_tool() -> None:
-    assert pairs(history([call(), call()], [answer({"output": "1"}), answer({"output": "2"})])) == [
-        ("order", "1"),
-        ("order", "2"),
-    ]
+    assert pairs(
+        history(
+            [call_part(), call_part()],
+            [response_part({"output": "1"}), response_part({"output": "2"})],
+        )
+    ) == [("order", "1"), ("order", "2")]
 
 
 def test_without_ids_too_few_answers_of_one_tool_are_not_guessed() -> None:
-    assert pairs(history([call(), call()], [answer({"output": "1"})])) == [
+    assert pairs(history([call_part(), call_part()], [response_part({"output": "1"})])) == [
         (None, None),
         (None, None),
         (None, "1"),
@@ -111,39 +119,45 @@ def test_without_ids_too_few_answers_of_one_tool_are_not_guessed() -> None:
 
 def test_without_ids_calls_of_different_tools_pair_by_name_in_any_order() -> None:
     body = history(
-        [call("f"), call("g")], [answer({"output": "g"}, "g"), answer({"output": "f"}, "f")]
+        [call_part("f"), call_part("g")],
+        [response_part({"output": "g"}, "g"), response_part({"output": "f"}, "f")],
     )
     assert pairs(body) == [("name", "f"), ("name", "g")]
 
 
-def test_an_id_is_echoed_if_the_call_had_one_and_an_invented_one_is_never_sent() -> None:
-    body = history([call(), call()], [answer({"output": "1"}), answer({"output": "2"})])
+def test_an_id_is_echoed_if_the_call_had_one_and_a_minted_id_is_not_sent() -> None:
+    body = history(
+        [call_part(), call_part()], [response_part({"output": "1"}), response_part({"output": "2"})]
+    )
     over = translate(body, NAME, "openai-chat")
-    back = translate(over.body, "openai-chat", NAME, ids=over.ids).body
-    assert back == body
+    written_body = translate(over.body, "openai-chat", NAME, ids=over.ids).body
+    assert written_body == body
     with_ids = history(
-        [call(one="a"), call(one="b")],
-        [answer({"output": "2"}, one="b"), answer({"output": "1"}, one="a")],
+        [call_part(call_id="a"), call_part(call_id="b")],
+        [response_part({"output": "2"}, call_id="b"), response_part({"output": "1"}, call_id="a")],
     )
     over = translate(with_ids, NAME, "anthropic")
-    back = translate(over.body, "anthropic", NAME, ids=over.ids).body
-    assert pairs(back) == [("id", "1"), ("id", "2")]
+    written_body = translate(over.body, "anthropic", NAME, ids=over.ids).body
+    assert pairs(written_body) == [("id", "1"), ("id", "2")]
 
 
-def test_all_responses_stand_in_one_content_in_the_order_of_their_calls_and_alone() -> None:
-    body = made(
+def test_all_responses_are_alone_in_one_content_in_call_order() -> None:
+    body = translate_to_gemini(
         chat(
-            {"role": "assistant", "tool_calls": [fn("a"), fn("b")]},
+            {"role": "assistant", "tool_calls": [function_call("a"), function_call("b")]},
             {"role": "tool", "tool_call_id": "b", "content": "B"},
             {"role": "tool", "tool_call_id": "a", "content": "A"},
             {"role": "user", "content": "go"},
         )
     )
     assert body["contents"] == [
-        {"role": "model", "parts": [call(one="a") | {}, call(one="b") | {}]},  # type: ignore[operator]
+        {"role": "model", "parts": [call_part(call_id="a") | {}, call_part(call_id="b") | {}]},  # type: ignore[operator]
         {
             "role": "user",
-            "parts": [answer({"output": "A"}, one="a"), answer({"output": "B"}, one="b")],
+            "parts": [
+                response_part({"output": "A"}, call_id="a"),
+                response_part({"output": "B"}, call_id="b"),
+            ],
         },
         {"role": "user", "parts": [{"text": "go"}]},
     ]
@@ -165,42 +179,44 @@ def test_all_responses_stand_in_one_content_in_the_order_of_their_calls_and_alon
 def test_a_response_holds_output_or_error_or_is_the_result_itself(
     response: JSON, text: str, error: bool
 ) -> None:
-    (result,) = decode(history([], [answer(response)]), NAME).results()
+    (result,) = decode(history([], [response_part(response)]), NAME).results()
     assert (result.text, result.error) == (text, error)
 
 
 @pytest.mark.parametrize(
     "value", [{"output": "x"}, {"error": "x"}, {"a": 1}, [1], 7, None, "x", {}], ids=str
 )
-def test_a_result_that_looks_like_an_envelope_is_put_in_one_and_comes_back(value: JSON) -> None:
-    start = decode(history([call(one="a")], [answer({"output": "x"}, one="a")]), NAME)
+def test_a_result_that_looks_like_an_envelope_is_wrapped_and_restored(value: JSON) -> None:
+    start = decode(
+        history([call_part(call_id="a")], [response_part({"output": "x"}, call_id="a")]), NAME
+    )
     result = start.results()[0]
     new = start.calls()[0].result(value)
-    written = encode(start.replace(result, new), NAME).body
-    (found,) = decode(written, NAME).results()
-    assert (found.output, found.error) == ("" if value is None else value, False)
+    body = encode(start.replace(result, new), NAME).body
+    (restored,) = decode(body, NAME).results()
+    assert (restored.output, restored.error) == ("" if value is None else value, False)
 
 
 def test_a_response_names_its_function_also_when_the_source_did_not() -> None:
-    body = made(
+    body = translate_to_gemini(
         chat(
-            {"role": "assistant", "tool_calls": [fn("a")]},
+            {"role": "assistant", "tool_calls": [function_call("a")]},
             {"role": "tool", "tool_call_id": "a", "content": "A"},
         )
     )
     assert body["contents"][1]["parts"][0]["functionResponse"]["name"] == "f"  # type: ignore[index,call-overload]
 
 
-def test_a_signature_stands_on_the_part_and_stays_there_when_the_call_is_edited() -> None:
-    body = history([{**call(), "thoughtSignature": "s"}], [])  # type: ignore[dict-item]
+def test_a_signature_stays_on_the_part_of_an_edited_call() -> None:
+    body = history([{**call_part(), "thoughtSignature": "s"}], [])  # type: ignore[dict-item]
     conversation = decode(body, NAME)
-    (found,) = conversation.calls()
-    assert found.signature == "s"
-    edited = encode(conversation.replace(found, Call(found.id, "g", found.args)), NAME).body
-    assert edited == history([{**call("g"), "thoughtSignature": "s"}], [])  # type: ignore[dict-item]
+    (call,) = conversation.calls()
+    assert call.signature == "s"
+    edited = encode(conversation.replace(call, Call(call.id, "g", call.args)), NAME).body
+    assert edited == history([{**call_part("g"), "thoughtSignature": "s"}], [])  # type: ignore[dict-item]
 
 
-def test_both_spellings_are_read_alike_and_go_back_as_they_came() -> None:
+def test_both_spellings_are_read_alike_and_are_written_back_unchanged() -> None:
     camel: JSON = {
         "contents": [
             {
@@ -243,7 +259,7 @@ def test_an_answer_in_snake_case_is_read_as_one_in_camel_case() -> None:
     assert decode(snake, NAME, "response") == read
 
 
-def test_a_thought_is_reasoning() -> None:
+def test_a_thought_part_is_read_as_reasoning() -> None:
     body: JSON = {
         "contents": [
             {
@@ -266,11 +282,11 @@ def test_a_format_is_read_from_either_kind_of_schema_and_written_as_json_schema(
             "generationConfig": {"responseMimeType": "application/json", key: schema},  # type: ignore[dict-item]
         }
         assert decode(body, NAME).settings["format"] == Format({"type": "string"})
-    wanted: JSON = {
+    expected: JSON = {
         "type": "json_schema",
         "json_schema": {"name": "n", "schema": {"type": "string"}},
     }
-    config = made(chat({"role": "user", "content": "hi"}, response_format=wanted))[
+    config = translate_to_gemini(chat({"role": "user", "content": "hi"}, response_format=expected))[
         "generationConfig"
     ]
     assert config == {
@@ -289,11 +305,13 @@ def test_any_of_some_tools_is_a_required_choice_with_names() -> None:
     assert decode(body, NAME).settings["choice"] == Choice("required", ("f", "g"))
 
 
-def test_an_answer_that_calls_stopped_for_the_tool_though_the_wire_says_stop() -> None:
-    body: JSON = {"candidates": [{"content": {"parts": [call()]}, "finishReason": "STOP"}]}
+def test_a_response_with_calls_stops_for_tools_although_the_wire_says_stop() -> None:
+    body: JSON = {"candidates": [{"content": {"parts": [call_part()]}, "finishReason": "STOP"}]}
     assert decode(body, NAME, "response").messages[0].stop == "tool"
-    home = made(translate(body, NAME, "openai-chat", "response").body, "openai-chat", "response")
-    assert home["candidates"][0]["finishReason"] == "STOP"  # type: ignore[index,call-overload]
+    restored = translate_to_gemini(
+        translate(body, NAME, "openai-chat", "response").body, "openai-chat", "response"
+    )
+    assert restored["candidates"][0]["finishReason"] == "STOP"  # type: ignore[index,call-overload]
 
 
 def test_a_system_instruction_that_is_plain_text_stays_plain_text() -> None:

@@ -39,26 +39,26 @@ OTHERS = ("openai-chat", "anthropic", "gemini")
 # --- some messages --------------------------------------------------------------------------------
 
 
-def ask(one: JSON, name: str = "f", **arguments: JSON) -> Object:
+def call_request(call_id: JSON, name: str = "f", **arguments: JSON) -> Object:
     return {
         "jsonrpc": "2.0",
-        "id": one,
+        "id": call_id,
         "method": "tools/call",
         "params": {"name": name, "arguments": arguments},
     }
 
 
-def tell(one: JSON, text: str, **more: JSON) -> Object:
+def call_response(call_id: JSON, text: str, **more: JSON) -> Object:
     return {
         "jsonrpc": "2.0",
-        "id": one,
+        "id": call_id,
         "result": {"content": [{"type": "text", "text": text}], **more},
     }
 
 
 def case(name: str, kind: Kind = "request") -> JSON:
-    found: JSON = json.loads((FOLDERS / name / f"{kind}.json").read_text())
-    return found
+    value: JSON = json.loads((FOLDERS / name / f"{kind}.json").read_text())
+    return value
 
 
 # --- the catalogue --------------------------------------------------------------------------------
@@ -87,19 +87,23 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 
 def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
     entries = json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else []
-    for entry in (one for one in entries if one["wire"] == "mcp" and one["core_wire"]):
-        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
-        assert held is not None
-        found = decode(held[0], "mcp", held[1])
-        [part] = [part for part in found.parts() if isinstance(part, Call | Result)]
+    for entry in (entry for entry in entries if entry["wire"] == "mcp" and entry["core_wire"]):
+        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert wrapped is not None
+        conversation = decode(wrapped[0], "mcp", wrapped[1])
+        [part] = [part for part in conversation.parts() if isinstance(part, Call | Result)]
         assert isinstance(part, Call) == (entry["direction"] == "call")
         assert (part.family, part.executor) == (
             entry["family"],
             RUN_BY_THE_CALLER[entry["executor"]],
         )
-        assert encode(found, "mcp", held[1]).body == held[0]
-        said = [(one.direction, one.family, one.origin) for one in catalogue() if one.wire == "mcp"]
-        assert (entry["direction"], entry["family"], entry["origin_class"]) in said
+        assert encode(conversation, "mcp", wrapped[1]).body == wrapped[0]
+        entries_of_wire = [
+            (entry.direction, entry.family, entry.origin)
+            for entry in catalogue()
+            if entry.wire == "mcp"
+        ]
+        assert (entry["direction"], entry["family"], entry["origin_class"]) in entries_of_wire
 
 
 def test_every_fact_of_the_docstring_has_a_case_of_its_name() -> None:
@@ -113,20 +117,20 @@ def test_every_fact_of_the_docstring_has_a_case_of_its_name() -> None:
 
 def test_an_integer_and_a_string_of_the_same_digits_are_two_ids() -> None:
     body: list[JSON] = [
-        ask(1, n="integer"),
-        ask("1", n="string"),
-        tell("1", "string"),
-        tell(1, "integer"),
+        call_request(1, n="integer"),
+        call_request("1", n="string"),
+        call_response("1", "string"),
+        call_response(1, "integer"),
     ]
-    found = decode(body, "mcp")
-    assert [call.id for call in found.calls()] == ["1", '"1"']
+    conversation = decode(body, "mcp")
+    assert [call.id for call in conversation.calls()] == ["1", '"1"']
     assert [
-        (p.call and p.call.input, p.result and p.result.output, p.how) for p in found.pairs()
+        (p.call and p.call.input, p.result and p.result.output, p.how) for p in conversation.pairs()
     ] == [({"n": "integer"}, "integer", "id"), ({"n": "string"}, "string", "id")]
 
 
 @pytest.mark.parametrize(
-    "one",
+    "call_id",
     [
         1,
         0,
@@ -146,57 +150,68 @@ def test_an_integer_and_a_string_of_the_same_digits_are_two_ids() -> None:
         "1e3",
     ],
 )
-def test_an_id_and_its_neutral_form_lead_to_each_other(one: JSON) -> None:
-    neutral, origin = neutral_id(one)
+def test_an_id_and_its_neutral_form_lead_to_each_other(call_id: JSON) -> None:
+    neutral, origin = neutral_id(call_id)
     assert origin == "wire"
-    back = json_id(neutral)
-    assert (type(back), back) == (type(one), one)
+    restored_id = json_id(neutral)
+    assert (type(restored_id), restored_id) == (type(call_id), call_id)
 
 
 @pytest.mark.parametrize(
     "text", ["1", '"1"', "01", "call_1", '"call_1"', '"\\"1\\""', "-0", "toolu_01", "½"]
 )
-def test_an_id_of_another_wire_comes_back_as_it_was(text: str) -> None:
+def test_an_id_of_another_wire_is_restored(text: str) -> None:
     assert neutral_id(json_id(text))[0] == text
 
 
 @pytest.mark.parametrize("over", OTHERS)
 def test_ids_keep_their_json_type_on_the_way_there_and_back(over: str) -> None:
     body = case("id-keeps-its-type")
-    there = translate(body, "mcp", over)
-    back = translate(there.json(), over, "mcp", ids=there.ids.to_dict()).body
-    assert isinstance(back, list)
+    translated = translate(body, "mcp", over)
+    written_body = translate(translated.json(), over, "mcp", ids=translated.ids.to_dict()).body
+    assert isinstance(written_body, list)
     assert isinstance(body, list)
-    assert {repr(get(one, ("id",))) for one in back} == {repr(get(one, ("id",))) for one in body}
-    said = [(c.id, c.name, c.input) for c in decode(back, "mcp").calls()]
-    assert said == [(c.id, c.name, c.input) for c in decode(body, "mcp").calls()]
+    assert {repr(get(message, ("id",))) for message in written_body} == {
+        repr(get(message, ("id",))) for message in body
+    }
+    calls = [(c.id, c.name, c.input) for c in decode(written_body, "mcp").calls()]
+    assert calls == [(c.id, c.name, c.input) for c in decode(body, "mcp").calls()]
 
 
-@pytest.mark.parametrize("one", [None, "", " ", "null", True, 1.5, [], {}])
+@pytest.mark.parametrize("call_id", [None, "", " ", "null", True, 1.5, [], {}])
 def test_a_request_without_a_usable_id_gets_a_minted_one_that_is_not_written_back(
-    one: JSON,
+    call_id: JSON,
 ) -> None:
-    found = decode(ask(one), "mcp")
-    [call] = found.calls()
+    conversation = decode(call_request(call_id), "mcp")
+    [call] = conversation.calls()
     assert is_minted(call.id)
     assert call.origin == "minted"
-    renamed = encode(found.replace(call, replace(call, name="g")), "mcp").body
-    assert renamed == {**ask(one, "g")}
+    renamed = encode(conversation.replace(call, replace(call, name="g")), "mcp").body
+    assert renamed == {**call_request(call_id, "g")}
 
 
 # --- turns and pairs ------------------------------------------------------------------------------
 
 
 def test_a_call_made_while_another_waits_belongs_to_the_same_turn() -> None:
-    found = decode(
-        [ask(1), ask(2), tell(2, "b"), ask(3), tell(3, "c"), tell(1, "a"), ask(4), tell(4, "d")],
+    conversation = decode(
+        [
+            call_request(1),
+            call_request(2),
+            call_response(2, "b"),
+            call_request(3),
+            call_response(3, "c"),
+            call_response(1, "a"),
+            call_request(4),
+            call_response(4, "d"),
+        ],
         "mcp",
     )
     assert [
         [getattr(part, "id", None) or getattr(part, "call_id", None) for part in m.parts]
-        for m in found.messages
+        for m in conversation.messages
     ] == [["1", "2", "3"], ["2", "3", "1"], ["4"], ["4"]]
-    assert [message.role for message in found.messages] == [
+    assert [message.role for message in conversation.messages] == [
         "assistant",
         "tool",
         "assistant",
@@ -204,17 +219,33 @@ def test_a_call_made_while_another_waits_belongs_to_the_same_turn() -> None:
     ]
 
 
-def test_a_call_that_nobody_answers_does_not_hold_its_turn_open() -> None:
-    found = decode([ask(1), ask(2), tell(2, "b"), ask(3), tell(3, "c")], "mcp")
-    assert [len(message.parts) for message in found.messages] == [2, 1, 1, 1]
+def test_a_call_without_a_response_does_not_keep_its_turn_open() -> None:
+    conversation = decode(
+        [
+            call_request(1),
+            call_request(2),
+            call_response(2, "b"),
+            call_request(3),
+            call_response(3, "c"),
+        ],
+        "mcp",
+    )
+    assert [len(message.parts) for message in conversation.messages] == [2, 1, 1, 1]
 
 
-def test_an_id_that_comes_again_names_the_newer_call() -> None:
-    found = decode([ask(0, n=1), tell(0, "one"), ask(0, n=2), tell(0, "two")], "mcp")
-    assert [(p.call and p.call.input, p.result and p.result.output) for p in found.pairs()] == [
-        ({"n": 1}, "one"),
-        ({"n": 2}, "two"),
-    ]
+def test_a_reused_id_pairs_with_the_newer_call() -> None:
+    conversation = decode(
+        [
+            call_request(0, n=1),
+            call_response(0, "one"),
+            call_request(0, n=2),
+            call_response(0, "two"),
+        ],
+        "mcp",
+    )
+    assert [
+        (p.call and p.call.input, p.result and p.result.output) for p in conversation.pairs()
+    ] == [({"n": 1}, "one"), ({"n": 2}, "two")]
 
 
 def test_the_response_to_another_method_is_no_result() -> None:
@@ -224,9 +255,9 @@ def test_the_response_to_another_method_is_no_result() -> None:
         {"jsonrpc": "2.0", "id": 2, "method": "ping"},
         {"jsonrpc": "2.0", "id": 2, "error": {"code": -32601, "message": "no"}},
     ]
-    found = decode(body, "mcp")
-    assert [type(part) for part in found.parts()] == [Opaque] * 4
-    assert {loss.pointer for loss in encode(found, "openai-chat").losses} == {
+    conversation = decode(body, "mcp")
+    assert [type(part) for part in conversation.parts()] == [Opaque] * 4
+    assert {loss.pointer for loss in encode(conversation, "openai-chat").losses} == {
         "/0",
         "/1",
         "/2",
@@ -244,21 +275,21 @@ def test_structured_content_that_the_text_repeats_is_the_output() -> None:
     assert second.output == "18 degrees"
 
 
-def test_structured_content_that_says_something_else_is_a_reported_loss() -> None:
+def test_structured_content_that_differs_from_the_text_is_a_reported_loss() -> None:
     losses = translate(case("structured-twice"), "mcp", "openai-chat").losses
     assert [loss.pointer for loss in losses] == ["/3/result/structuredContent"]
 
 
-def test_a_failure_of_the_protocol_comes_home_as_one_and_a_failure_of_a_tool_as_the_other() -> None:
+def test_protocol_errors_and_tool_errors_are_each_restored() -> None:
     body: list[JSON] = [
-        ask(1),
+        call_request(1),
         {
             "jsonrpc": "2.0",
             "id": 1,
             "error": {"code": -32602, "message": "no such tool", "data": [1]},
         },
-        ask(2),
-        tell(
+        call_request(2),
+        call_response(
             2,
             '{"code":404,"message":"gone"}',
             structuredContent={"code": 404, "message": "gone"},
@@ -266,19 +297,23 @@ def test_a_failure_of_the_protocol_comes_home_as_one_and_a_failure_of_a_tool_as_
         ),
     ]
     for over in OTHERS:
-        there = translate(body, "mcp", over)
-        assert translate(there.json(), over, "mcp", ids=there.ids).body == body
+        translated = translate(body, "mcp", over)
+        assert translate(translated.json(), over, "mcp", ids=translated.ids).body == body
 
 
-def test_a_result_that_wants_input_goes_back_as_it_came_when_something_else_is_edited() -> None:
+def test_a_result_that_wants_input_is_written_back_unchanged_when_something_else_is_edited() -> (
+    None
+):
     body = case("input-required")
-    found = decode(body, "mcp")
-    call = found.calls()[0]
-    written = encode(found.replace(call, replace(call, args=LazyJson('{"path":"/x"}'))), "mcp").body
-    assert isinstance(written, list)
+    conversation = decode(body, "mcp")
+    call = conversation.calls()[0]
+    written_body = encode(
+        conversation.replace(call, replace(call, args=LazyJson('{"path":"/x"}'))), "mcp"
+    ).body
+    assert isinstance(written_body, list)
     assert isinstance(body, list)
-    assert written[1:] == body[1:]
-    assert get(written, (0, "params", "arguments")) == {"path": "/x"}
+    assert written_body[1:] == body[1:]
+    assert get(written_body, (0, "params", "arguments")) == {"path": "/x"}
 
 
 def test_a_state_that_only_the_server_reads_is_a_reported_loss() -> None:
@@ -292,14 +327,14 @@ def test_a_state_that_only_the_server_reads_is_a_reported_loss() -> None:
 
 
 def test_every_case_is_accepted_by_the_official_types() -> None:
-    for one in load("mcp"):
-        if one.name not in (
+    for case in load("mcp"):
+        if case.name not in (
             "lost-id-is-a-notification",
             "content-in-every-form",
             "unknown-messages-and-fields",
             "answer-of-a-model",
         ):
-            messages = one.body if isinstance(one.body, list) else [one.body]
+            messages = case.body if isinstance(case.body, list) else [case.body]
             judge(
                 [
                     m
@@ -309,7 +344,7 @@ def test_every_case_is_accepted_by_the_official_types() -> None:
                     and "serverInfo" not in str(m)
                     and m.get("id") is not None
                 ],
-                one.kind,
+                case.kind,
             )
 
 
@@ -332,16 +367,16 @@ def test_text_is_a_reported_loss_and_calls_and_results_become_an_exchange() -> N
             {"role": "tool", "tool_call_id": "c1", "content": "4 C"},
         ],
     }
-    made = translate(body, "openai-chat", "mcp")
-    assert made.body == [ask("c1", "w", city="Oslo"), tell("c1", "4 C")]
-    assert {loss.pointer for loss in made.losses} == {
+    translated = translate(body, "openai-chat", "mcp")
+    assert translated.body == [call_request("c1", "w", city="Oslo"), call_response("c1", "4 C")]
+    assert {loss.pointer for loss in translated.losses} == {
         "/model",
         "/messages/0/content",
         "/messages/1/content",
     }
 
 
-def test_tools_on_offer_become_a_list_of_tools_before_the_calls() -> None:
+def test_tool_definitions_become_a_list_of_tools_before_the_calls() -> None:
     tools: JSON = [
         {
             "type": "function",
@@ -349,21 +384,27 @@ def test_tools_on_offer_become_a_list_of_tools_before_the_calls() -> None:
         }
     ]
     body: JSON = {"messages": [], "tools": tools}
-    made = translate(body, "openai-chat", "mcp")
-    assert made.losses == []
-    assert get(made.body, (1, "result", "tools")) == [
+    translated = translate(body, "openai-chat", "mcp")
+    assert translated.losses == []
+    assert get(translated.body, (1, "result", "tools")) == [
         {"name": "w", "description": "Weather.", "inputSchema": {"type": "object"}}
     ]
-    assert translate(made.json(), "mcp", "openai-chat").body == body
+    assert translate(translated.json(), "mcp", "openai-chat").body == body
 
 
 def test_a_response_is_the_result_of_the_last_answered_call() -> None:
-    made = encode(decode([ask(1), ask(2), tell(2, "b"), tell(1, "a")], "mcp"), "mcp", "response")
-    assert made.body == tell(1, "a")
-    assert {loss.pointer for loss in made.losses} == {"/0", "/1", "/2"}
+    encoded = encode(
+        decode(
+            [call_request(1), call_request(2), call_response(2, "b"), call_response(1, "a")], "mcp"
+        ),
+        "mcp",
+        "response",
+    )
+    assert encoded.body == call_response(1, "a")
+    assert {loss.pointer for loss in encoded.losses} == {"/0", "/1", "/2"}
 
 
-def test_the_answer_of_a_model_becomes_that_of_sampling_and_comes_home() -> None:
+def test_a_response_of_a_model_becomes_a_sampling_response_and_is_restored() -> None:
     body: JSON = {
         "id": "r1",
         "object": "chat.completion",
@@ -387,42 +428,49 @@ def test_the_answer_of_a_model_becomes_that_of_sampling_and_comes_home() -> None
             }
         ],
     }
-    made = translate(body, "openai-chat", "mcp", "response")
-    assert [loss.pointer for loss in made.losses] == ["/created"]
-    assert get(made.body, ("result", "stopReason")) == "toolUse"
-    assert translate(made.json(), "mcp", "openai-chat", "response").body == body
+    translated = translate(body, "openai-chat", "mcp", "response")
+    assert [loss.pointer for loss in translated.losses] == ["/created"]
+    assert get(translated.body, ("result", "stopReason")) == "toolUse"
+    assert translate(translated.json(), "mcp", "openai-chat", "response").body == body
 
 
 def test_a_result_added_to_a_single_request_makes_an_exchange() -> None:
-    found = decode(ask(7, "w"), "mcp")
-    more = (*found.messages, Message("tool", (found.calls()[0].result("4 C"),)))
-    assert encode(replace(found, messages=more), "mcp").body == [ask(7, "w"), tell(7, "4 C")]
+    conversation = decode(call_request(7, "w"), "mcp")
+    more = (*conversation.messages, Message("tool", (conversation.calls()[0].result("4 C"),)))
+    assert encode(replace(conversation, messages=more), "mcp").body == [
+        call_request(7, "w"),
+        call_response(7, "4 C"),
+    ]
 
 
 def test_a_turn_taken_out_of_a_log_leaves_every_other_message_where_it_was() -> None:
     body = case("tools-on-offer")
     assert isinstance(body, list)
-    found = decode([*body, ask(4, "ping"), tell(4, "pong")], "mcp")
+    conversation = decode([*body, call_request(4, "ping"), call_response(4, "pong")], "mcp")
     kept = tuple(
         message
-        for message in found.messages
+        for message in conversation.messages
         if not any(
             getattr(p, "id", "") == "3" or getattr(p, "call_id", "") == "3" for p in message.parts
         )
     )
-    written = encode(replace(found, messages=kept), "mcp").body
-    assert written == [*body[:7], ask(4, "ping"), tell(4, "pong")]
+    written_body = encode(replace(conversation, messages=kept), "mcp").body
+    assert written_body == [*body[:7], call_request(4, "ping"), call_response(4, "pong")]
 
 
 def test_a_tool_that_was_changed_is_changed_and_no_other_field() -> None:
     body = case("tools-on-offer")
-    found = decode(body, "mcp")
-    tools = (replace(found.tools[0], description="Reads it."), *found.tools[1:], Tool("new"))
-    written = encode(replace(found, tools=tools), "mcp").body
-    listed = get(written, (4, "result", "tools"))
-    assert isinstance(listed, list)
-    assert listed[0] == {**found.tools[0].raw, "description": "Reads it."}  # type: ignore[dict-item]
-    assert [get(tool, ("name",)) for tool in listed] == [
+    conversation = decode(body, "mcp")
+    tools = (
+        replace(conversation.tools[0], description="Reads it."),
+        *conversation.tools[1:],
+        Tool("new"),
+    )
+    written_body = encode(replace(conversation, tools=tools), "mcp").body
+    written_tools = get(written_body, (4, "result", "tools"))
+    assert isinstance(written_tools, list)
+    assert written_tools[0] == {**conversation.tools[0].raw, "description": "Reads it."}  # type: ignore[dict-item]
+    assert [get(tool, ("name",)) for tool in written_tools] == [
         "files/read.text",
         "ping",
         "server___tool",
@@ -434,30 +482,38 @@ def test_a_tool_that_was_changed_is_changed_and_no_other_field() -> None:
 
 
 def test_a_request_for_a_message_is_a_whole_conversation_on_other_wires() -> None:
-    made = translate(case("sampling-turns-the-tables"), "mcp", "openai-chat")
-    assert isinstance(made.body, dict)
-    assert made.body["max_completion_tokens"] == 300
-    assert made.body["tool_choice"] == "required"
-    assert get(made.body, ("messages", 0)) == {"role": "system", "content": "Answer in one line."}
-    lost = {loss.pointer for loss in made.losses}
-    assert {"/params/modelPreferences", "/params/includeContext", "/params/metadata"} <= lost
+    translated = translate(case("sampling-turns-the-tables"), "mcp", "openai-chat")
+    assert isinstance(translated.body, dict)
+    assert translated.body["max_completion_tokens"] == 300
+    assert translated.body["tool_choice"] == "required"
+    assert get(translated.body, ("messages", 0)) == {
+        "role": "system",
+        "content": "Answer in one line.",
+    }
+    losses = {loss.pointer for loss in translated.losses}
+    assert {"/params/modelPreferences", "/params/includeContext", "/params/metadata"} <= losses
     assert (
         not {"/params/tools", "/params/messages", "/params/systemPrompt", "/params/maxTokens"}
-        & lost
+        & losses
     )
 
 
-def test_a_message_added_to_a_request_for_one_leaves_the_rest_to_the_letter() -> None:
+def test_a_message_added_to_a_request_for_one_leaves_the_rest_verbatim() -> None:
     body = case("sampling-turns-the-tables")
-    found = decode(body, "mcp")
-    written = encode(
-        replace(found, messages=(*found.messages, Message("user", (Text("Well?"),)))), "mcp"
+    conversation = decode(body, "mcp")
+    written_body = encode(
+        replace(conversation, messages=(*conversation.messages, Message("user", (Text("Well?"),)))),
+        "mcp",
     ).body
-    messages = get(written, ("params", "messages"))
+    messages = get(written_body, ("params", "messages"))
     assert isinstance(messages, list)
     assert messages[:-1] == get(body, ("params", "messages"))
     assert messages[-1] == {"role": "user", "content": {"type": "text", "text": "Well?"}}
-    rest = {key: value for key, value in get(written, ("params",)).items() if key != "messages"}  # type: ignore[union-attr]
+    rest = {
+        key: value
+        for key, value in get(written_body, ("params",)).items()  # type: ignore[union-attr]
+        if key != "messages"
+    }
     assert rest == {
         key: value
         for key, value in get(body, ("params",)).items()  # type: ignore[union-attr]
@@ -465,8 +521,8 @@ def test_a_message_added_to_a_request_for_one_leaves_the_rest_to_the_letter() ->
     }
 
 
-def test_only_json_rpc_is_taken_for_this_wire() -> None:
-    assert detect([ask(1), tell(1, "x")]) == "mcp"
+def test_detect_finds_this_wire_only_for_json_rpc() -> None:
+    assert detect([call_request(1), call_response(1, "x")]) == "mcp"
     assert detect(case("answer-of-a-model", "response")) == "mcp"
     assert mcp.WIRE.match_score({"method": "tools/call"}) == 0
     assert mcp.WIRE.match_score([]) == 0

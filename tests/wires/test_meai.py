@@ -55,19 +55,19 @@ def content(kind: str, **fields: JSON) -> JSON:
     return {"$type": kind, **fields}
 
 
-def text(said: str) -> JSON:
-    return content("text", text=said)
+def text(value: str) -> JSON:
+    return content("text", text=value)
 
 
-def call(one: JSON = "c1", name: str = "f", **given: JSON) -> JSON:
-    return content("functionCall", callId=one, name=name, arguments=given)
+def call(call_id: JSON = "c1", name: str = "f", **value: JSON) -> JSON:
+    return content("functionCall", callId=call_id, name=name, arguments=value)
 
 
-def result(said: JSON, one: JSON = "c1") -> JSON:
-    return content("functionResult", callId=one, result=said)
+def result(value: JSON, call_id: JSON = "c1") -> JSON:
+    return content("functionResult", callId=call_id, result=value)
 
 
-def at(body: JSON, *path: str | int) -> JSON:
+def value_at(body: JSON, *path: str | int) -> JSON:
     for step in path:
         body = body[step]  # type: ignore[index]
     return body
@@ -111,15 +111,15 @@ TYPES = [
 def test_every_type_of_call_and_result_is_read_as_what_it_is(
     kind: str, fields: dict[str, JSON], part: type, family: str, executor: str
 ) -> None:
-    held = hold(content(kind, **fields), {"$type": kind}, "both")
-    assert held is not None
-    body, form = held
+    wrapped = hold(content(kind, **fields), {"$type": kind}, "both")
+    assert wrapped is not None
+    body, form = wrapped
     conversation = decode(body, NAME, form)
-    (found,) = conversation.parts()
-    assert isinstance(found, Call | Result)
-    assert isinstance(found, part)
-    assert (found.family, found.executor, found.origin) == (family, executor, "wire")
-    assert (found.id if isinstance(found, Call) else found.call_id) == "1"
+    (inner,) = conversation.parts()
+    assert isinstance(inner, Call | Result)
+    assert isinstance(inner, part)
+    assert (inner.family, inner.executor, inner.origin) == (family, executor, "wire")
+    assert (inner.id if isinstance(inner, Call) else inner.call_id) == "1"
     assert encode(conversation, NAME, form).body == body
     direction = "call" if part is Call else "output"
     assert (direction, family, "natural") in {
@@ -128,8 +128,8 @@ def test_every_type_of_call_and_result_is_read_as_what_it_is(
 
 
 def test_every_type_of_the_catalogue_is_tried_above() -> None:
-    mine = {row.type for row in catalogue() if row.wire == NAME}
-    assert mine == {row[0] for row in TYPES}
+    types = {row.type for row in catalogue() if row.wire == NAME}
+    assert types == {row[0] for row in TYPES}
     assert (
         ENTRIES == []
     )  # the shared catalogue has none of this wire; if that changes, try them here
@@ -167,34 +167,36 @@ def test_every_other_type_is_read_as_what_it_is(block: JSON, part: object) -> No
 @pytest.mark.parametrize("kind", ["hostedVectorStore", "usage", "error", "hologram"])
 def test_a_content_without_a_neutral_form_is_kept_and_reported(kind: str) -> None:
     body: JSON = [message("user", text("x"), content(kind, message="m", details={}))]
-    found = decode(body, NAME)
-    (_, part) = found.parts()
+    conversation = decode(body, NAME)
+    (_, part) = conversation.parts()
     assert isinstance(part, Opaque)
-    assert encode(replace(found, settings={}), NAME).body == body
-    assert [loss.pointer for loss in encode(found, "openai-chat").losses] == ["/0/contents/1"]
+    assert encode(replace(conversation, settings={}), NAME).body == body
+    assert [loss.pointer for loss in encode(conversation, "openai-chat").losses] == [
+        "/0/contents/1"
+    ]
 
 
 # --- ids ------------------------------------------------------------------------------------------
 
 
-def test_an_invented_id_is_sent_since_none_may_be_null() -> None:
+def test_a_minted_id_is_sent_because_ids_must_not_be_null() -> None:
     source: JSON = {
         "contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}]
     }
-    made = translate(source, "gemini", NAME)
-    one = at(made.body, "messages", 0, "contents", 0, "callId")
-    assert str(one).startswith("tw-")
-    assert translate(made.json(), NAME, "gemini", ids=made.ids).body == source
+    translated = translate(source, "gemini", NAME)
+    result = value_at(translated.body, "messages", 0, "contents", 0, "callId")
+    assert str(result).startswith("tw-")
+    assert translate(translated.json(), NAME, "gemini", ids=translated.ids).body == source
 
 
 @pytest.mark.parametrize("missing", [None, "", " ", "null"])
 def test_a_call_without_an_id_is_read_and_paired_by_nothing(missing: JSON) -> None:
-    found = decode(
+    conversation = decode(
         [message("assistant", call(missing), call(missing)), message("tool", result("x", missing))],
         NAME,
     )
-    assert [one.origin for one in found.calls()] == ["minted", "minted"]
-    assert [pair.how for pair in found.pairs()] == [None, None, None]
+    assert [call.origin for call in conversation.calls()] == ["minted", "minted"]
+    assert [pair.how for pair in conversation.pairs()] == [None, None, None]
 
 
 def test_parallel_results_in_another_order_find_their_calls() -> None:
@@ -218,10 +220,10 @@ def test_the_ids_of_a_services_tools_survive_where_the_model_can_hold_them() -> 
             content("mcpServerToolResult", callId="mcp_1"),
         )
     ]
-    made = translate(body, NAME, "openai-chat", server_tools="call").body
+    written_body = translate(body, NAME, "openai-chat", server_tools="call").body
     assert (
-        at(made, "messages", 0, "tool_calls", 0, "id")
-        == at(made, "messages", 1, "tool_call_id")
+        value_at(written_body, "messages", 0, "tool_calls", 0, "id")
+        == value_at(written_body, "messages", 1, "tool_call_id")
         == "mcp_1"
     )
 
@@ -230,33 +232,33 @@ def test_the_ids_of_a_services_tools_survive_where_the_model_can_hold_them() -> 
 
 
 def test_a_result_may_be_any_json_or_contents() -> None:
-    told = [text("see"), content("data", uri="data:image/png;base64,AAAA")]
+    contents = [text("see"), content("data", uri="data:image/png;base64,AAAA")]
     body: JSON = [
         message(
             "tool",
             result({"n": [1, None]}),
-            result(told, "c2"),
+            result(contents, "c2"),
             result(None, "c3"),
-            result(told[1], "c4"),
+            result(contents[1], "c4"),
         )
     ]
-    outputs = [one.output for one in decode(body, NAME).results()]
+    outputs = [result.output for result in decode(body, NAME).results()]
     picture = Media("image", "image/png", "AAAA")
     assert outputs == [{"n": [1, None]}, (Text("see"), picture), "", (picture,)]
 
 
-def test_an_error_among_the_outputs_of_a_service_says_that_it_failed() -> None:
+def test_an_error_among_the_outputs_of_a_service_makes_the_result_an_error() -> None:
     body: JSON = [
         message(
             "assistant",
             content("mcpServerToolResult", callId="m", outputs=[content("error", message="down")]),
         )
     ]
-    (one,) = decode(body, NAME).results()
-    assert (one.error, one.text) == (True, "down")
+    (result,) = decode(body, NAME).results()
+    assert (result.error, result.text) == (True, "down")
 
 
-def test_the_flag_of_a_failed_result_is_reported_and_comes_home_with_the_map() -> None:
+def test_the_flag_of_a_failed_result_is_reported_and_is_restored_with_the_id_map() -> None:
     source: JSON = {
         "max_tokens": 5,
         "messages": [
@@ -277,45 +279,47 @@ def test_the_flag_of_a_failed_result_is_reported_and_comes_home_with_the_map() -
             },
         ],
     }
-    made = translate(source, "anthropic", NAME)
-    assert at(made.body, "messages", 1) == message("tool", result("[error] broken", "t1"))
-    assert [loss.pointer for loss in made.losses] == ["/messages/1/content/0"]
+    translated = translate(source, "anthropic", NAME)
+    assert value_at(translated.body, "messages", 1) == message(
+        "tool", result("[error] broken", "t1")
+    )
+    assert [loss.pointer for loss in translated.losses] == ["/messages/1/content/0"]
     assert (
-        decode(translate(made.json(), NAME, "anthropic", ids=made.ids).json(), "anthropic")
+        decode(
+            translate(translated.json(), NAME, "anthropic", ids=translated.ids).json(), "anthropic"
+        )
         .results()[0]
         .error
     )
 
 
 def test_parts_that_are_added_to_a_message_of_this_wire_are_lowered_and_reported() -> None:
-    found = decode([message("assistant", text("Hi"))], NAME)
-    answer = found.messages[0]
+    conversation = decode([message("assistant", text("Hi"))], NAME)
+    answer = conversation.messages[0]
     added = (Media("file", text="doc"), Opaque("hologram", {}))
-    edited = replace(found, messages=(replace(answer, parts=(*answer.parts, *added)),))
-    made = encode(edited, NAME)
-    assert made.body == [message("assistant", text("Hi"), text("doc"))]
-    assert len(made.losses) == 2
+    edited = replace(conversation, messages=(replace(answer, parts=(*answer.parts, *added)),))
+    encoded = encode(edited, NAME)
+    assert encoded.body == [message("assistant", text("Hi"), text("doc"))]
+    assert len(encoded.losses) == 2
 
 
 def test_the_edit_of_a_result_keeps_the_contents_that_have_no_neutral_form() -> None:
     counts = content("usage", details={"inputTokenCount": 1})
-    found = decode([message("tool", result([text("a"), counts]))], NAME)
-    (old,) = found.results()
+    conversation = decode([message("tool", result([text("a"), counts]))], NAME)
+    (old,) = conversation.results()
     assert isinstance(old.output, tuple)
-    edited = found.replace(old, replace(old, output=(Text("b"), old.output[1])))
+    edited = conversation.replace(old, replace(old, output=(Text("b"), old.output[1])))
     assert encode(edited, NAME).body == [message("tool", result([text("b"), counts]))]
 
 
 # --- approvals ------------------------------------------------------------------------------------
 
 
-def test_an_approval_is_asked_and_answered_under_its_own_id_and_never_under_that_of_the_call() -> (
-    None
-):
-    asked = content(
+def test_an_approval_has_its_own_id_in_request_and_response() -> None:
+    approval_request = content(
         "toolApprovalRequest", requestId="ficc_c1", toolCall=call("c1", "delete", path="/x")
     )
-    told = content(
+    response = content(
         "toolApprovalResponse",
         requestId="ficc_c1",
         approved=False,
@@ -323,38 +327,40 @@ def test_an_approval_is_asked_and_answered_under_its_own_id_and_never_under_that
         toolCall=call("c1", "delete", path="/x"),
     )
     body: JSON = [
-        message("assistant", asked),
-        message("user", told),
+        message("assistant", approval_request),
+        message("user", response),
         message("assistant", call("c1", "delete", path="/x")),
     ]
-    found = decode(body, NAME)
-    assert [(pair.call and pair.call.id, pair.how) for pair in found.pairs()] == [
+    conversation = decode(body, NAME)
+    assert [(pair.call and pair.call.id, pair.how) for pair in conversation.pairs()] == [
         ("ficc_c1", "id"),
         ("c1", None),
     ]
-    request, answer = found.calls()[0], found.results()[0]
+    request, answer = conversation.calls()[0], conversation.results()[0]
     assert (request.name, request.input) == ("delete", {"path": "/x"})
     assert answer.output == {"approved": False, "reason": "no"}
     assert "/0/contents/0/toolCall/callId" in [
-        loss.pointer for loss in encode(found, "openai-chat").losses
+        loss.pointer for loss in encode(conversation, "openai-chat").losses
     ]
 
 
-def test_changing_a_verdict_changes_just_the_verdict() -> None:
-    told = content("toolApprovalResponse", requestId="r", approved=False, toolCall=call())
-    found = decode([message("user", told)], NAME)
-    (one,) = found.results()
-    written = encode(found.replace(one, replace(one, output={"approved": True})), NAME).body
-    assert written == [
+def test_editing_a_decision_changes_only_the_decision() -> None:
+    response = content("toolApprovalResponse", requestId="r", approved=False, toolCall=call())
+    conversation = decode([message("user", response)], NAME)
+    (result,) = conversation.results()
+    body = encode(
+        conversation.replace(result, replace(result, output={"approved": True})), NAME
+    ).body
+    assert body == [
         message(
             "user", content("toolApprovalResponse", requestId="r", approved=True, toolCall=call())
         )
     ]
 
 
-def test_an_informational_call_was_run_by_somebody_else() -> None:
+def test_an_informational_call_is_not_the_clients() -> None:
     block = content("functionCall", callId="c1", name="f", informationalOnly=True)
-    assert [one.executor for one in decode([message("assistant", block)], NAME).calls()] == [
+    assert [call.executor for call in decode([message("assistant", block)], NAME).calls()] == [
         "provider"
     ]
 
@@ -383,8 +389,8 @@ def test_options_are_read_and_written() -> None:
         "messages": [message("user", text("x"))],
         "options": {**OPTIONS, "conversationId": "v"},
     }
-    found = decode(body, NAME)
-    assert found.settings == {
+    conversation = decode(body, NAME)
+    assert conversation.settings == {
         "model": "m",
         "temperature": 0.5,
         "max_tokens": 9,
@@ -399,26 +405,30 @@ def test_options_are_read_and_written() -> None:
         "format": Format({"type": "object"}, "n"),
         "effort": "xhigh",
     }
-    assert found.source.unknown_fields == (("options", "conversationId"),)
-    chat = encode(found, "openai-chat")
-    home = translate(chat.json(), "openai-chat", NAME).body
-    assert at(home, "options") == {key: value for key, value in OPTIONS.items() if key != "topK"}
+    assert conversation.source.unknown_fields == (("options", "conversationId"),)
+    chat = encode(conversation, "openai-chat")
+    written_body = translate(chat.json(), "openai-chat", NAME).body
+    assert value_at(written_body, "options") == {
+        key: value for key, value in OPTIONS.items() if key != "topK"
+    }
 
 
-def test_instructions_are_a_system_prompt_that_stays_where_it_stood() -> None:
+def test_instructions_are_read_as_a_system_prompt_and_stay_in_their_field() -> None:
     body: JSON = {"messages": [message("user", text("x"))], "options": {"instructions": "Be kind."}}
-    found = decode(body, NAME)
-    assert [one.role for one in found.messages] == ["system", "user"]
-    assert at(encode(found, "openai-chat").body, "messages", 0) == {
+    conversation = decode(body, NAME)
+    assert [message.role for message in conversation.messages] == ["system", "user"]
+    assert value_at(encode(conversation, "openai-chat").body, "messages", 0) == {
         "role": "system",
         "content": "Be kind.",
     }
-    longer = replace(found, messages=(*found.messages, Message("assistant", (Text("y"),))))
+    longer = replace(
+        conversation, messages=(*conversation.messages, Message("assistant", (Text("y"),)))
+    )
     assert encode(longer, NAME).body == {
         "messages": [message("user", text("x")), message("assistant", text("y"))],
         "options": {"instructions": "Be kind."},
     }
-    assert encode(replace(found, messages=found.messages[1:]), NAME).body == {
+    assert encode(replace(conversation, messages=conversation.messages[1:]), NAME).body == {
         "messages": [message("user", text("x"))],
         "options": {},
     }
@@ -432,22 +442,22 @@ def test_tools_are_read_by_the_names_of_their_properties() -> None:
         "additionalProperties": {"strict": True},
     }
     hosted = content("hostedWebSearch", name="web")
-    found = decode(
+    conversation = decode(
         {"messages": [message("user", text("x"))], "options": {"tools": [tool, hosted]}}, NAME
     )
-    assert [(one.name, one.schema, one.strict, one.kind) for one in found.tools] == [
+    assert [(tool.name, tool.schema, tool.strict, tool.kind) for tool in conversation.tools] == [
         ("f", {"type": "object"}, True, "function"),
         ("", None, None, "hostedWebSearch"),
     ]
-    chat = encode(found, "openai-chat")
+    chat = encode(conversation, "openai-chat")
     assert [loss.pointer for loss in chat.losses] == ["/options/tools/1"]
-    assert at(translate(chat.json(), "openai-chat", NAME).body, "options", "tools") == [tool]
+    assert value_at(translate(chat.json(), "openai-chat", NAME).body, "options", "tools") == [tool]
 
 
 # --- responses ------------------------------------------------------------------------------------
 
 
-def test_calls_answered_within_a_response_are_done_and_those_left_open_are_the_clients() -> None:
+def test_calls_with_results_in_a_response_are_complete_and_open_calls_are_the_clients() -> None:
     body: JSON = {
         "messages": [
             message("assistant", call("a")),
@@ -456,17 +466,23 @@ def test_calls_answered_within_a_response_are_done_and_those_left_open_are_the_c
         ],
         "finishReason": "tool_calls",
     }
-    found = decode(body, NAME, "response")
-    assert [(one.id, one.executor) for one in found.calls()] == [("a", "provider"), ("b", "client")]
-    chat = encode(found, "openai-chat", "response")
-    assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == ["b"]  # type: ignore[union-attr]
+    conversation = decode(body, NAME, "response")
+    assert [(call.id, call.executor) for call in conversation.calls()] == [
+        ("a", "provider"),
+        ("b", "client"),
+    ]
+    chat = encode(conversation, "openai-chat", "response")
+    assert [
+        value_at(choice, "id")
+        for choice in value_at(chat.body, "choices", 0, "message", "tool_calls")  # type: ignore[union-attr]
+    ] == ["b"]
     assert [loss.pointer for loss in chat.losses] == [
         "/messages/0/contents/0",
         "/messages/1/contents/0",
     ]
 
 
-def test_a_part_added_to_a_response_stands_after_the_one_before_it() -> None:
+def test_a_part_added_to_a_response_keeps_its_position() -> None:
     body: JSON = {
         "messages": [
             message("assistant", call("a")),
@@ -474,15 +490,15 @@ def test_a_part_added_to_a_response_stands_after_the_one_before_it() -> None:
             message("assistant", text("y")),
         ]
     }
-    found = decode(body, NAME, "response")
-    (answer,) = found.messages
-    longer = replace(found, messages=(replace(answer, parts=(*answer.parts, Text("z"))),))
-    assert at(encode(longer, NAME, "response").body, "messages", 2) == message(
+    conversation = decode(body, NAME, "response")
+    (answer,) = conversation.messages
+    longer = replace(conversation, messages=(replace(answer, parts=(*answer.parts, Text("z"))),))
+    assert value_at(encode(longer, NAME, "response").body, "messages", 2) == message(
         "assistant", text("y"), text("z")
     )
 
 
-def test_a_response_goes_there_and_back() -> None:
+def test_a_response_survives_a_round_trip() -> None:
     body: JSON = {
         "messages": [message("assistant", text("x"), call())],
         "responseId": "r",
@@ -497,14 +513,14 @@ def test_a_response_goes_there_and_back() -> None:
             "reasoningTokenCount": 1,
         },
     }
-    found = decode(body, NAME, "response")
-    assert found.settings == {
+    conversation = decode(body, NAME, "response")
+    assert conversation.settings == {
         "id": "r",
         "model": "m",
         "created": 1772366400,
         "usage": Usage(5, 3, 2, None, 1),
     }
-    chat = encode(found, "openai-chat", "response")
+    chat = encode(conversation, "openai-chat", "response")
     assert chat.losses == []
     assert translate(chat.json(), "openai-chat", NAME, "response").body == body
 
@@ -512,7 +528,7 @@ def test_a_response_goes_there_and_back() -> None:
 @pytest.mark.parametrize(
     "moment", ["2026-03-01T12:00:00.1234567Z", "2026-03-01T13:00:00.5+01:00", "2026-03-01T12:00:00"]
 )
-def test_a_moment_is_read_in_every_form_that_dotnet_writes(moment: str) -> None:
+def test_a_timestamp_is_read_in_every_form_that_dotnet_writes(moment: str) -> None:
     body: JSON = {"messages": [message("assistant", text("x"))], "createdAt": moment}
     assert decode(body, NAME, "response").settings["created"] == 1772366400
 
@@ -520,7 +536,7 @@ def test_a_moment_is_read_in_every_form_that_dotnet_writes(moment: str) -> None:
 @pytest.mark.parametrize(
     "body", [[message("user", text("x"))], {"messages": [message("tool", result("x"))]}]
 )
-def test_its_bodies_are_told_from_others(body: JSON) -> None:
+def test_detect_finds_this_wire_for_its_bodies_only(body: JSON) -> None:
     assert detect(body) == NAME
 
 
@@ -528,8 +544,8 @@ def test_its_bodies_are_told_from_others(body: JSON) -> None:
 def test_a_response_without_messages_stays_without_them(body: JSON) -> None:
     answer = decode(body, "meai", "response")
     edited = replace(answer, settings={"id": "r1"})
-    written = encode(edited, "meai", "response")
-    assert written.body == {"responseId": "r1", "messages": []}
+    encoded = encode(edited, "meai", "response")
+    assert encoded.body == {"responseId": "r1", "messages": []}
     assert encode(replace(answer, messages=()), "meai", "response").body == body
 
 
@@ -542,7 +558,7 @@ def test_a_text_added_to_a_response_without_an_answer_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize("created", ["soon", 1e30])
-def test_a_moment_that_has_no_date_is_reported(created: JSON) -> None:
+def test_a_timestamp_without_a_date_is_reported(created: JSON) -> None:
     answer = Conversation([Message("assistant", "Hi.")], (), {"created": created}, "", "response")
-    written = encode(answer, "meai", "response")
-    assert [loss.pointer for loss in written.losses] == ["/created"]
+    encoded = encode(answer, "meai", "response")
+    assert [loss.pointer for loss in encoded.losses] == ["/created"]

@@ -55,26 +55,26 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 # --- the catalogue and the recorded traffic -------------------------------------------------------
 
 
-def test_every_type_of_the_catalogue_is_read_and_goes_back_as_it_came() -> None:
+def test_every_type_of_the_catalogue_is_read_and_written_back_unchanged() -> None:
     path = DATA / "wire-catalogue.json"
-    listed = json.loads(path.read_bytes()) if path.exists() else []
+    value = json.loads(path.read_bytes()) if path.exists() else []
     ours = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
-    for entry in listed:
+    for entry in value:
         if entry["wire"] != "mistral" or not entry["core_wire"]:
             continue
         assert ("mistral", entry["direction"], entry["family"], entry["origin_class"]) in ours
-        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
-        if held is None:
+        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        if wrapped is None:
             continue
-        read = decode(held[0], "mistral", held[1])
+        read = decode(wrapped[0], "mistral", wrapped[1])
         found = read.calls() if entry["direction"] == "call" else read.results()
         assert [(part.family, part.executor) for part in found] == [
             (entry["family"], entry["executor"])
         ]
-        assert encode(read, "mistral", held[1]).body == held[0]
+        assert encode(read, "mistral", wrapped[1]).body == wrapped[0]
 
 
-def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -> None:
+def test_recorded_traffic_is_written_back_unchanged_even_when_the_list_is_rebuilt() -> None:
     for kind in ("request", "response"):
         path = DATA / "recorded" / f"mistral.{kind}.jsonl"
         for line in path.read_bytes().splitlines() if path.exists() else []:
@@ -87,17 +87,17 @@ def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def test_every_case_goes_back_as_it_came_when_everything_is_written_anew() -> None:
+def test_every_case_is_unchanged_when_all_of_it_is_written_again() -> None:
     for name, kind, body in cases():
         read = decode(body, "mistral", kind)
         again = replace(
             read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings}
         )
-        written = encode(again, "mistral", kind)
-        assert (name, written.body, written.losses) == (name, body, [])
+        encoded = encode(again, "mistral", kind)
+        assert (name, encoded.body, encoded.losses) == (name, body, [])
 
 
-def test_every_case_has_the_pairs_it_says() -> None:
+def test_every_case_has_the_pairs_that_are_listed() -> None:
     for name, kind, body in cases():
         path = CASES / name / "pairs.json"
         found = [
@@ -111,7 +111,7 @@ def test_every_case_has_the_pairs_it_says() -> None:
         assert (name, found) == (name, json.loads(path.read_bytes()) if path.exists() else [])
 
 
-def test_only_marks_of_its_own_tell_it_from_other_chats() -> None:
+def test_detect_needs_fields_of_this_wire_to_tell_it_from_other_chat_wires() -> None:
     assert detect(case("media-by-string")) == "mistral"
     assert detect(case("settings-of-every-kind")) == "mistral"
     assert detect(case("reasoning-in-a-history")) == "mistral"
@@ -153,32 +153,32 @@ CHAT: Object = {
 }
 
 
-def test_ids_are_nine_letters_or_digits_and_come_home() -> None:
-    there = translate(CHAT, "openai-chat", "mistral")
-    assert complaints(there.body) == ""
-    calls = decode(there.body, "mistral").calls()
+def test_ids_are_nine_letters_or_digits_and_are_restored() -> None:
+    translated = translate(CHAT, "openai-chat", "mistral")
+    assert complaints(translated.body) == ""
+    calls = decode(translated.body, "mistral").calls()
     assert all(len(call.id) == 9 and call.id.isalnum() for call in calls)
     assert calls[1].id == "aB3dE6gH9"
-    assert [pair.how for pair in decode(there.body, "mistral").pairs()] == ["id", "id"]
-    home = decode(
-        translate(there.body, "mistral", "openai-chat", ids=there.ids).body, "openai-chat"
+    assert [pair.how for pair in decode(translated.body, "mistral").pairs()] == ["id", "id"]
+    restored = decode(
+        translate(translated.body, "mistral", "openai-chat", ids=translated.ids).body, "openai-chat"
     )
-    came = decode(CHAT, "openai-chat")
-    assert [(call.id, call.arguments) for call in home.calls()] == [
-        (call.id, call.arguments) for call in came.calls()
+    conversation = decode(CHAT, "openai-chat")
+    assert [(call.id, call.arguments) for call in restored.calls()] == [
+        (call.id, call.arguments) for call in conversation.calls()
     ]
-    assert [(result.call_id, result.text) for result in home.results()] == [
+    assert [(result.call_id, result.text) for result in restored.results()] == [
         ("aB3dE6gH9", "14"),
         ("call_oslo", "-3"),
     ]
 
 
-def test_the_word_null_names_no_call() -> None:
+def test_the_id_null_counts_as_missing() -> None:
     read = decode(case("null-is-a-word"), "mistral")
     assert [call.origin for call in read.calls()] == ["minted"] * 3
     assert len({call.id for call in read.calls()}) == 3
-    there = translate(case("null-is-a-word"), "mistral", "openai-chat")
-    assert [pair.how for pair in decode(there.body, "openai-chat").pairs()] == ["id"] * 3
+    translated = translate(case("null-is-a-word"), "mistral", "openai-chat")
+    assert [pair.how for pair in decode(translated.body, "openai-chat").pairs()] == ["id"] * 3
 
 
 def test_two_calls_of_one_tool_without_ids_stay_unpaired() -> None:
@@ -193,15 +193,15 @@ def test_two_calls_of_one_tool_without_ids_stay_unpaired() -> None:
 def test_arguments_are_text_or_the_object_itself() -> None:
     calls = decode(case("arguments-as-object"), "mistral").calls()
     assert [call.input for call in calls] == [{"path": "/tmp", "deep": [1, None]}, {}, None]
-    there = translate(case("arguments-as-object"), "mistral", "openai-chat").body
+    body = translate(case("arguments-as-object"), "mistral", "openai-chat").body
     assert (
-        get(there, ("messages", 1, "tool_calls", 0, "function", "arguments"))
+        get(body, ("messages", 1, "tool_calls", 0, "function", "arguments"))
         == '{"path":"/tmp","deep":[1,null]}'
     )
-    assert get(there, ("messages", 1, "tool_calls", 2, "function", "arguments")) == '{"path": "/et'
+    assert get(body, ("messages", 1, "tool_calls", 2, "function", "arguments")) == '{"path": "/et'
 
 
-def test_thoughts_are_read_from_their_chunk_and_keep_their_signature() -> None:
+def test_reasoning_is_read_from_thinking_chunks_and_keeps_its_signature() -> None:
     read = decode(case("reasoning-in-a-history"), "mistral")
     thoughts = [part for part in read.parts() if isinstance(part, Reasoning)]
     assert [(part.text, part.signature) for part in thoughts] == [
@@ -218,12 +218,12 @@ def test_thoughts_are_read_from_their_chunk_and_keep_their_signature() -> None:
     assert get(body, ("messages", 2, "content", 0)) == chunk
 
 
-def test_what_a_thought_refers_to_is_reported() -> None:
-    there = translate(case("reasoning-in-a-history"), "mistral", "openai-chat")
-    assert "/messages/4/content/0/thinking" in [loss.pointer for loss in there.losses]
+def test_references_in_reasoning_are_reported() -> None:
+    translated = translate(case("reasoning-in-a-history"), "mistral", "openai-chat")
+    assert "/messages/4/content/0/thinking" in [loss.pointer for loss in translated.losses]
 
 
-def test_reasoning_of_others_is_shown_in_an_answer_and_left_out_of_a_history() -> None:
+def test_reasoning_of_others_is_written_in_a_response_and_left_out_of_a_history() -> None:
     message: JSON = {"role": "assistant", "content": "42", "reasoning_content": "Six times seven."}
     answer: JSON = {
         "id": "x",
@@ -232,9 +232,9 @@ def test_reasoning_of_others_is_shown_in_an_answer_and_left_out_of_a_history() -
         "model": "m",
         "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
     }
-    there = translate(answer, "openai-chat", "mistral", "response")
-    assert get(there.body, ("choices", 0, "message", "content", 0, "type")) == "thinking"
-    assert complaints(there.body, "response") == "" and there.losses == []
+    translated = translate(answer, "openai-chat", "mistral", "response")
+    assert get(translated.body, ("choices", 0, "message", "content", 0, "type")) == "thinking"
+    assert complaints(translated.body, "response") == "" and translated.losses == []
     history = translate({"messages": [message]}, "openai-chat", "mistral")
     assert get(history.body, ("messages", 0, "content")) == "42"
     assert [loss.pointer for loss in history.losses] == ["/messages/0/reasoning_content"]
@@ -270,28 +270,28 @@ def test_an_edited_picture_keeps_its_detail() -> None:
 
 
 def test_a_prefix_is_reported_and_its_absence_is_not() -> None:
-    there = translate(case("settings-of-every-kind"), "mistral", "openai-chat")
-    assert "/messages/1/prefix" in [loss.pointer for loss in there.losses]
+    translated = translate(case("settings-of-every-kind"), "mistral", "openai-chat")
+    assert "/messages/1/prefix" in [loss.pointer for loss in translated.losses]
     assert translate(case("parallel-calls-of-one-tool"), "mistral", "openai-chat").losses == []
 
 
-def test_a_refusal_becomes_text_and_a_custom_call_a_function_that_comes_home() -> None:
+def test_a_refusal_becomes_text_and_a_custom_call_a_function_that_is_restored() -> None:
     call: JSON = {"id": "call_1", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}
     body: JSON = {
         "messages": [{"role": "assistant", "content": None, "refusal": "No.", "tool_calls": [call]}]
     }
-    there = translate(body, "openai-chat", "mistral")
-    assert get(there.body, ("messages", 0, "content")) == "No."
+    translated = translate(body, "openai-chat", "mistral")
+    assert get(translated.body, ("messages", 0, "content")) == "No."
     assert (
-        get(there.body, ("messages", 0, "tool_calls", 0, "function", "arguments"))
+        get(translated.body, ("messages", 0, "tool_calls", 0, "function", "arguments"))
         == '{"input":"ls -l"}'
     )
-    assert {loss.pointer for loss in there.losses} == {
+    assert {loss.pointer for loss in translated.losses} == {
         "/messages/0/refusal",
         "/messages/0/tool_calls/0",
     }
-    home = translate(there.body, "mistral", "openai-chat", ids=there.ids).body
-    assert get(home, ("messages", 0, "tool_calls", 0)) == call
+    written_body = translate(translated.body, "mistral", "openai-chat", ids=translated.ids).body
+    assert get(written_body, ("messages", 0, "tool_calls", 0)) == call
 
 
 # --- settings and answers -------------------------------------------------------------------------
@@ -301,8 +301,8 @@ def test_any_and_required_mean_the_same() -> None:
     for word in ("any", "required"):
         read = decode({"messages": [], "tool_choice": word}, "mistral")
         assert read.settings["choice"] == Choice("required")
-    there = translate({"messages": [], "tool_choice": "required"}, "openai-chat", "mistral").body
-    assert get(there, ("tool_choice",)) == "any"
+    body = translate({"messages": [], "tool_choice": "required"}, "openai-chat", "mistral").body
+    assert get(body, ("tool_choice",)) == "any"
 
 
 def test_the_seed_has_another_name_here() -> None:
@@ -313,33 +313,33 @@ def test_the_seed_has_another_name_here() -> None:
     )
 
 
-def test_a_choice_of_several_tools_is_reported_where_it_stood() -> None:
+def test_a_choice_of_several_tools_is_reported_with_its_path() -> None:
     config: JSON = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["a", "b"]}}
-    there = translate({"contents": [], "toolConfig": config}, "gemini", "mistral")
-    assert get(there.body, ("tool_choice",)) == "any"
-    assert [loss.pointer for loss in there.losses] == ["/toolConfig/functionCallingConfig"]
+    translated = translate({"contents": [], "toolConfig": config}, "gemini", "mistral")
+    assert get(translated.body, ("tool_choice",)) == "any"
+    assert [loss.pointer for loss in translated.losses] == ["/toolConfig/functionCallingConfig"]
 
 
 def test_a_tool_that_is_only_allowed_cannot_be_named() -> None:
     function: JSON = {"type": "function", "function": {"name": "a"}}
     choice: JSON = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [function]}}
     body: JSON = {"messages": [], "tools": [function], "tool_choice": choice}
-    there = translate(body, "openai-chat", "mistral")
-    assert get(there.body, ("tool_choice",)) == "auto"
-    assert [loss.pointer for loss in there.losses] == ["/tool_choice"]
+    translated = translate(body, "openai-chat", "mistral")
+    assert get(translated.body, ("tool_choice",)) == "auto"
+    assert [loss.pointer for loss in translated.losses] == ["/tool_choice"]
 
 
-def test_a_full_context_is_told_from_a_full_answer() -> None:
+def test_a_full_context_is_distinguished_from_a_full_answer() -> None:
     read = decode(case("stopped-at-the-context", "response"), "mistral", "response")
     assert [message.stop for message in read.messages] == ["context", "error", "length"]
 
 
-def test_usage_counts_what_came_from_the_cache() -> None:
+def test_usage_includes_cached_tokens() -> None:
     read = decode(case("answer-with-calls", "response"), "mistral", "response")
     assert read.settings["usage"] == Usage(input=90, output=41, cached=64)
 
 
-def test_the_judge_takes_the_cases_and_refuses_a_call_without_a_function() -> None:
+def test_the_judge_accepts_the_cases_and_refuses_a_call_without_a_function() -> None:
     assert {name for name, kind, body in cases() if complaints(body, kind)} == {"unknown-chunks"}
     assert "tool_calls" in complaints(case("unknown-chunks"))
 
@@ -358,14 +358,14 @@ def test_edited_audio_keeps_the_form_in_which_it_was_sent(form: str) -> None:
     conversation = decode({"messages": [{"role": "user", "content": [block]}]}, "mistral")
     [audio] = conversation.parts()
     assert isinstance(audio, Media)
-    written = encode(conversation.replace(audio, replace(audio, data="BBBB")), "mistral")
-    assert get(written.body, ("messages", 0, "content", 0, "input_audio")) == after
-    assert written.losses == []
+    encoded = encode(conversation.replace(audio, replace(audio, data="BBBB")), "mistral")
+    assert get(encoded.body, ("messages", 0, "content", 0, "input_audio")) == after
+    assert encoded.losses == []
 
 
 def test_an_edited_file_id_is_written() -> None:
     block: JSON = {"type": "file", "file_id": "f1"}
     conversation = decode({"messages": [{"role": "user", "content": [block]}]}, "mistral")
     [file] = conversation.parts()
-    written = encode(conversation.replace(file, Media("file", file="f2")), "mistral")
-    assert get(written.body, ("messages", 0, "content", 0)) == {"type": "file", "file_id": "f2"}
+    encoded = encode(conversation.replace(file, Media("file", file="f2")), "mistral")
+    assert get(encoded.body, ("messages", 0, "content", 0)) == {"type": "file", "file_id": "f2"}

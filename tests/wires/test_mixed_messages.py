@@ -20,7 +20,7 @@ IMAGE: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,
 CHAT = decode({"messages": [{"role": "user", "content": [IMAGE]}]}, "openai-chat")
 
 
-def read(wire: str, *messages: Message) -> Conversation:
+def decode_case(wire: str, *messages: Message) -> Conversation:
     """A conversation that was read from a wire."""
     return decode(encode(Conversation(messages), wire).json(), wire)
 
@@ -34,10 +34,10 @@ def with_part(conversation: Conversation, index: int, part: Part) -> Conversatio
 @pytest.mark.parametrize("wire", MIXED)
 def test_a_part_of_another_wire_is_written_in_the_format_of_this_one(wire: str) -> None:
     (image,) = CHAT.parts()
-    written = encode(with_part(read(wire, Message("user", "Look.")), 0, image), wire)
-    assert "image_url" not in json.dumps(written.body)
-    assert written.losses == []
-    assert list(decode(written.body, wire).parts()) == [
+    encoded = encode(with_part(decode_case(wire, Message("user", "Look.")), 0, image), wire)
+    assert "image_url" not in json.dumps(encoded.body)
+    assert encoded.losses == []
+    assert list(decode(encoded.body, wire).parts()) == [
         Text("Look."),
         Media("image", "image/png", data="aGk="),
     ]
@@ -47,8 +47,8 @@ def test_a_part_of_another_wire_is_written_in_the_format_of_this_one(wire: str) 
 def test_fields_that_a_part_of_another_wire_cannot_keep_are_reported(wire: str) -> None:
     block: JSON = {"type": "text", "text": "Oh.", "mood": "calm"}
     text = next(decode({"messages": [{"role": "user", "content": [block]}]}, "openai-chat").parts())
-    written = encode(with_part(read(wire, Message("user", "Look.")), 0, text), wire)
-    assert [loss.pointer for loss in written.losses] == ["/messages/0/content/0/mood"]
+    encoded = encode(with_part(decode_case(wire, Message("user", "Look.")), 0, text), wire)
+    assert [loss.pointer for loss in encoded.losses] == ["/messages/0/content/0/mood"]
 
 
 def test_a_part_added_to_a_message_of_plain_text_makes_it_a_list_of_blocks() -> None:
@@ -61,23 +61,23 @@ def test_a_part_added_to_a_message_of_plain_text_makes_it_a_list_of_blocks() -> 
 @pytest.mark.parametrize("wire", APART)
 @pytest.mark.parametrize("first", [True, False])
 def test_a_second_system_message_joins_the_system_prompt(wire: str, first: bool) -> None:
-    own = read(wire, Message("system", "Be brief."), Message("user", "Hi."))
+    native = decode_case(wire, Message("system", "Be brief."), Message("user", "Hi."))
     added = Message("system", "Be kind.")
-    prompt, user = own.messages
+    prompt, user = native.messages
     messages = (added, prompt, user) if first else (prompt, added, user)
-    written = encode(replace(own, messages=messages), wire)
-    again = decode(written.body, wire)
+    encoded = encode(replace(native, messages=messages), wire)
+    conversation = decode(encoded.body, wire)
     texts = ["Be kind.", "Be brief."] if first else ["Be brief.", "Be kind."]
-    assert [part.text for part in again.messages[0].parts if isinstance(part, Text)] == texts
-    assert [message.role for message in again.messages] == ["system", "user"]
-    assert written.losses == []
+    assert [part.text for part in conversation.messages[0].parts if isinstance(part, Text)] == texts
+    assert [message.role for message in conversation.messages] == ["system", "user"]
+    assert encoded.losses == []
 
 
 @pytest.mark.parametrize("wire", APART)
 def test_a_system_prompt_that_was_deleted_is_not_sent(wire: str) -> None:
-    own = read(wire, Message("system", "Be brief."), Message("user", "Hi."))
-    written = encode(replace(own, messages=own.messages[1:]), wire)
-    assert [message.role for message in decode(written.body, wire).messages] == ["user"]
+    native = decode_case(wire, Message("system", "Be brief."), Message("user", "Hi."))
+    encoded = encode(replace(native, messages=native.messages[1:]), wire)
+    assert [message.role for message in decode(encoded.body, wire).messages] == ["user"]
 
 
 def test_an_edited_system_message_in_mid_conversation_keeps_its_role() -> None:
@@ -86,18 +86,18 @@ def test_an_edited_system_message_in_mid_conversation_keeps_its_role() -> None:
         {"role": "system", "content": "In German."},
         {"role": "user", "content": "Hello."},
     ]
-    own = decode({"max_tokens": 9, "messages": messages}, "anthropic")
-    written = encode(with_part(own, 1, Text("And short.")), "anthropic")
-    assert get(written.body, ("messages", 1, "role")) == "system"
-    assert written.losses == []
+    conversation = decode({"max_tokens": 9, "messages": messages}, "anthropic")
+    encoded = encode(with_part(conversation, 1, Text("And short.")), "anthropic")
+    assert get(encoded.body, ("messages", 1, "role")) == "system"
+    assert encoded.losses == []
 
 
 def test_an_answer_without_one_of_its_parts_keeps_the_others_verbatim() -> None:
     call: JSON = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}
     parts: JSON = [{"text": "Let me look."}, call]
     body: JSON = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
-    own = decode(body, "gemini", "response")
-    (answer,) = own.messages
-    edited = replace(own, messages=(replace(answer, parts=answer.parts[1:]),))
-    written = encode(edited, "gemini", "response").body
-    assert get(written, ("candidates", 0, "content", "parts")) == [call]
+    conversation = decode(body, "gemini", "response")
+    (answer,) = conversation.messages
+    edited = replace(conversation, messages=(replace(answer, parts=answer.parts[1:]),))
+    written_body = encode(edited, "gemini", "response").body
+    assert get(written_body, ("candidates", 0, "content", "parts")) == [call]

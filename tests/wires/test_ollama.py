@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import Case, load, recorded
+from cases import Case, load, load_recorded
 from judges import ollama as judge
 from msgspec.structs import replace
 
@@ -42,13 +42,13 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
             "model": "any",
             "messages": [{"role": "assistant", "tool_calls": [call]}, example],
         }, "request"
-    said: JSON = {"role": "assistant", "content": "", "tool_calls": [example]}
+    message: JSON = {"role": "assistant", "content": "", "tool_calls": [example]}
     if form == "request":
-        return {"model": "any", "messages": [said]}, "request"
+        return {"model": "any", "messages": [message]}, "request"
     return {
         "model": "any",
         "created_at": "2025-07-07T20:22:19Z",
-        "message": said,
+        "message": message,
         "done": True,
         "done_reason": "stop",
     }, "response"
@@ -58,7 +58,7 @@ def case_of(name: str) -> Case:
     return next(case for case in load("ollama") if case.name == name)
 
 
-def read(name: str) -> Conversation:
+def decode_case(name: str) -> Conversation:
     case = case_of(name)
     return decode(case.body, "ollama", case.kind)
 
@@ -66,22 +66,20 @@ def read(name: str) -> Conversation:
 def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> None:
     entries = json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else []
     known = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
-    for entry in (one for one in entries if one["wire"] == "ollama" and one["core_wire"]):
+    for entry in (entry for entry in entries if entry["wire"] == "ollama" and entry["core_wire"]):
         assert ("ollama", entry["direction"], entry["family"], entry["origin_class"]) in known
-        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
-        assert held is not None
-        conversation = decode(held[0], "ollama", held[1])
+        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert wrapped is not None
+        conversation = decode(wrapped[0], "ollama", wrapped[1])
         found = conversation.calls() if entry["direction"] == "call" else conversation.results()
         assert [(part.family, part.executor) for part in found] == [
             (entry["family"], entry["executor"])
         ]
-        assert encode(conversation, "ollama", held[1]).body == held[0]
+        assert encode(conversation, "ollama", wrapped[1]).body == wrapped[0]
 
 
-@pytest.mark.parametrize("case", load("ollama") + recorded("ollama"), ids=str)
-def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(
-    case: Case,
-) -> None:
+@pytest.mark.parametrize("case", load("ollama") + load_recorded("ollama"), ids=str)
+def test_the_official_types_accept_all_cases_that_are_not_broken_on_purpose(case: Case) -> None:
     broken = {"odd-arguments", "unknown-roles-and-fields", "results-in-every-form"}
     if case.name not in broken:
         judge(case.body, case.kind)
@@ -93,9 +91,9 @@ def test_a_minted_id_is_never_written_and_a_real_one_always_is() -> None:
     assert all(is_minted(call.id) and call.origin == "minted" for call in conversation.calls())
     over = translate(case.body, "ollama", "openai-chat")
     assert b"tw-" in over.json()
-    home = translate(over.body, "openai-chat", "ollama", ids=over.ids)
-    assert b"tw-" not in home.json()
-    assert [call.id for call in decode(home.body, "ollama").calls()] == [
+    restored = translate(over.body, "openai-chat", "ollama", ids=over.ids)
+    assert b"tw-" not in restored.json()
+    assert [call.id for call in decode(restored.body, "ollama").calls()] == [
         call.id for call in conversation.calls()
     ]
     real = translate(case_of("parallel-calls-by-id").body, "ollama", "anthropic")
@@ -106,15 +104,19 @@ def test_two_answers_of_one_model_never_share_a_minted_id() -> None:
     body = case_of("answer-without-ids").body
     assert isinstance(body, dict)
     later = {**body, "created_at": "2026-08-07T06:08:12Z"}
-    ids = [call.id for one in (body, later) for call in decode(one, "ollama", "response").calls()]
+    ids = [
+        call.id
+        for request in (body, later)
+        for call in decode(request, "ollama", "response").calls()
+    ]
     assert len(set(ids)) == 4
     assert [call.id for call in decode(later, "ollama", "response").calls()] == ids[2:]
 
 
-def test_every_result_bears_its_tools_name_and_the_order_of_the_calls() -> None:
-    one, two = Call("c1", "look", LazyJson("{}")), Call("c2", "time", LazyJson("{}"))
-    answers = Message("tool", (replace(two.result("12:00"), name=None), one.result("18 C")))
-    body = encode(Conversation((Message("assistant", (one, two)), answers)), "ollama").body
+def test_every_result_has_its_tool_name_and_the_order_of_the_calls() -> None:
+    first, call = Call("c1", "look", LazyJson("{}")), Call("c2", "time", LazyJson("{}"))
+    answers = Message("tool", (replace(call.result("12:00"), name=None), first.result("18 C")))
+    body = encode(Conversation((Message("assistant", (first, call)), answers)), "ollama").body
     assert body["messages"][1:] == [  # type: ignore[index,call-overload]
         {"role": "tool", "content": "18 C", "tool_name": "look", "tool_call_id": "c1"},
         {"role": "tool", "content": "12:00", "tool_name": "time", "tool_call_id": "c2"},
@@ -128,14 +130,14 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
         {
             "role": "user",
             "parts": [
-                {"functionResponse": {"name": "f", "response": {"output": said}}}
-                for said in ("one", "two")
+                {"functionResponse": {"name": "f", "response": {"output": text}}}
+                for text in ("one", "two")
             ],
         },
     ]
-    made = translate({"contents": contents}, "gemini", "ollama")
-    assert b"tw-" not in made.json()
-    pairs = decode(made.json(), "ollama").pairs()
+    translated = translate({"contents": contents}, "gemini", "ollama")
+    assert b"tw-" not in translated.json()
+    pairs = decode(translated.json(), "ollama").pairs()
     assert [
         (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
     ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
@@ -144,37 +146,42 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
 def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
     ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
     calls: list[JSON] = [
-        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+        {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for call_id in ids
     ]
-    asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
-    made = translate(
-        {"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
+    call_message: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
+    translated = translate(
+        {"messages": [call_message, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
         "openai-chat",
         "ollama",
     )
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text)
-        for pair in decode(made.json(), "ollama").pairs()
+        for pair in decode(translated.json(), "ollama").pairs()
     ] == [(ids[0], None), (ids[1], "b")]
-    assert made.losses == []
+    assert translated.losses == []
 
 
-def test_of_two_equal_calls_with_one_answer_nobody_knows_which_and_nothing_is_guessed() -> None:
-    assert [pair.how for pair in read("twins-of-which-one-is-open").pairs()] == [None, None, None]
+def test_one_result_for_two_equal_calls_is_not_paired() -> None:
+    assert [pair.how for pair in decode_case("twins-of-which-one-is-open").pairs()] == [
+        None,
+        None,
+        None,
+    ]
 
 
-def test_an_answer_with_calls_stopped_for_them_though_the_wire_says_stop() -> None:
-    assert [message.stop for message in read("answer-with-calls").messages] == ["tool"]
-    assert [message.stop for message in read("answer-in-words").messages] == ["stop"]
-    made = Conversation(
+def test_a_response_with_calls_stops_for_tools_although_the_wire_says_stop() -> None:
+    assert [message.stop for message in decode_case("answer-with-calls").messages] == ["tool"]
+    assert [message.stop for message in decode_case("answer-in-words").messages] == ["stop"]
+    conversation = Conversation(
         (Message("assistant", (Call("c1", "look", LazyJson("{}")),), "tool"),), kind="response"
     )
-    encoded = encode(made, "ollama", "response")
+    encoded = encode(conversation, "ollama", "response")
     assert (encoded.body["done_reason"], encoded.losses) == ("stop", [])  # type: ignore[index,call-overload]
 
 
-def test_pictures_are_bare_base64_and_tell_their_type_by_how_they_begin() -> None:
-    first = read("pictures-stand-apart").messages[0].parts
+def test_images_are_bare_base64_and_their_type_is_read_from_the_first_bytes() -> None:
+    first = decode_case("pictures-stand-apart").messages[0].parts
     assert [(part.kind, part.mime) for part in first if isinstance(part, Media)] == [
         ("image", "image/png"),
         ("image", "image/gif"),
@@ -182,7 +189,7 @@ def test_pictures_are_bare_base64_and_tell_their_type_by_how_they_begin() -> Non
     assert isinstance(first[0], Text)
 
 
-def test_a_picture_by_url_is_told_in_words_and_reported() -> None:
+def test_an_image_url_is_named_in_text_and_reported() -> None:
     user = Message("user", (Text("What?"), Media("image", url="https://example.com/cat.jpg")))
     encoded = encode(Conversation((user,)), "ollama")
     assert encoded.body["messages"] == [  # type: ignore[call-overload, index]
@@ -198,20 +205,20 @@ def test_base64_of_urls_is_sent_in_the_standard_alphabet() -> None:
     assert encoded.body["messages"][0]["images"] == ["/9j/4A=="]  # type: ignore[index,call-overload]
 
 
-def test_a_tool_may_answer_with_a_picture() -> None:
+def test_a_result_may_hold_an_image() -> None:
     call = Call("c1", "draw", LazyJson("{}"))
-    drawn = call.result((Text("Here."), Media("image", "image/png", "iVBORw0KGgo=")))
+    result = call.result((Text("Here."), Media("image", "image/png", "iVBORw0KGgo=")))
     encoded = encode(
-        Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "ollama"
+        Conversation((Message("assistant", (call,)), Message("tool", (result,)))), "ollama"
     )
     assert encoded.losses == []
-    assert decode(encoded.body, "ollama").results()[0].output == drawn.output
+    assert decode(encoded.body, "ollama").results()[0].output == result.output
 
 
 def test_thinking_is_reasoning_in_a_history_too() -> None:
-    conversation = read("thinking")
+    conversation = decode_case("thinking")
     assert conversation.messages[1].parts == (Reasoning("He wants more."), Text("Say more."))
-    written = encode(
+    body = encode(
         Conversation(
             tuple(
                 replace(m, wire="", source=replace(m.source, raw=None))
@@ -220,31 +227,31 @@ def test_thinking_is_reasoning_in_a_history_too() -> None:
         ),
         "ollama",
     ).body
-    assert written["messages"][1] == {  # type: ignore[call-overload, index]
+    assert body["messages"][1] == {  # type: ignore[call-overload, index]
         "role": "assistant",
         "content": "Say more.",
         "thinking": "He wants more.",
     }
 
 
-def test_a_request_of_another_wire_asks_for_one_answer_where_silence_would_mean_a_stream() -> None:
+def test_a_request_of_another_wire_disables_streaming_explicitly() -> None:
     body = translate(
         {"messages": [{"role": "user", "content": "Hi"}]}, "openai-chat", "ollama"
     ).body
     assert body == {"stream": False, "messages": [{"role": "user", "content": "Hi"}]}
 
 
-def test_usage_is_two_counts_and_time_is_written_out() -> None:
-    settings = read("answer-with-calls").settings
+def test_usage_is_two_fields_and_the_time_is_iso_8601() -> None:
+    settings = decode_case("answer-with-calls").settings
     assert settings["usage"] == Usage(310, 145)
     assert settings["created"] == 1786082891
-    made = Conversation(
+    conversation = Conversation(
         (Message("assistant", (Text("a"),), "stop"),),
         (),
         {"created": 1786082891, "usage": Usage(3, 4)},
         kind="response",
     )
-    body = encode(made, "ollama", "response").body
+    body = encode(conversation, "ollama", "response").body
     assert isinstance(body, dict)
     assert (body["created_at"], body["prompt_eval_count"], body["eval_count"]) == (
         "2026-08-07T06:08:11Z",
@@ -253,15 +260,15 @@ def test_usage_is_two_counts_and_time_is_written_out() -> None:
     )
 
 
-def test_a_format_is_a_word_or_a_schema() -> None:
-    assert read("format-object").settings["format"] == Format()
-    assert read("format-schema").settings["format"] == Format(
+def test_the_format_is_json_or_a_schema() -> None:
+    assert decode_case("format-object").settings["format"] == Format()
+    assert decode_case("format-schema").settings["format"] == Format(
         {"type": "object", "properties": {"a": {"type": "integer"}}}
     )
 
 
 @pytest.mark.parametrize("case", load("ollama"), ids=str)
-def test_detect_names_this_wire_where_it_has_its_marks(case: Case) -> None:
+def test_detect_finds_this_wire_by_its_own_fields(case: Case) -> None:
     if case.name != "format-object":  # a plain chat but for one word
         assert detect(case.body) == "ollama"
 
@@ -270,8 +277,8 @@ def test_detect_names_this_wire_where_it_has_its_marks(case: Case) -> None:
 def test_an_unknown_field_is_reported_although_its_value_is_false(value: JSON) -> None:
     inner: JSON = {"name": "f", "arguments": {}, "odd": value}
     message: JSON = {"role": "assistant", "tool_calls": [{"function": inner}], "odd": value}
-    there = translate({"messages": [message], "odd": value}, "ollama", "anthropic")
-    assert {loss.pointer for loss in there.losses} >= {
+    translated = translate({"messages": [message], "odd": value}, "ollama", "anthropic")
+    assert {loss.pointer for loss in translated.losses} >= {
         "/odd",
         "/messages/0/odd",
         "/messages/0/tool_calls/0/function/odd",
@@ -289,10 +296,10 @@ def test_an_edit_reports_only_what_it_changes() -> None:
     function: JSON = {"name": "f", "arguments": "not an object"}
     message: JSON = {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
     conversation = decode({"messages": [message]}, "ollama")
-    written = encode(conversation.rename_call(conversation.calls()[0], "g"), "ollama")
-    assert written.losses == []
+    encoded = encode(conversation.rename_call(conversation.calls()[0], "g"), "ollama")
+    assert encoded.losses == []
     path = ("messages", 0, "tool_calls", 0, "function")
-    assert get(written.body, path) == {"name": "g", "arguments": "not an object"}
+    assert get(encoded.body, path) == {"name": "g", "arguments": "not an object"}
 
 
 def test_the_id_map_holds_the_ids_that_are_minted_after_a_call_was_deleted() -> None:
@@ -305,6 +312,6 @@ def test_the_id_map_holds_the_ids_that_are_minted_after_a_call_was_deleted() -> 
     }
     conversation = decode(body, "ollama", "response")
     edited = conversation.delete_pair(conversation.calls()[0])
-    written = encode(edited, "ollama", "response")
-    [again] = decode(written.body, "ollama", "response").calls()
-    assert written.ids.ids == {again.id: edited.calls()[0].id}
+    encoded = encode(edited, "ollama", "response")
+    [call] = decode(encoded.body, "ollama", "response").calls()
+    assert encoded.ids.ids == {call.id: edited.calls()[0].id}

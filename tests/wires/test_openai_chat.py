@@ -61,9 +61,9 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     "entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}"
 )
 def test_every_type_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
-    assert held is not None
-    body, kind = held
+    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    assert wrapped is not None
+    body, kind = wrapped
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
@@ -76,19 +76,19 @@ def test_every_type_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]
     assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
 
 
-def asked(*calls: JSON, **message: JSON) -> JSON:
+def request_with_calls(*calls: JSON, **message: JSON) -> JSON:
     return {
         "messages": [{"role": "assistant", "content": None, "tool_calls": list(calls), **message}]
     }
 
 
-def call(one: JSON, arguments: JSON, name: str = "f") -> JSON:
-    return {"id": one, "type": "function", "function": {"name": name, "arguments": arguments}}
+def call(call_id: JSON, arguments: JSON, name: str = "f") -> JSON:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def only(body: JSON) -> Call:
-    (found,) = decode(body, NAME).calls()
-    return found
+def only_call(body: JSON) -> Call:
+    (call,) = decode(body, NAME).calls()
+    return call
 
 
 def losses(body: JSON, source: str, kind: Kind = "request") -> list[Loss]:
@@ -107,27 +107,30 @@ def losses(body: JSON, source: str, kind: Kind = "request") -> list[Loss]:
         ('"x"', "x"),
     ],
 )
-def test_arguments_are_kept_to_the_letter_and_parsed_on_demand(text: str, means: JSON) -> None:
-    found = only(asked(call("a", text)))
-    assert (found.arguments, found.input) == (text, means)
+def test_arguments_are_kept_verbatim_and_parsed_on_demand(text: str, means: JSON) -> None:
+    parsed_call = only_call(request_with_calls(call("a", text)))
+    assert (parsed_call.arguments, parsed_call.input) == (text, means)
 
 
 def test_arguments_that_come_as_an_object_are_read_as_one() -> None:
-    assert only(asked(call("a", {"x": 1}))).input == {"x": 1}
+    assert only_call(request_with_calls(call("a", {"x": 1}))).input == {"x": 1}
 
 
-@pytest.mark.parametrize("one", [None, "", "  ", "null", True, 1.5, [], {}])
-def test_an_id_that_is_none_is_minted(one: JSON) -> None:
-    found = only(asked(call(one, "{}")))
-    assert found.origin == "minted"
-    assert found.id.startswith("tw-")
+@pytest.mark.parametrize("call_id", [None, "", "  ", "null", True, 1.5, [], {}])
+def test_a_missing_id_is_minted(call_id: JSON) -> None:
+    parsed_call = only_call(request_with_calls(call(call_id, "{}")))
+    assert parsed_call.origin == "minted"
+    assert parsed_call.id.startswith("tw-")
 
 
 def test_a_number_as_id_is_its_digits() -> None:
-    assert (only(asked(call(7, "{}"))).id, only(asked(call(7, "{}"))).origin) == ("7", "wire")
+    assert (
+        only_call(request_with_calls(call(7, "{}"))).id,
+        only_call(request_with_calls(call(7, "{}"))).origin,
+    ) == ("7", "wire")
 
 
-def test_a_result_is_a_message_of_its_own_and_several_of_one_turn_follow_each_other() -> None:
+def test_each_result_is_a_message_and_those_of_one_turn_are_consecutive() -> None:
     body: JSON = {
         "max_tokens": 1,
         "messages": [
@@ -145,9 +148,9 @@ def test_a_result_is_a_message_of_its_own_and_several_of_one_turn_follow_each_ot
             },
         ],
     }
-    made = translate(body, "anthropic", NAME).body
-    assert isinstance(made, dict)
-    assert [(m["role"], m["content"]) for m in made["messages"]] == [  # type: ignore[index,union-attr,call-overload]
+    written_body = translate(body, "anthropic", NAME).body
+    assert isinstance(written_body, dict)
+    assert [(m["role"], m["content"]) for m in written_body["messages"]] == [  # type: ignore[index,union-attr,call-overload]
         ("assistant", None),
         ("tool", "b"),
         ("tool", "a"),
@@ -176,9 +179,14 @@ def test_media_of_a_result_follow_the_whole_batch_in_a_user_message_and_are_repo
             },
         ],
     }
-    made = decode(translate(body, "anthropic", NAME).body, NAME)
-    assert [message.role for message in made.messages] == ["assistant", "tool", "tool", "user"]
-    assert [type(part) for part in made.messages[-1].parts] == [Text, Media]
+    conversation = decode(translate(body, "anthropic", NAME).body, NAME)
+    assert [message.role for message in conversation.messages] == [
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
+    assert [type(part) for part in conversation.messages[-1].parts] == [Text, Media]
     assert ("messages", 1, "content", 0, "content", 0) in [
         loss.path for loss in losses(body, "anthropic")
     ]
@@ -204,13 +212,13 @@ def test_a_result_that_is_an_error_says_so_in_its_text_and_the_flag_is_reported_
     assert decode(translate(body, "anthropic", NAME).body, NAME).results()[0].text == "[error] no"
 
 
-def test_reasoning_is_shown_in_an_answer_and_has_no_place_in_a_history() -> None:
+def test_reasoning_is_written_in_a_response_and_left_out_of_a_history() -> None:
     answer: JSON = {
         "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}],
         "role": "assistant",
     }
-    made = translate(answer, "anthropic", NAME, "response").body
-    assert made["choices"][0]["message"]["reasoning_content"] == "hm"  # type: ignore[index,call-overload]
+    body = translate(answer, "anthropic", NAME, "response").body
+    assert body["choices"][0]["message"]["reasoning_content"] == "hm"  # type: ignore[index,call-overload]
     history: JSON = {
         "max_tokens": 1,
         "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}],
@@ -218,12 +226,14 @@ def test_reasoning_is_shown_in_an_answer_and_has_no_place_in_a_history() -> None
     assert [loss.path for loss in losses(history, "anthropic")] == [("messages", 0, "content", 0)]
 
 
-def test_a_custom_call_goes_over_a_wire_without_custom_calls_and_home() -> None:
-    body = asked({"id": "a", "type": "custom", "custom": {"name": "shell", "input": "ls | wc"}})
-    there = translate(body, NAME, "anthropic")
-    home = translate(there.body, "anthropic", NAME, ids=there.ids)
-    assert only(home.body).family == "custom"
-    assert only(home.body).arguments == "ls | wc"
+def test_a_custom_call_survives_a_round_trip_over_a_wire_without_custom_calls() -> None:
+    body = request_with_calls(
+        {"id": "a", "type": "custom", "custom": {"name": "shell", "input": "ls | wc"}}
+    )
+    translated = translate(body, NAME, "anthropic")
+    restored = translate(translated.body, "anthropic", NAME, ids=translated.ids)
+    assert only_call(restored.body).family == "custom"
+    assert only_call(restored.body).arguments == "ls | wc"
 
 
 @pytest.mark.parametrize(
@@ -246,17 +256,17 @@ def test_a_custom_call_goes_over_a_wire_without_custom_calls_and_home() -> None:
     ],
     ids=str,
 )
-def test_a_tool_choice_goes_over_gemini_and_home(choice: JSON) -> None:
+def test_a_tool_choice_survives_a_round_trip_over_gemini(choice: JSON) -> None:
     tools: list[JSON] = [{"type": "function", "function": {"name": name}} for name in ("f", "g")]
     body: JSON = {
         "messages": [{"role": "user", "content": "hi"}],
         "tools": tools,
         "tool_choice": choice,
     }
-    there = translate(body, NAME, "gemini")
-    back = translate(there.body, "gemini", NAME, ids=there.ids).body
-    assert isinstance(back, dict)
-    assert back["tool_choice"] == choice
+    translated = translate(body, NAME, "gemini")
+    written_body = translate(translated.body, "gemini", NAME, ids=translated.ids).body
+    assert isinstance(written_body, dict)
+    assert written_body["tool_choice"] == choice
 
 
 def test_every_candidate_of_an_answer_is_read_with_its_own_stop_reason() -> None:
@@ -273,26 +283,26 @@ def test_text_after_a_call_moves_before_it_and_that_is_reported() -> None:
         {"type": "tool_use", "id": "t", "name": "f", "input": {}},
         {"type": "text", "text": "after"},
     ]
-    made = translate({"messages": [{"role": "assistant", "content": blocks}]}, "anthropic", NAME)
-    assert [loss.pointer for loss in made.losses] == ["/messages/0/content/1"]
+    translated = translate(
+        {"messages": [{"role": "assistant", "content": blocks}]}, "anthropic", NAME
+    )
+    assert [loss.pointer for loss in translated.losses] == ["/messages/0/content/1"]
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-responses", "gemini", "mistral", "cohere"])
-def test_a_free_choice_among_no_tools_is_not_asked_of_a_server_that_would_refuse_it(
-    wire: str,
-) -> None:
+def test_an_auto_choice_without_tools_is_left_out(wire: str) -> None:
     body: JSON = {
         "messages": [{"role": "user", "content": "hi"}],
         "tool_choice": "auto",
         "parallel_tool_calls": True,
     }
-    there = translate(body, NAME, wire)
+    translated = translate(body, NAME, wire)
     assert (
-        "choice" not in repr(there.body)
-        and "parallel" not in repr(there.body)
-        and "AUTO" not in repr(there.body)
+        "choice" not in repr(translated.body)
+        and "parallel" not in repr(translated.body)
+        and "AUTO" not in repr(translated.body)
     )
-    assert {loss.path for loss in there.losses} >= {("tool_choice",), ("parallel_tool_calls",)}
+    assert {loss.path for loss in translated.losses} >= {("tool_choice",), ("parallel_tool_calls",)}
     demanded = translate(
         {"messages": [{"role": "user", "content": "hi"}], "tool_choice": "required"},
         NAME,
@@ -308,8 +318,8 @@ def test_an_unknown_field_is_reported_although_its_value_is_false(wire: str, val
     entry: JSON = {"id": "abcdefgh1", "type": "function", "function": inner, "odd": value}
     message: JSON = {"role": "assistant", "content": None, "tool_calls": [entry], "odd": value}
     choice: JSON = {"index": 0, "message": message, "finish_reason": "tool_calls", "odd": value}
-    there = translate({"choices": [choice], "odd": value}, wire, "anthropic", "response")
-    assert {loss.pointer for loss in there.losses} == {
+    translated = translate({"choices": [choice], "odd": value}, wire, "anthropic", "response")
+    assert {loss.pointer for loss in translated.losses} == {
         "/odd",
         "/choices/0/odd",
         "/choices/0/message/odd",
@@ -323,8 +333,8 @@ def test_a_sound_without_a_known_type_is_sent_as_a_file_and_keeps_its_name() -> 
     encoded = encode(Conversation([user]), NAME)
     assert encoded.body["messages"][0]["content"][0]["file"]["filename"] == "speech"  # type: ignore[index,call-overload]
     assert len(encoded.losses) == 1
-    named = Message("user", [Media("audio", data="AAAA", name="speech.wav")])
-    encoded = encode(Conversation([named]), NAME)
+    message = Message("user", [Media("audio", data="AAAA", name="speech.wav")])
+    encoded = encode(Conversation([message]), NAME)
     assert encoded.body["messages"][0]["content"][0]["type"] == "input_audio"  # type: ignore[index,call-overload]
     assert [loss.reason for loss in encoded.losses] == ["the name of this audio is not kept here"]
 
@@ -332,7 +342,7 @@ def test_a_sound_without_a_known_type_is_sent_as_a_file_and_keeps_its_name() -> 
 # --- edits of messages of this wire ---------------------------------------------------------------
 
 
-def unnumbered_call(name: str) -> Object:
+def call_without_id(name: str) -> Object:
     """A call without an id, and with fields that only its server knows."""
     return {
         "type": "function",
@@ -347,14 +357,14 @@ def test_the_other_calls_of_a_response_stay_verbatim_when_one_is_deleted(wire: s
         "role": "assistant",
         "content": "Let me look.",
         "unknown": 3,
-        "tool_calls": [unnumbered_call("weather"), unnumbered_call("clock")],
+        "tool_calls": [call_without_id("weather"), call_without_id("clock")],
     }
     choice: JSON = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     conversation = decode({"id": "r1", "choices": [choice]}, wire, "response")
-    written = encode(conversation.delete_pair(conversation.calls()[0]), wire, "response")
-    expected = {**message, "tool_calls": [unnumbered_call("clock")]}
-    assert get(written.body, ("choices", 0, "message")) == expected
-    assert written.losses == []
+    encoded = encode(conversation.delete_pair(conversation.calls()[0]), wire, "response")
+    expected = {**message, "tool_calls": [call_without_id("clock")]}
+    assert get(encoded.body, ("choices", 0, "message")) == expected
+    assert encoded.losses == []
 
 
 def test_a_tool_that_the_server_ran_stays_when_a_call_is_deleted() -> None:
@@ -363,12 +373,12 @@ def test_a_tool_that_the_server_ran_stays_when_a_call_is_deleted() -> None:
         "role": "assistant",
         "content": None,
         "executed_tools": [executed],
-        "tool_calls": [unnumbered_call("clock")],
+        "tool_calls": [call_without_id("clock")],
     }
     conversation = decode({"choices": [{"message": message}]}, "openai-chat", "response")
     edited = conversation.delete_pair(conversation.calls()[1])
-    written = encode(edited, "openai-chat", "response").body
-    assert get(written, ("choices", 0, "message")) == {
+    body = encode(edited, "openai-chat", "response").body
+    assert get(body, ("choices", 0, "message")) == {
         "role": "assistant",
         "content": "",
         "executed_tools": [executed],
@@ -397,9 +407,9 @@ def test_another_id_of_a_legacy_call_is_reported_lost() -> None:
         ]
     }
     conversation = decode(body, "openai-chat")
-    written = encode(conversation.change_call_id(conversation.calls()[0], "c1"), "openai-chat")
-    assert written.body == body
-    assert [loss.path for loss in written.losses] == [("messages", 0, "function_call")]
+    encoded = encode(conversation.change_call_id(conversation.calls()[0], "c1"), "openai-chat")
+    assert encoded.body == body
+    assert [loss.path for loss in encoded.losses] == [("messages", 0, "function_call")]
 
 
 def test_an_edit_that_this_wire_cannot_hold_is_reported() -> None:
@@ -420,11 +430,11 @@ def test_a_call_that_is_added_to_a_message_leaves_the_rest_of_it_verbatim(wire: 
     conversation = decode({"messages": [message]}, wire)
     [read] = conversation.messages
     edited = replace(conversation, messages=(replace(read, parts=(*read.parts, ADDED)),))
-    written = encode(edited, wire)
-    assert written.losses == []
-    assert [call.id for call in decode(written.body, wire).calls()] == [ADDED.id]
-    expected = {**message, "tool_calls": get(written.body, ("messages", 0, "tool_calls"))}
-    assert get(written.body, ("messages", 0)) == expected
+    encoded = encode(edited, wire)
+    assert encoded.losses == []
+    assert [call.id for call in decode(encoded.body, wire).calls()] == [ADDED.id]
+    expected = {**message, "tool_calls": get(encoded.body, ("messages", 0, "tool_calls"))}
+    assert get(encoded.body, ("messages", 0)) == expected
 
 
 REASONING: dict[str, tuple[str, JSON]] = {
@@ -446,11 +456,11 @@ def test_reasoning_that_is_added_to_an_answer_leaves_the_rest_of_it_verbatim(wir
     conversation = decode({"choices": [{"message": message}]}, wire, "response")
     [read] = conversation.messages
     parts = (Reasoning("Hm."), *read.parts)
-    written = encode(
+    encoded = encode(
         replace(conversation, messages=(replace(read, parts=parts),)), wire, "response"
     )
     field, value = REASONING[wire]
-    assert get(written.body, ("choices", 0, "message")) == {**message, field: value}
+    assert get(encoded.body, ("choices", 0, "message")) == {**message, field: value}
 
 
 def test_a_part_of_a_response_that_moves_into_a_request_is_written_from_its_content() -> None:
@@ -490,6 +500,6 @@ def test_media_that_replace_media_are_written_or_reported(wire: str) -> None:
     conversation = decode({"messages": [{"role": "user", **IMAGES[wire]}]}, wire)
     [part] = conversation.parts()
     for medium in (Media("image", "image/png", PICTURE), Media("video", url="https://a.org/b.mp4")):
-        written = encode(conversation.replace(part, medium), wire)
-        [again] = decode(written.body, wire).parts()
-        assert written.losses or again == medium
+        encoded = encode(conversation.replace(part, medium), wire)
+        [inner] = decode(encoded.body, wire).parts()
+        assert encoded.losses or inner == medium

@@ -61,19 +61,19 @@ def entries(name: str) -> list[dict[str, object]]:
     ]
 
 
-def holds(entry: dict[str, object], name: str) -> None:
+def assert_read_as_listed(entry: dict[str, object], name: str) -> None:
     """The example is read as what the entry says, by a row that says the same, and goes back as it
     came."""
-    held = hold(entry["min_example"], entry["discriminator"], str(entry["form"]))  # type: ignore[arg-type]
-    if held is None:
+    wrapped = hold(entry["min_example"], entry["discriminator"], str(entry["form"]))  # type: ignore[arg-type]
+    if wrapped is None:
         return
-    body, kind = held
+    body, kind = wrapped
     conversation = decode(body, name, kind)
     parts = [part for part in conversation.parts() if isinstance(part, Call | Result)]
-    wanted = {"call": [Call], "output": [Result], "call+output": [Call, Result]}[
+    expected = {"call": [Call], "output": [Result], "call+output": [Call, Result]}[
         str(entry["direction"])
     ]
-    assert [type(part) for part in parts] == wanted
+    assert [type(part) for part in parts] == expected
     executor = str(entry["executor"])
     assert {part.family for part in parts} == {entry["family"]}
     assert {part.executor for part in parts} <= EITHER.get(executor, {"client", "provider"})
@@ -84,7 +84,7 @@ def holds(entry: dict[str, object], name: str) -> None:
         entry["origin_class"],
     )
     assert row.discriminator == entry["discriminator"]
-    found = {(one.wire, one.direction, one.family, one.origin) for one in catalogue()}
+    found = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
     assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
     assert encode(conversation, name, kind).body == body
     anew = replace(
@@ -95,20 +95,20 @@ def holds(entry: dict[str, object], name: str) -> None:
 
 @rows("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
 def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, object]) -> None:
-    holds(entry, NAME)
+    assert_read_as_listed(entry, NAME)
 
 
 def request(*items: JSON, **more: JSON) -> dict[str, JSON]:
     return {"model": "m", **more, "input": [{"role": "user", "content": "Go."}, *items]}
 
 
-def body_of(encoded: JSON) -> dict[str, JSON]:
+def require_object(encoded: JSON) -> dict[str, JSON]:
     assert isinstance(encoded, dict)
     return encoded
 
 
 def items_of(encoded: JSON, key: str = "input") -> list[dict[str, JSON]]:
-    items = body_of(encoded)[key]
+    items = require_object(encoded)[key]
     assert isinstance(items, list)
     return [item for item in items if isinstance(item, dict)]
 
@@ -116,7 +116,7 @@ def items_of(encoded: JSON, key: str = "input") -> list[dict[str, JSON]]:
 # --- ids ------------------------------------------------------------------------------------------
 
 
-def test_the_call_id_is_the_id_and_the_item_id_stands_beside_it() -> None:
+def test_the_call_id_is_the_id_of_a_call_and_the_item_id_is_kept() -> None:
     call = decode(
         request(
             {
@@ -132,15 +132,15 @@ def test_the_call_id_is_the_id_and_the_item_id_stands_beside_it() -> None:
     assert (call.id, call.origin, call.item) == ("call_1", "wire", "fc_1")
 
 
-def test_an_item_id_that_stands_in_goes_back_as_the_item_id() -> None:
+def test_an_item_id_used_as_the_id_is_written_back_as_the_item_id() -> None:
     body = request(
         {"type": "function_call", "id": "fc_1", "call_id": None, "name": "f", "arguments": "{}"}
     )
     conversation = decode(body, NAME)
     call = conversation.calls()[0]
     assert (call.id, call.origin) == ("fc_1", "item")
-    written = encode(conversation.replace(call, replace(call, args=LazyJson('{"a":1}'))), NAME)
-    assert items_of(written.body)[1] == {
+    encoded = encode(conversation.replace(call, replace(call, args=LazyJson('{"a":1}'))), NAME)
+    assert items_of(encoded.body)[1] == {
         "type": "function_call",
         "id": "fc_1",
         "call_id": None,
@@ -157,13 +157,13 @@ def test_a_result_made_for_a_call_without_a_call_id_does_not_invent_one() -> Non
         request({"type": "function_call", "id": "fc_1", "name": "f", "arguments": "{}"}), NAME
     )
     answer = Message("tool", (conversation.calls()[0].result("done"),))
-    written = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
-    assert items_of(written.body)[2] == {
+    encoded = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
+    assert items_of(encoded.body)[2] == {
         "type": "function_call_output",
         "output": "done",
         "name": "f",
     }
-    assert [pair.how for pair in decode(written.json(), NAME).pairs()] == ["name"]
+    assert [pair.how for pair in decode(encoded.json(), NAME).pairs()] == ["name"]
 
 
 def test_calls_of_other_wires_get_no_item_id() -> None:
@@ -172,15 +172,15 @@ def test_calls_of_other_wires_get_no_item_id() -> None:
         {"role": "assistant", "content": "Look:", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "ok"},
     ]
-    written = translate({"messages": messages}, "openai-chat", NAME)
-    assert written.body == {
+    translated = translate({"messages": messages}, "openai-chat", NAME)
+    assert translated.body == {
         "input": [
             {"role": "assistant", "content": "Look:"},
             {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c1"},
             {"type": "function_call_output", "call_id": "c1", "output": "ok"},
         ]
     }
-    assert written.losses == []
+    assert translated.losses == []
 
 
 TOLD: dict[str, JSON] = {"role": "tool", "tool_call_id": "c1", "content": "R"}
@@ -200,74 +200,74 @@ def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
     )
     assert [message.role for message in conversation.messages] == ["user", "assistant", "tool"]
     other = NAME if name != NAME else "azure-foundry"
-    written = translate(request(CALLED, TOLD), name, other)
-    assert items_of(written.body)[2] == {
+    translated = translate(request(CALLED, TOLD), name, other)
+    assert items_of(translated.body)[2] == {
         "type": "function_call_output",
         "call_id": "c1",
         "output": "R",
     }
-    assert written.losses == []
+    assert translated.losses == []
     chat = translate(request(CALLED, TOLD), name, "openai-chat")
     assert chat.body["messages"][2] == TOLD  # type: ignore[index,call-overload]
     assert chat.losses == []
 
 
-def test_a_message_of_the_role_tool_goes_home_as_it_came_with_its_edit() -> None:
+def test_a_message_of_the_role_tool_is_written_back_with_only_its_edit() -> None:
     blocks: JSON = {
         **TOLD,
         "type": "message",
         "content": [{"type": "text", "text": "R"}],
         "mine": 1,
     }
-    for said, content in ((TOLD, "S"), (blocks, [{"type": "text", "text": "S"}])):
-        conversation = decode(request(CALLED, said), NAME)
+    for text, content in ((TOLD, "S"), (blocks, [{"type": "text", "text": "S"}])):
+        conversation = decode(request(CALLED, text), NAME)
         anew = replace(
             conversation, messages=(*conversation.messages, Message("user", (Text("Thanks."),)))
         )
-        assert items_of(encode(anew, NAME).body)[2] == said
+        assert items_of(encode(anew, NAME).body)[2] == text
         result = conversation.results()[0]
-        new = "S" if said is TOLD else (Text("S"),)
-        written = encode(conversation.replace(result, replace(result, output=new)), NAME)
-        assert items_of(written.body)[2] == {**said, "content": content}
+        new = "S" if text is TOLD else (Text("S"),)
+        encoded = encode(conversation.replace(result, replace(result, output=new)), NAME)
+        assert items_of(encoded.body)[2] == {**text, "content": content}
     turn = replace(anew.messages[2], parts=(Text("Look."), *anew.messages[2].parts))
     moved = encode(replace(anew, messages=(*anew.messages[:2], turn)), NAME)
-    assert said in items_of(moved.body)
+    assert text in items_of(moved.body)
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("value", "text"),
     [({"role": "tool", "content": "R"}, "R"), ({"role": "tool", "name": "f", "content": None}, "")],
 )
 def test_a_message_of_the_role_tool_without_an_id_answers_the_only_open_call(
-    said: JSON, text: str
+    value: JSON, text: str
 ) -> None:
-    conversation = decode(request(CALLED, said), NAME)
+    conversation = decode(request(CALLED, value), NAME)
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text)
         for pair in conversation.pairs()
     ] == [("c1", text)]
-    assert encode(conversation, NAME).body == request(CALLED, said)
+    assert encode(conversation, NAME).body == request(CALLED, value)
 
 
 @pytest.mark.parametrize(
-    "held",
+    "fields",
     [{"type": "function_call_output", "call_id": "c1"}, {"role": "tool", "tool_call_id": "c1"}],
 )
-def test_a_block_edited_inside_a_result_is_written_with_its_edit(held: dict[str, JSON]) -> None:
-    key = "output" if "type" in held else "content"
-    blocks: list[JSON] = [{"type": "input_text", "text": said} for said in ("a", "b")]
-    conversation = decode(request(CALLED, {**held, key: blocks}), NAME)
+def test_a_block_edited_inside_a_result_is_written_with_its_edit(fields: dict[str, JSON]) -> None:
+    key = "output" if "type" in fields else "content"
+    blocks: list[JSON] = [{"type": "input_text", "text": text} for text in ("a", "b")]
+    conversation = decode(request(CALLED, {**fields, key: blocks}), NAME)
     result = conversation.results()[0]
     assert isinstance(result.output, tuple)
     first, second = result.output
     new = conversation.replace(result, replace(result, output=(first, replace(second, text="c"))))
-    wanted = {**held, key: [blocks[0], {"type": "input_text", "text": "c"}]}
-    assert items_of(encode(new, NAME).body)[2] == wanted
+    expected = {**fields, key: [blocks[0], {"type": "input_text", "text": "c"}]}
+    assert items_of(encode(new, NAME).body)[2] == expected
 
 
-def test_a_message_of_the_role_tool_that_says_neither_text_nor_blocks_is_unknown() -> None:
-    odd: JSON = {"role": "tool", "tool_call_id": "c1", "content": {"n": 1}}
-    conversation = decode(request(CALLED, odd), NAME)
+def test_a_message_of_the_role_tool_without_text_or_blocks_is_opaque() -> None:
+    message: JSON = {"role": "tool", "tool_call_id": "c1", "content": {"n": 1}}
+    conversation = decode(request(CALLED, message), NAME)
     assert not conversation.results()
     assert [type(part) for part in conversation.parts()][-1] is Opaque
 
@@ -281,9 +281,9 @@ def test_a_local_shell_result_finds_its_call_by_either_id() -> None:
         "action": action,
         "status": "completed",
     }
-    for said in ("lsh_1", "call_1"):
+    for call_id in ("lsh_1", "call_1"):
         pair = decode(
-            request(call, {"type": "local_shell_call_output", "id": said, "output": "a"}), NAME
+            request(call, {"type": "local_shell_call_output", "id": call_id, "output": "a"}), NAME
         ).pairs()[0]
         assert (pair.call and pair.call.id, pair.result and pair.result.call_id, pair.how) == (
             "call_1",
@@ -305,7 +305,7 @@ def test_of_two_open_searches_without_ids_none_is_guessed() -> None:
         "execution": "server",
         "tools": [],
     }
-    first, second = ({**call, "id": one} for one in ("tsc_1", "tsc_2"))  # type: ignore[dict-item]
+    first, second = ({**call, "id": item_id} for item_id in ("tsc_1", "tsc_2"))  # type: ignore[dict-item]
     assert [pair.how for pair in decode(request(first, second, output), NAME).pairs()] == [
         None,
         None,
@@ -321,22 +321,25 @@ def test_of_two_open_searches_without_ids_none_is_guessed() -> None:
 
 
 def test_a_turn_is_one_message_and_its_results_another() -> None:
-    thought: JSON = {"type": "reasoning", "id": "rs_1", "summary": []}
+    reasoning: JSON = {"type": "reasoning", "id": "rs_1", "summary": []}
     calls: list[JSON] = [
-        {"type": "function_call", "call_id": one, "name": "f", "arguments": "{}"} for one in "ab"
+        {"type": "function_call", "call_id": letter, "name": "f", "arguments": "{}"}
+        for letter in "ab"
     ]
     results: list[JSON] = [
-        {"type": "function_call_output", "call_id": one, "output": ""} for one in "ba"
+        {"type": "function_call_output", "call_id": entry, "output": ""} for entry in "ba"
     ]
     stored: JSON = {"type": "item_reference", "id": "x"}
-    said: JSON = {"role": "assistant", "content": "Done."}
-    messages = decode(request(thought, *calls, results[0], stored, results[1], said), NAME).messages
+    text: JSON = {"role": "assistant", "content": "Done."}
+    messages = decode(
+        request(reasoning, *calls, results[0], stored, results[1], text), NAME
+    ).messages
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert [message.raw is UNSET for message in messages] == [False, True, True, True]
     assert [type(part) for part in messages[2].parts] == [Result, Opaque, Result]
 
 
-def test_what_the_provider_ran_is_a_call_and_its_result_in_one_place() -> None:
+def test_a_server_tool_item_is_read_as_a_call_and_its_result() -> None:
     item: JSON = {
         "type": "mcp_call",
         "id": "mcp_1",
@@ -354,12 +357,12 @@ def test_what_the_provider_ran_is_a_call_and_its_result_in_one_place() -> None:
         True,
         "id",
     )
-    written = encode(conversation.replace(pair.result, replace(pair.result, output="5 C")), NAME)
-    assert items_of(written.body)[1] == {**item, "output": "5 C"}  # type: ignore[dict-item]
+    encoded = encode(conversation.replace(pair.result, replace(pair.result, output="5 C")), NAME)
+    assert items_of(encoded.body)[1] == {**item, "output": "5 C"}  # type: ignore[dict-item]
 
 
 def test_a_call_the_provider_still_runs_has_no_result_yet() -> None:
-    for status, wanted in (("searching", None), ("completed", "id"), ("failed", "id")):
+    for status, expected in (("searching", None), ("completed", "id"), ("failed", "id")):
         item: JSON = {
             "type": "web_search_call",
             "id": "ws_1",
@@ -367,7 +370,7 @@ def test_a_call_the_provider_still_runs_has_no_result_yet() -> None:
             "action": {"type": "search", "query": "x"},
         }
         pair = decode(request(item), NAME).pairs()[0]
-        assert pair.how == wanted
+        assert pair.how == expected
         assert pair.result is None or pair.result.error is (status == "failed")
 
 
@@ -433,8 +436,8 @@ def test_a_patch_that_failed_is_an_error() -> None:
     )
     result = conversation.results()[0]
     assert (result.error, result.output) == (True, "no")
-    written = encode(conversation.replace(result, replace(result, error=False)), NAME)
-    assert items_of(written.body)[2]["status"] == "completed"
+    encoded = encode(conversation.replace(result, replace(result, error=False)), NAME)
+    assert items_of(encoded.body)[2]["status"] == "completed"
 
 
 @pytest.mark.parametrize(
@@ -461,12 +464,12 @@ def test_a_result_made_from_its_call_is_written_as_the_kind_that_answers_it(
 ) -> None:
     conversation = decode(request(item), NAME)
     answer = Message("tool", (conversation.calls()[0].result("done"),))
-    written = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
-    assert items_of(written.body)[2]["type"] == kind
-    assert items_of(written.body)[2]["call_id"] == "c"
+    encoded = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
+    assert items_of(encoded.body)[2]["type"] == kind
+    assert items_of(encoded.body)[2]["call_id"] == "c"
 
 
-def test_a_response_goes_into_the_next_request_item_by_item() -> None:
+def test_the_items_of_a_response_can_be_sent_in_the_next_request() -> None:
     texts: list[JSON] = [{"type": "output_text", "text": text, "annotations": []} for text in "ab"]
     output: list[JSON] = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "g"},
@@ -490,13 +493,13 @@ def test_a_response_goes_into_the_next_request_item_by_item() -> None:
     answer = decode(
         {"object": "response", "status": "completed", "output": output}, NAME, "response"
     )
-    asked = decode(request(), NAME)
+    conversation = decode(request(), NAME)
     messages = (
-        *asked.messages,
+        *conversation.messages,
         *answer.messages,
         Message("tool", (answer.calls()[0].result("ok"),)),
     )
-    written = items_of(encode(replace(asked, messages=messages), NAME).body)
+    written = items_of(encode(replace(conversation, messages=messages), NAME).body)
     assert written[1:] == [
         *output,
         {"type": "function_call_output", "call_id": "c", "output": "ok"},
@@ -546,7 +549,7 @@ def test_an_image_that_was_made_is_an_image() -> None:
 # --- to and from other wires ----------------------------------------------------------------------
 
 
-def test_reasoning_of_another_provider_stays_behind_and_is_reported() -> None:
+def test_reasoning_of_another_provider_is_left_out_and_reported() -> None:
     content: list[JSON] = [
         {"type": "thinking", "thinking": "hm", "signature": "s"},
         {"type": "text", "text": "Yes."},
@@ -556,19 +559,19 @@ def test_reasoning_of_another_provider_stays_behind_and_is_reported() -> None:
         "max_tokens": 9,
         "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": content}],
     }
-    written = translate(body, "anthropic", NAME)
-    assert [item.get("role") for item in items_of(written.body)] == ["user", "assistant"]
-    assert "/messages/1/content/0" in {loss.pointer for loss in written.losses}
+    translated = translate(body, "anthropic", NAME)
+    assert [item.get("role") for item in items_of(translated.body)] == ["user", "assistant"]
+    assert "/messages/1/content/0" in {loss.pointer for loss in translated.losses}
 
 
 def test_an_image_in_an_assistant_turn_is_named_in_text_and_reported() -> None:
     image = Media("image", "image/png", "AAAA", name="cat.png")
-    written = encode(Conversation([Message("assistant", [Text("Look:"), image])]), NAME)
-    assert items_of(written.body) == [
+    encoded = encode(Conversation([Message("assistant", [Text("Look:"), image])]), NAME)
+    assert items_of(encoded.body) == [
         {"role": "assistant", "content": "Look:"},
         {"role": "assistant", "content": "[image cat.png image/png]"},
     ]
-    assert [loss.reason for loss in written.losses] == [
+    assert [loss.reason for loss in encoded.losses] == [
         "this wire takes no image here; it is named in text"
     ]
 
@@ -579,15 +582,15 @@ def test_parts_added_to_a_message_of_this_wire_are_lowered_like_any_other() -> N
     image = Media("image", "image/png", "AAAA", name="cat.png")
     audio = Media("audio", "audio/wav", "AAAA")
     parts = (*user.parts, Reasoning("hm"), image, audio)
-    written = encode(replace(conversation, messages=(replace(user, parts=parts),)), NAME)
-    content = items_of(written.body)[0]["content"]
+    encoded = encode(replace(conversation, messages=(replace(user, parts=parts),)), NAME)
+    content = items_of(encoded.body)[0]["content"]
     assert isinstance(content, list)
     assert [block["type"] for block in content if isinstance(block, dict)] == [
         "input_text",
         "input_image",
         "input_text",
     ]
-    assert [loss.reason for loss in written.losses] == [
+    assert [loss.reason for loss in encoded.losses] == [
         "reasoning of another provider is not taken back",
         "the name of this image is not kept here",
         "this wire takes no audio here; it is named in text",
@@ -597,16 +600,16 @@ def test_parts_added_to_a_message_of_this_wire_are_lowered_like_any_other() -> N
 def test_a_file_id_in_a_result_is_kept_between_wires_of_this_shape() -> None:
     image: JSON = {"type": "input_image", "detail": "high", "file_id": "file_1"}
     output: JSON = {"type": "function_call_output", "call_id": "c1", "output": [image]}
-    written = translate(request(CALLED, output), NAME, "azure-foundry")
-    assert items_of(written.body)[2]["output"] == [image]
+    translated = translate(request(CALLED, output), NAME, "azure-foundry")
+    assert items_of(translated.body)[2]["output"] == [image]
     chat = translate(request(CALLED, output), NAME, "anthropic")
     assert "/input/2/output/0" in {loss.pointer for loss in chat.losses}
 
 
 def test_an_answer_holds_no_message_of_the_user() -> None:
-    written = encode(decode(request(), NAME), "azure-foundry", "response")
-    assert body_of(written.body)["output"] == []
-    assert "/input/0" in {loss.pointer for loss in written.losses}
+    encoded = encode(decode(request(), NAME), "azure-foundry", "response")
+    assert require_object(encoded.body)["output"] == []
+    assert "/input/0" in {loss.pointer for loss in encoded.losses}
 
 
 def test_a_custom_call_is_custom_again_after_a_wire_without_them() -> None:
@@ -614,13 +617,13 @@ def test_a_custom_call_is_custom_again_after_a_wire_without_them() -> None:
         {"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "1+1"},
         {"type": "custom_tool_call_output", "call_id": "c", "output": "2"},
     )
-    there = translate(body, NAME, "anthropic")
-    back = translate(there.json(), "anthropic", NAME, ids=there.ids)
-    assert [item.get("type") for item in items_of(back.body)[1:]] == [
+    translated = translate(body, NAME, "anthropic")
+    restored = translate(translated.json(), "anthropic", NAME, ids=translated.ids)
+    assert [item.get("type") for item in items_of(restored.body)[1:]] == [
         "custom_tool_call",
         "custom_tool_call_output",
     ]
-    assert items_of(back.body)[1]["input"] == "1+1"
+    assert items_of(restored.body)[1]["input"] == "1+1"
 
 
 def test_a_kind_of_call_that_only_this_wire_has_is_reported() -> None:
@@ -633,15 +636,15 @@ def test_a_kind_of_call_that_only_this_wire_has_is_reported() -> None:
 
 
 def test_only_a_lone_system_text_becomes_the_instructions() -> None:
-    for texts, wanted in ((["a"], "a"), (["a", "b"], None)):
+    for texts, expected in ((["a"], "a"), (["a", "b"], None)):
         content: list[JSON] = [{"type": "text", "text": text} for text in texts]
         body: JSON = {
             "messages": [{"role": "system", "content": content}, {"role": "user", "content": "?"}]
         }
-        written = translate(body, "openai-chat", NAME)
-        assert body_of(written.body).get("instructions") == wanted
+        translated = translate(body, "openai-chat", NAME)
+        assert require_object(translated.body).get("instructions") == expected
         assert [
-            part.text for part in decode(written.json(), NAME).parts() if isinstance(part, Text)
+            part.text for part in decode(translated.json(), NAME).parts() if isinstance(part, Text)
         ] == [*texts, "?"]
 
 
@@ -656,7 +659,7 @@ def test_only_a_lone_system_text_becomes_the_instructions() -> None:
         ({}, None),
     ],
 )
-def test_why_it_stopped_is_told_by_two_fields(body: dict[str, JSON], stop: str | None) -> None:
+def test_the_stop_reason_is_read_from_two_fields(body: dict[str, JSON], stop: str | None) -> None:
     assert (
         decode({"object": "response", **body, "output": []}, NAME, "response").messages[0].stop
         == stop
@@ -675,10 +678,10 @@ def test_it_stopped_for_a_tool_if_the_client_has_to_run_one() -> None:
     )
 
 
-def test_a_body_is_told_from_those_of_other_wires() -> None:
+def test_detect_finds_this_wire_for_its_bodies_only() -> None:
     assert {detect(case.body) for case in CASES if case.wire == NAME} == {NAME}
 
 
 def test_a_conversation_made_by_hand_can_be_written() -> None:
-    made = Conversation((Message("user", (Text("Hello."),)),), wire=NAME)
-    assert encode(made, NAME).body == {"input": [{"role": "user", "content": "Hello."}]}
+    conversation = Conversation((Message("user", (Text("Hello."),)),), wire=NAME)
+    assert encode(conversation, NAME).body == {"input": [{"role": "user", "content": "Hello."}]}

@@ -55,20 +55,20 @@ def judge(body: JSON) -> None:
     assert isinstance(body, dict)
     [key] = [key for key in REQUIRED if key in body]
     assert body.keys() <= {"$schema", key}
-    held = body[key]
-    for one in held if isinstance(held, list) else [held]:
-        assert isinstance(one, dict)
-        assert REQUIRED[key] <= one.keys() <= CLOSED[key]
+    value = body[key]
+    for item in value if isinstance(value, list) else [value]:
+        assert isinstance(item, dict)
+        assert REQUIRED[key] <= item.keys() <= CLOSED[key]
         if key == "result":
-            assert ("error" in one) is (one["success"] is False)
-            assert not {"error", "value"} <= one.keys()
+            assert ("error" in item) is (item["success"] is False)
+            assert not {"error", "value"} <= item.keys()
         else:
-            assert TOOL_ID.fullmatch(str(one.get("tool_id", one.get("id"))))
-        for schema in description(key):
-            Draft202012Validator(schema).validate(one)
+            assert TOOL_ID.fullmatch(str(item.get("tool_id", item.get("id"))))
+        for schema in published_schema(key):
+            Draft202012Validator(schema).validate(item)
 
 
-def description(key: str) -> list[Object]:
+def published_schema(key: str) -> list[Object]:
     """The published schema of a request, a result or a tool; none if the description is not at
     hand.
 
@@ -88,16 +88,18 @@ def description(key: str) -> list[Object]:
 
 
 def case(name: str, kind: Kind = "request") -> JSON:
-    found: JSON = json.loads((FOLDERS / name / f"{kind}.json").read_text())
-    return found
+    value: JSON = json.loads((FOLDERS / name / f"{kind}.json").read_text())
+    return value
 
 
-def request(one: str | None, tool: str = "Calculator.Add", **given: JSON) -> Object:
-    return {"request": {"tool_id": tool, **({"call_id": one} if one else {}), "input": given}}
+def request(call_id: str | None, tool: str = "Calculator.Add", **value: JSON) -> Object:
+    return {
+        "request": {"tool_id": tool, **({"call_id": call_id} if call_id else {}), "input": value}
+    }
 
 
-def result(one: str, value: JSON) -> Object:
-    return {"result": {"call_id": one, "success": True, "value": value}}
+def result(call_id: str, value: JSON) -> Object:
+    return {"result": {"call_id": call_id, "success": True, "value": value}}
 
 
 def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
@@ -114,12 +116,12 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
     file = DATA / "wire-catalogue.json"
     entries = json.loads(file.read_text()) if file.is_file() else []
-    for entry in (one for one in entries if one["wire"] == "oxp" and one["core_wire"]):
-        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
-        assert held is not None
+    for entry in (entry for entry in entries if entry["wire"] == "oxp" and entry["core_wire"]):
+        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert wrapped is not None
         [part] = [
             part
-            for part in decode(held[0], "oxp", held[1]).parts()
+            for part in decode(wrapped[0], "oxp", wrapped[1]).parts()
             if isinstance(part, Call | Result)
         ]
         assert isinstance(part, Call) == (entry["direction"] == "call")
@@ -128,10 +130,10 @@ def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
 def test_the_catalogue_says_that_the_id_of_a_request_may_be_missing_and_that_of_a_result_not() -> (
     None
 ):
-    said = {
+    entries_of_wire = {
         (entry.type, entry.direction, entry.origin) for entry in catalogue() if entry.wire == "oxp"
     }
-    assert said == {
+    assert entries_of_wire == {
         ("request", "call", "nullable"),
         ("value", "output", "natural"),
         ("error", "output", "natural"),
@@ -141,13 +143,13 @@ def test_the_catalogue_says_that_the_id_of_a_request_may_be_missing_and_that_of_
 
 def test_every_fact_of_the_docstring_has_a_case_or_a_test_that_shows_it() -> None:
     facts = set(re.findall(r"^- ([a-z-]+):", oxp.__doc__ or "", re.MULTILINE))
-    shown = {folder.name for folder in FOLDERS.iterdir()} | {
+    documented = {folder.name for folder in FOLDERS.iterdir()} | {
         "bare-or-enveloped",
         "tool-id-has-a-kit",
         "one-at-a-time",
     }
     assert facts
-    assert facts <= shown
+    assert facts <= documented
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -169,11 +171,11 @@ EXAMPLES: list[Object] = [
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example["tool_id"]))
 def test_bare_and_enveloped_are_the_same_call(example: Object) -> None:
-    bare, held = (
+    bare, nested = (
         decode(example, "oxp"),
         decode({"$schema": "urn:oxp:1.0", "request": example}, "oxp"),
     )
-    assert bare == held
+    assert bare == nested
     [call] = bare.calls()
     assert (call.name, call.id, call.input) == (
         example["tool_id"],
@@ -185,13 +187,12 @@ def test_bare_and_enveloped_are_the_same_call(example: Object) -> None:
 def test_input_and_inputs_are_the_same_and_each_keeps_its_spelling_when_edited() -> None:
     for spelling in ("input", "inputs"):
         body: Object = {"tool_id": "A.B", "call_id": "c", spelling: {"a": 1}}
-        found = decode(body, "oxp")
-        [call] = found.calls()
+        conversation = decode(body, "oxp")
+        [call] = conversation.calls()
         assert call.input == {"a": 1}
-        assert encode(found.replace(call, replace(call, args=LazyJson('{"a":2}'))), "oxp").body == {
-            **body,
-            spelling: {"a": 2},
-        }
+        assert encode(
+            conversation.replace(call, replace(call, args=LazyJson('{"a":2}'))), "oxp"
+        ).body == {**body, spelling: {"a": 2}}
 
 
 def test_of_input_and_inputs_together_the_first_counts_and_the_other_is_a_reported_loss() -> None:
@@ -202,29 +203,29 @@ def test_of_input_and_inputs_together_the_first_counts_and_the_other_is_a_report
 
 def test_credentials_never_leave_the_wire() -> None:
     for target in OTHERS:
-        made = translate(case("enveloped-request"), "oxp", target)
-        assert b"ya29.x" not in made.json()
-        assert "/request/context" in [loss.pointer for loss in made.losses]
+        translated = translate(case("enveloped-request"), "oxp", target)
+        assert b"ya29.x" not in translated.json()
+        assert "/request/context" in [loss.pointer for loss in translated.losses]
 
 
-def test_what_a_developer_is_told_never_reaches_a_model() -> None:
-    [failed] = decode(case("developer-message-is-private", "response"), "oxp", "response").results()
-    assert failed.error
-    assert failed.text == "No such doorbell.\nValid ids: doorbell1, doorbell42."
+def test_a_developer_message_never_reaches_a_model() -> None:
+    [result] = decode(case("developer-message-is-private", "response"), "oxp", "response").results()
+    assert result.error
+    assert result.text == "No such doorbell.\nValid ids: doorbell1, doorbell42."
     body: list[JSON] = [request("v"), case("developer-message-is-private", "response")]
     for target in OTHERS:
-        made = translate(body, "oxp", target)
-        assert b"shard 3" not in made.json()
-        lost = {loss.pointer.removeprefix("/1/result/error/") for loss in made.losses}
-        assert {"developer_message", "can_retry", "retry_after_ms", "kind"} <= lost
+        translated = translate(body, "oxp", target)
+        assert b"shard 3" not in translated.json()
+        losses = {loss.pointer.removeprefix("/1/result/error/") for loss in translated.losses}
+        assert {"developer_message", "can_retry", "retry_after_ms", "kind"} <= losses
 
 
 def test_a_value_is_any_json_and_keeps_every_digit() -> None:
-    [found] = decode(case("value-of-any-kind", "response"), "oxp", "response").results()
-    assert get(found.output, ("big",)) == 90071992547409931  # type: ignore[arg-type]
+    [result] = decode(case("value-of-any-kind", "response"), "oxp", "response").results()
+    assert get(result.output, ("big",)) == 90071992547409931  # type: ignore[arg-type]
 
 
-def test_success_with_a_null_beside_it_is_read_by_what_is_there() -> None:
+def test_success_with_a_null_field_is_read_by_the_other_field() -> None:
     failed = decode(
         {"call_id": "v", "success": False, "value": None, "error": {"message": "boom"}},
         "oxp",
@@ -248,14 +249,14 @@ def test_a_body_of_another_shape_is_refused() -> None:
 
 
 def pairs(body: list[JSON]) -> list[tuple[str | None, str | None]]:
-    found = decode(body, "oxp").pairs()
+    pairs = decode(body, "oxp").pairs()
     return [
         (pointer(p.call.path) if p.call else None, pointer(p.result.path) if p.result else None)
-        for p in found
+        for p in pairs
     ]
 
 
-def test_an_id_the_server_made_becomes_that_of_its_call_if_only_one_can_be_meant() -> None:
+def test_an_id_made_by_the_server_becomes_that_of_the_only_possible_call() -> None:
     body: list[JSON] = [
         request(None, a=1),
         request("own", a=2),
@@ -276,7 +277,7 @@ def test_two_calls_without_ids_are_not_guessed_at() -> None:
     ]
 
 
-def test_a_refusal_answers_the_request_it_stands_with() -> None:
+def test_a_refusal_is_the_result_of_the_request_next_to_it() -> None:
     refused: Object = {**request("b"), "response": {"message": "no such tool"}}
     assert pairs([request("a"), refused, result("a", 1)]) == [
         ("/0/request", "/2/result"),
@@ -284,7 +285,7 @@ def test_a_refusal_answers_the_request_it_stands_with() -> None:
     ]
 
 
-def test_a_refusal_on_its_own_is_not_given_to_one_of_two_calls() -> None:
+def test_a_refusal_alone_is_not_paired_with_one_of_two_calls() -> None:
     assert pairs([request("a"), request("b"), {"message": "busy"}]) == [
         ("/0/request", None),
         ("/1/request", None),
@@ -296,12 +297,12 @@ def test_a_refusal_on_its_own_is_not_given_to_one_of_two_calls() -> None:
 
 
 @pytest.mark.parametrize("source", OTHERS)
-def test_what_other_wires_say_is_accepted_by_the_published_description(source: str) -> None:
-    for one in load(source):
-        judge(translate(one.body, source, "oxp", one.kind).body)
+def test_translations_are_accepted_by_the_published_schema(source: str) -> None:
+    for case in load(source):
+        judge(translate(case.body, source, "oxp", case.kind).body)
 
 
-def test_the_judge_refuses_what_the_description_does_not_have() -> None:
+def test_the_judge_refuses_what_the_schema_does_not_have() -> None:
     bodies: list[JSON] = [
         {"request": {"tool_id": "NoKit"}},
         {"result": {"call_id": "c", "success": True, "error": {}}},
@@ -312,14 +313,18 @@ def test_the_judge_refuses_what_the_description_does_not_have() -> None:
             judge(body)
 
 
-def chat(*answered: str) -> Object:
+def chat(*result_id: str) -> Object:
     """A conversation with the calls a, b and c, of which some are answered."""
     calls: list[JSON] = [
-        {"id": one, "type": "function", "function": {"name": f"tool_{one}", "arguments": "{}"}}
-        for one in "abc"
+        {
+            "id": letter,
+            "type": "function",
+            "function": {"name": f"tool_{letter}", "arguments": "{}"},
+        }
+        for letter in "abc"
     ]
     results: list[JSON] = [
-        {"role": "tool", "tool_call_id": one, "content": f"done {one}"} for one in answered
+        {"role": "tool", "tool_call_id": entry, "content": f"done {entry}"} for entry in result_id
     ]
     return {
         "messages": [
@@ -330,35 +335,39 @@ def chat(*answered: str) -> Object:
     }
 
 
-@pytest.mark.parametrize(("answered", "sent"), [("", "c"), ("c", "b"), ("bc", "a"), ("abc", "c")])
-def test_a_request_is_the_last_open_call_or_else_the_last(answered: str, sent: str) -> None:
-    made = translate(chat(*answered), "openai-chat", "oxp")
-    assert made.body == {
+@pytest.mark.parametrize(
+    ("result_id", "request_id"), [("", "c"), ("c", "b"), ("bc", "a"), ("abc", "c")]
+)
+def test_a_request_is_the_last_open_call_or_else_the_last(result_id: str, request_id: str) -> None:
+    translated = translate(chat(*result_id), "openai-chat", "oxp")
+    assert translated.body == {
         "$schema": "urn:oxp:1.0",
-        "request": {"tool_id": f"tools.tool_{sent}", "call_id": sent, "input": {}},
+        "request": {"tool_id": f"tools.tool_{request_id}", "call_id": request_id, "input": {}},
     }
-    assert len([loss for loss in made.losses if "one call" in loss.reason]) == 3 + len(answered)
+    assert len([loss for loss in translated.losses if "one call" in loss.reason]) == 3 + len(
+        result_id
+    )
 
 
 def test_a_response_is_the_last_result() -> None:
-    made = encode(decode(chat("b", "a"), "openai-chat"), "oxp", "response")
-    assert made.body == {
+    encoded = encode(decode(chat("b", "a"), "openai-chat"), "oxp", "response")
+    assert encoded.body == {
         "$schema": "urn:oxp:1.0",
         "result": {"call_id": "a", "success": True, "value": "done a"},
     }
 
 
-def test_an_id_that_only_we_made_is_not_sent_as_an_idempotency_key() -> None:
+def test_a_minted_id_is_not_sent_as_an_idempotency_key() -> None:
     body: JSON = {
         "contents": [{"role": "model", "parts": [{"functionCall": {"name": "ring", "args": {}}}]}]
     }
-    made = translate(body, "gemini", "oxp")
-    assert get(made.body, ("request",)) == {"tool_id": "tools.ring", "input": {}}
-    assert is_minted(decode(made.json(), "oxp").calls()[0].id)
-    assert translate(made.json(), "oxp", "gemini", ids=made.ids).body == body
+    translated = translate(body, "gemini", "oxp")
+    assert get(translated.body, ("request",)) == {"tool_id": "tools.ring", "input": {}}
+    assert is_minted(decode(translated.json(), "oxp").calls()[0].id)
+    assert translate(translated.json(), "oxp", "gemini", ids=translated.ids).body == body
 
 
-def test_with_nothing_to_call_or_answer_the_tools_are_what_is_said() -> None:
+def test_without_calls_and_results_the_body_is_the_list_of_tools() -> None:
     tools: JSON = [
         {
             "name": "get_weather",
@@ -367,73 +376,82 @@ def test_with_nothing_to_call_or_answer_the_tools_are_what_is_said() -> None:
         }
     ]
     body: JSON = {"max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}], "tools": tools}
-    made = translate(body, "anthropic", "oxp")
-    judge(made.body)
-    assert get(made.body, ("items", 0, "id")) == "tools.get_weather"
-    assert {loss.pointer for loss in made.losses} == {"/max_tokens", "/messages/0/content"}
-    assert get(translate(made.json(), "oxp", "anthropic", ids=made.ids).body, ("tools",)) == tools
+    translated = translate(body, "anthropic", "oxp")
+    judge(translated.body)
+    assert get(translated.body, ("items", 0, "id")) == "tools.get_weather"
+    assert {loss.pointer for loss in translated.losses} == {"/max_tokens", "/messages/0/content"}
+    assert (
+        get(translate(translated.json(), "oxp", "anthropic", ids=translated.ids).body, ("tools",))
+        == tools
+    )
 
 
 def test_two_names_that_become_one_tool_id_stay_two() -> None:
-    found = decode({"messages": []}, "openai-chat")
-    made = encode(
-        replace(found, tools=(Tool("f"), Tool("tools.f"), Tool("a-b"), Tool("a_b"))), "oxp"
+    conversation = decode({"messages": []}, "openai-chat")
+    encoded = encode(
+        replace(conversation, tools=(Tool("f"), Tool("tools.f"), Tool("a-b"), Tool("a_b"))), "oxp"
     )
-    ids = [get(made.body, ("items", i, "id")) for i in range(4)]
+    ids = [get(encoded.body, ("items", i, "id")) for i in range(4)]
     assert len(set(map(str, ids))) == 4
-    assert [made.ids.names.get(str(one), one) for one in ids] == ["f", "tools.f", "a-b", "a_b"]
+    assert [encoded.ids.names.get(str(call_id), call_id) for call_id in ids] == [
+        "f",
+        "tools.f",
+        "a-b",
+        "a_b",
+    ]
 
 
 @pytest.mark.parametrize("over", OTHERS)
-def test_values_and_errors_come_home_from_other_wires(over: str) -> None:
+def test_values_and_errors_survive_a_round_trip_over_other_wires(over: str) -> None:
     outputs: list[JSON] = ["text", {"a": [1]}, 15, [True]]
     for output in outputs:
         body: list[JSON] = [request("c", "Calculator.Add@1.0.0", a=1), result("c", output)]
-        there = translate(body, "oxp", over)
-        back = encode(decode(there.json(), over), "oxp", "response", ids=there.ids)
-        assert get(back.body, ("result", "value")) == output
+        translated = translate(body, "oxp", over)
+        restored = encode(decode(translated.json(), over), "oxp", "response", ids=translated.ids)
+        assert get(restored.body, ("result", "value")) == output
     failed: list[JSON] = [
         request("c"),
         {"result": {"call_id": "c", "success": False, "error": {"message": "boom"}}},
     ]
-    there = translate(failed, "oxp", over)
+    translated = translate(failed, "oxp", over)
     assert get(
-        encode(decode(there.json(), over), "oxp", "response", ids=there.ids).body,
+        encode(decode(translated.json(), over), "oxp", "response", ids=translated.ids).body,
         ("result", "error"),
     ) == {"message": "boom"}
 
 
-def test_a_result_taken_out_of_a_log_leaves_the_other_bodies_to_the_letter() -> None:
+def test_a_result_taken_out_of_a_log_leaves_the_other_bodies_verbatim() -> None:
     body = case("exchange-of-parallel-calls")
     assert isinstance(body, list)
-    found = decode(body, "oxp")
+    conversation = decode(body, "oxp")
     kept = tuple(
-        replace(m, parts=tuple(p for p in m.parts if p is not found.results()[0]))
-        for m in found.messages
+        replace(m, parts=tuple(p for p in m.parts if p is not conversation.results()[0]))
+        for m in conversation.messages
     )
-    assert encode(replace(found, messages=kept), "oxp").body == [*body[:2], *body[3:]]
+    assert encode(replace(conversation, messages=kept), "oxp").body == [*body[:2], *body[3:]]
 
 
 def test_a_text_added_to_an_exchange_is_lost_with_a_report_and_the_exchange_stays() -> None:
     body = case("exchange-in-one-object")
-    found = decode(body, "oxp")
-    made = encode(
-        replace(found, messages=(*found.messages, Message("user", (Text("More?"),)))), "oxp"
+    conversation = decode(body, "oxp")
+    encoded = encode(
+        replace(conversation, messages=(*conversation.messages, Message("user", (Text("More?"),)))),
+        "oxp",
     )
-    assert made.body == body
-    assert len(made.losses) == 1
+    assert encoded.body == body
+    assert len(encoded.losses) == 1
 
 
-def test_a_definition_whose_short_name_is_its_own_reports_it() -> None:
+def test_a_short_name_that_differs_from_the_tool_id_is_reported() -> None:
     losses = translate(case("list-of-tools", "response"), "oxp", "mcp", "response").losses
     assert "/items/2/name" in {loss.pointer for loss in losses}
     assert "/items/0/name" not in {loss.pointer for loss in losses}
 
 
-def test_bodies_of_this_wire_are_told_from_others() -> None:
-    for one in load("oxp"):
-        if one.name != "refused-for-missing-requirements":
-            assert detect(one.body) == "oxp"
+def test_detect_finds_this_wire_for_its_bodies_only() -> None:
+    for case in load("oxp"):
+        if case.name != "refused-for-missing-requirements":
+            assert detect(case.body) == "oxp"
     assert (
         oxp.WIRE.match_score({"message": "x"})
         == oxp.WIRE.match_score([])
@@ -447,6 +465,6 @@ def test_a_text_beside_an_exchange_is_lost_alone() -> None:
     conversation = decode(case.body, "oxp")
     first, *others = conversation.messages
     noted = replace(first, parts=(*first.parts, Text("A note.")))
-    written = encode(replace(conversation, messages=(noted, *others)), "oxp")
-    assert written.body == case.body
-    assert [loss.reason for loss in written.losses] == ["a body is one exchange here"]
+    encoded = encode(replace(conversation, messages=(noted, *others)), "oxp")
+    assert encoded.body == case.body
+    assert [loss.reason for loss in encoded.losses] == ["a body is one exchange here"]

@@ -42,13 +42,13 @@ def request(*messages: tuple[str, str]) -> Object:
     return {"messages": [{"role": role, "content": content} for role, content in messages]}
 
 
-def said(body: JSON, n: int) -> str:
+def content_of(body: JSON, n: int) -> str:
     content = get(body, ("messages", n, "content"))
     assert isinstance(content, str)
     return content
 
 
-def asked(text: str) -> list[tuple[str, JSON]]:
+def parse_calls(text: str) -> list[tuple[str, JSON]]:
     return [
         (call.name, call.input) for call in decode(request(("assistant", text)), "text").calls()
     ]
@@ -75,13 +75,13 @@ ARGUMENTS: tuple[Object, ...] = (
 def test_every_dialect_reads_what_it_writes(name: str, args: Object) -> None:
     dialect = DIALECTS[name]
     spans = [
-        dialect.write(tool, args, one if dialect.has_ids else None, None)
-        for tool, one in (("look", "c1"), ("go.on", "c2"))
+        dialect.write(tool, args, call_id if dialect.has_ids else None, None)
+        for tool, call_id in (("look", "c1"), ("go.on", "c2"))
     ]
     block = dialect.write_block([span for span in spans if span is not None])
     found, blocks = find_calls(block)
     assert found is dialect
-    calls = [call for one in blocks for call in one.calls]
+    calls = [call for block in blocks for call in block.calls]
     assert [(call.name, call.args.value, call.id) for call in calls] == [
         ("look", args, "c1" if dialect.has_ids else None),
         ("go.on", args, "c2" if dialect.has_ids else None),
@@ -109,7 +109,7 @@ def test_every_dialect_reads_what_it_writes(name: str, args: Object) -> None:
     ],
 )
 def test_calls_are_found_in_every_dialect(text: str, calls: list[tuple[str, JSON]]) -> None:
-    assert asked(text) == calls
+    assert parse_calls(text) == calls
 
 
 @pytest.mark.parametrize(
@@ -132,18 +132,18 @@ def test_calls_are_found_in_every_dialect(text: str, calls: list[tuple[str, JSON
         "<invoke>x</invoke>",
     ],
 )
-def test_what_does_not_parse_stays_what_the_model_said(text: str) -> None:
+def test_text_that_does_not_parse_stays_text(text: str) -> None:
     conversation = decode(request(("assistant", text)), "text")
     assert list(conversation.parts()) == [Text(text)]
 
 
 def test_python_is_parsed_and_never_run() -> None:
-    assert asked("[f(a=__import__('os').system('true'))]") == []
-    assert asked("[f(a=(lambda: 1)())]") == []
-    assert asked("[" * 5000 + "f(a=1)" + "]" * 5000) == []
+    assert parse_calls("[f(a=__import__('os').system('true'))]") == []
+    assert parse_calls("[f(a=(lambda: 1)())]") == []
+    assert parse_calls("[" * 5000 + "f(a=1)" + "]" * 5000) == []
 
 
-def test_a_text_cut_anywhere_is_still_read_and_comes_back_to_the_letter() -> None:
+def test_a_truncated_text_is_read_and_written_back_verbatim() -> None:
     for case in load("text"):
         messages = get(case.body, ("messages",))
         for message in messages if isinstance(messages, list) else ():
@@ -160,23 +160,23 @@ def test_a_text_cut_anywhere_is_still_read_and_comes_back_to_the_letter() -> Non
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def test_what_is_said_around_the_tags_stays_text_in_order() -> None:
+def test_text_around_tags_stays_text_in_order() -> None:
     text = 'First.\n<tool_call>{"id": "c1", "name": "f", "arguments": {}}</tool_call>\n\nThen.'
     parts = list(decode(request(("assistant", text)), "text").parts())
     assert parts == [Text("First."), Call("c1", "f", LazyJson("{}")), Text("\nThen.")]
 
 
 def test_editing_a_call_changes_just_its_span() -> None:
-    one, two = (
+    first, second = (
         '{"id": "c1", "name": "f",  "arguments": {"a": 1}, "why": "so"}',
         '{"name": "g", "arguments": {}}',
     )
-    text = f"First.\n<tool_call>\n{one}\n</tool_call> and <tool_call>{two}</tool_call>\nThen."
+    text = f"First.\n<tool_call>\n{first}\n</tool_call> and <tool_call>{second}</tool_call>\nThen."
     conversation = decode(request(("assistant", text)), "text")
     call = conversation.calls()[0]
     body = encode(conversation.replace(call, replace(call, name="h")), "text").body
-    assert said(body, 0) == text.replace(
-        one, '{"id":"c1","name":"h","arguments":{"a":1},"why":"so"}'
+    assert content_of(body, 0) == text.replace(
+        first, '{"id":"c1","name":"h","arguments":{"a":1},"why":"so"}'
     )
 
 
@@ -194,14 +194,15 @@ def test_several_edits_in_one_string_all_hold() -> None:
     conversation = conversation.replace(words, Text("Well done."))
     body = encode(conversation, "text").body
     assert (
-        said(body, 1) == 'I will look.\n<function_calls>\n<invoke name="get_weather">\n<parameter'
+        content_of(body, 1)
+        == 'I will look.\n<function_calls>\n<invoke name="get_weather">\n<parameter'
         ' name="city">Bergen</parameter>\n</invoke>\n<invoke name="get_weather"'
         ' id="c2">\n<parameter'
         ' name="city">Bergen</parameter>\n</invoke>\n</function_calls>\nWell done.'
     )
 
 
-def test_an_edit_that_a_dialect_cannot_say_is_reported_and_not_made() -> None:
+def test_an_edit_that_a_dialect_cannot_express_is_reported_and_not_applied() -> None:
     body = request(("assistant", "[f(a=1)]"))
     conversation = decode(body, "text")
     call = conversation.calls()[0]
@@ -220,7 +221,7 @@ def test_editing_a_result_keeps_its_form() -> None:
         result = conversation.results()[n]
         conversation = conversation.replace(result, replace(result, output=new))
     body = encode(conversation, "text").body
-    assert said(body, 1) == text.replace("18", "19").replace(
+    assert content_of(body, 1) == text.replace("18", "19").replace(
         '"tool_call_id": "c2", "content": "9 C"', '"tool_call_id":"c2","content":"10 C"'
     )
 
@@ -235,11 +236,11 @@ def test_missing_ids_are_minted_and_never_written_and_results_pair_by_order() ->
         "12:00",
     ]
     over = encode(conversation, "anthropic")
-    home = translate(over.body, "anthropic", "text", ids=over.ids)
-    assert b"tw-" not in home.json()
-    again = decode(home.body, "text")
+    restored = translate(over.body, "anthropic", "text", ids=over.ids)
+    assert b"tw-" not in restored.json()
+    decoded = decode(restored.body, "text")
     assert [
-        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()
+        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in decoded.pairs()
     ] == [
         (pair.call and pair.call.id, pair.result and pair.result.text)
         for pair in conversation.pairs()
@@ -253,14 +254,14 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
         {
             "role": "user",
             "parts": [
-                {"functionResponse": {"name": "f", "response": {"output": said}}}
-                for said in ("one", "two")
+                {"functionResponse": {"name": "f", "response": {"output": text}}}
+                for text in ("one", "two")
             ],
         },
     ]
-    made = translate({"contents": contents}, "gemini", "text")
-    assert b"tw-" not in made.json()
-    pairs = decode(made.json(), "text").pairs()
+    translated = translate({"contents": contents}, "gemini", "text")
+    assert b"tw-" not in translated.json()
+    pairs = decode(translated.json(), "text").pairs()
     assert [
         (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
     ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
@@ -269,25 +270,26 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
 def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
     ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
     calls: list[JSON] = [
-        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+        {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for call_id in ids
     ]
-    asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
-    made = translate(
-        {"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
+    call_message: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
+    translated = translate(
+        {"messages": [call_message, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
         "openai-chat",
         "text",
     )
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text)
-        for pair in decode(made.json(), "text").pairs()
+        for pair in decode(translated.json(), "text").pairs()
     ] == [(ids[0], None), (ids[1], "b")]
-    assert made.losses == []
+    assert translated.losses == []
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_a_native_conversation_becomes_text_and_comes_home() -> None:
+def test_a_conversation_survives_a_round_trip_over_text() -> None:
     body: Object = {
         "messages": [
             {"role": "system", "content": "Be brief."},
@@ -319,66 +321,66 @@ def test_a_native_conversation_becomes_text_and_comes_home() -> None:
             }
         ],
     }
-    there = translate(body, "openai-chat", "text")
-    assert there.losses == []
-    assert [get(there.body, ("messages", n, "role")) for n in range(5)] == [
+    translated = translate(body, "openai-chat", "text")
+    assert translated.losses == []
+    assert [get(translated.body, ("messages", n, "role")) for n in range(5)] == [
         "system",
         "user",
         "assistant",
         "user",
         "user",
     ]
-    assert said(there.body, 0).startswith("Be brief.\n\n# Tools\n")
+    assert content_of(translated.body, 0).startswith("Be brief.\n\n# Tools\n")
     assert (
-        said(there.body, 2)
+        content_of(translated.body, 2)
         == 'Looking.\n<tool_call>{"id":"c1","name":"look","arguments":{"city":"Paris"}}</tool_call>\n'
         '<tool_call>{"id":"c2","name":"look","arguments":{"city":"Oslo"}}</tool_call>'
     )
     assert (
-        said(there.body, 3)
+        content_of(translated.body, 3)
         == '<tool_response>{"id":"c1","name":"look","content":"18 C"}</tool_response>\n'
         '<tool_response>{"id":"c2","name":"look","content":"9 C"}</tool_response>'
     )
-    home = translate(there.body, "text", "openai-chat", ids=there.ids).body
-    assert isinstance(home, dict)
-    assert home["tools"] == body["tools"]
-    old, new = decode(body, "openai-chat"), decode(home, "openai-chat")
+    written_body = translate(translated.body, "text", "openai-chat", ids=translated.ids).body
+    assert isinstance(written_body, dict)
+    assert written_body["tools"] == body["tools"]
+    old, new = decode(body, "openai-chat"), decode(written_body, "openai-chat")
     assert [(p.call, p.result and p.result.text) for p in new.pairs()] == [
         (p.call, p.result and p.result.text) for p in old.pairs()
     ]
     assert new.messages[0] == old.messages[0]
 
 
-def test_what_the_user_says_with_the_results_stands_in_the_same_message() -> None:
+def test_user_text_beside_results_stays_in_their_message() -> None:
     call = Call("c1", "look", LazyJson("{}"))
-    made = Conversation(
+    conversation = Conversation(
         (
             Message("assistant", (call,)),
             Message("user", (call.result({"a": 1}, error=True), Text("And?"))),
         )
     )
-    body = encode(made, "text").body
+    body = encode(conversation, "text").body
     assert (
-        said(body, 1)
+        content_of(body, 1)
         == '<tool_response>{"id":"c1","name":"look","content":{"a":1},"error":true}</tool_response>\nAnd?'
     )
-    again = decode(body, "text")
-    assert (again.results()[0].output, again.results()[0].error) == ({"a": 1}, True)
+    decoded = decode(body, "text")
+    assert (decoded.results()[0].output, decoded.results()[0].error) == ({"a": 1}, True)
 
 
-def test_words_that_would_be_read_as_a_call_are_reported() -> None:
+def test_text_that_would_be_read_as_a_call_is_reported() -> None:
     text = 'Write <tool_call>{"name": "f", "arguments": {}}</tool_call> to call.'
     encoded = translate(request(("user", "How?"), ("assistant", text)), "openai-chat", "text")
     assert [loss.pointer for loss in encoded.losses] == ["/messages/1/content"]
     assert translate(request(("user", text)), "openai-chat", "text").losses == []
 
 
-def test_an_answer_with_calls_stopped_for_them() -> None:
-    made = Conversation(
+def test_a_response_with_calls_stops_for_tools() -> None:
+    conversation = Conversation(
         (Message("assistant", (Text("Hm."), Call("c1", "look", LazyJson("{}"))), "tool"),),
         kind="response",
     )
-    encoded = encode(made, "text", "response")
+    encoded = encode(conversation, "text", "response")
     assert encoded.losses == []
     assert get(encoded.body, ("choices", 0, "finish_reason")) == "stop"
     assert [message.stop for message in decode(encoded.body, "text", "response").messages] == [
@@ -389,15 +391,15 @@ def test_an_answer_with_calls_stopped_for_them() -> None:
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def test_the_section_with_the_tools_is_recognised_again_and_is_no_part_of_the_prompt() -> None:
+def test_the_tool_section_is_recognized_and_is_no_part_of_the_prompt() -> None:
     tools = (Tool("look", "Look </tools>", WEATHER, True), Tool("now"))
-    made = Conversation(
+    conversation = Conversation(
         (Message("system", (Text("Be brief."),)), Message("user", (Text("Hi"),))), tools
     )
-    body = encode(made, "text").body
-    again = decode(body, "text")
-    assert again.tools == tools
-    assert again.messages == made.messages
+    body = encode(conversation, "text").body
+    decoded = decode(body, "text")
+    assert decoded.tools == tools
+    assert decoded.messages == conversation.messages
 
 
 def test_tools_can_be_exchanged_or_taken_away_and_the_prompt_around_them_stays() -> None:
@@ -405,12 +407,12 @@ def test_tools_can_be_exchanged_or_taken_away_and_the_prompt_around_them_stays()
     conversation = decode(case.body, "text")
     assert [tool.name for tool in conversation.tools] == ["get_weather"]
     other = encode(replace(conversation, tools=(Tool("now"),)), "text").body
-    assert said(other, 0).startswith("You may call functions.")
-    assert said(other, 0).endswith("\nBe quick.")
+    assert content_of(other, 0).startswith("You may call functions.")
+    assert content_of(other, 0).endswith("\nBe quick.")
     assert decode(other, "text").tools == (Tool("now"),)
     none = encode(replace(conversation, tools=()), "text").body
-    assert find_tools(said(none, 0)) is None
-    assert said(none, 0).endswith("Be quick.")
+    assert find_tools(content_of(none, 0)) is None
+    assert content_of(none, 0).endswith("Be quick.")
 
 
 def test_tools_make_a_system_prompt_where_there_is_none() -> None:
@@ -426,12 +428,12 @@ def test_tools_make_a_system_prompt_where_there_is_none() -> None:
 # --- the rest -------------------------------------------------------------------------------------
 
 
-def test_a_plain_conversation_is_just_text_and_no_bodys_of_this_wire() -> None:
+def test_a_conversation_without_calls_is_not_detected_as_this_wire() -> None:
     body = request(("user", "Hi"), ("assistant", "Hello."))
     assert [type(part) for part in decode(body, "text").parts()] == [Text, Text]
-    with pytest.raises(Exception, match="say which") as told:
+    with pytest.raises(Exception, match="say which") as caught:
         detect(body)
-    assert "text" not in str(told.value).replace("say which", "")
+    assert "text" not in str(caught.value).replace("say which", "")
 
 
 @pytest.mark.parametrize(
@@ -443,7 +445,7 @@ def test_a_plain_conversation_is_just_text_and_no_bodys_of_this_wire() -> None:
     ],
     ids=str,
 )
-def test_calls_and_results_in_tags_tell_this_wire(case: Case) -> None:
+def test_detect_finds_this_wire_by_tagged_calls_and_results(case: Case) -> None:
     assert detect(case.body) == "text"
 
 
@@ -467,7 +469,7 @@ def test_a_result_made_from_its_call_is_answered_in_text() -> None:
     body = encode(
         replace(conversation, messages=(*conversation.messages, Message("tool", (answer,)))), "text"
     ).body
-    assert said(body, 1) == '<tool_response>{"name":"f","content":"fine"}</tool_response>'
+    assert content_of(body, 1) == '<tool_response>{"name":"f","content":"fine"}</tool_response>'
     pair = decode(body, "text").pairs()[0]
     assert isinstance(pair.result, Result)
     assert pair.how == "name"

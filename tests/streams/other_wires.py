@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cases import Streamed, load_streams, streaming
+from cases import StreamCase, load_streams, streaming
 from msgspec import Struct
 from streams.loopback import Server, serve
 
@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON
 from toolwire.streaming.restream import restream
 
 
-class Found(Struct, frozen=True):
+class ClientResult(Struct, frozen=True):
     """What a client makes of a stream: the calls with their ids, names and inputs, the words, the
     tokens, why it stopped."""
 
@@ -32,7 +32,7 @@ class Found(Struct, frozen=True):
     stop: str
 
 
-def _simple(conversation: Conversation) -> bool:
+def _is_simple(conversation: Conversation) -> bool:
     """Whether it is one message with words and calls that any wire can say."""
     calls = [
         call
@@ -49,9 +49,9 @@ def _simple(conversation: Conversation) -> bool:
     return plain and message.stop in (None, "stop", "tool")
 
 
-def others(target: str) -> list[Streamed]:
+def streams_of_other_wires(target: str) -> list[StreamCase]:
     """A stream of each other wire."""
-    out: list[Streamed] = []
+    out: list[StreamCase] = []
     for name in streaming():
         bodies = [
             (stream, decode(stream.body, name, "response"))
@@ -59,27 +59,33 @@ def others(target: str) -> list[Streamed]:
             if name != target
         ]
         simple = [
-            (len(body.calls()), bool(wanted(stream).text), stream)
+            (len(body.calls()), bool(expected_result(stream).text), stream)
             for stream, body in bodies
-            if _simple(body)
+            if _is_simple(body)
         ]
-        out += [stream for *_, stream in sorted(simple, key=lambda one: one[:2])[-1:]]
+        out += [stream for *_, stream in sorted(simple, key=lambda row: row[:2])[-1:]]
     return out
 
 
-def wanted(stream: Streamed) -> Found:
+def expected_result(stream: StreamCase) -> ClientResult:
     """What stands in it, as its own wire says."""
     body = decode(stream.body, stream.wire, "response")
     message, usage = body.messages[0], body.settings.get("usage")
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     tokens = (usage.input or 0, usage.output or 0) if isinstance(usage, Usage) else (0, 0)
     calls = [(call.id, call.name, call.input) for call in body.calls()]
-    return Found(calls, "".join(texts), tokens, "tool" if calls else "stop")
+    return ClientResult(calls, "".join(texts), tokens, "tool" if calls else "stop")
 
 
 @contextmanager
-def told(stream: Streamed, target: str) -> Iterator[tuple[Server, Callable[[str], str]]]:
+def serve_translation(
+    stream: StreamCase, target: str
+) -> Iterator[tuple[Server, Callable[[str], str]]]:
     """A server that tells it on another wire, and what gives the id that a call had at home."""
-    said = restream(stream.stream, stream.wire, target)
-    with serve(list(said), said.headers["content-type"], headers=said.headers) as server:
-        yield server, lambda sent: said.ids.ids.get(sent, sent)
+    stream_to_target = restream(stream.stream, stream.wire, target)
+    with serve(
+        list(stream_to_target),
+        stream_to_target.headers["content-type"],
+        headers=stream_to_target.headers,
+    ) as server:
+        yield server, lambda call_id: stream_to_target.ids.ids.get(call_id, call_id)

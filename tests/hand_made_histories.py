@@ -31,7 +31,7 @@ TOOLS: list[JSON] = [
     }
     for name in ("f", "g")
 ]
-STORIES: dict[str, list[JSON]] = {
+HISTORIES: dict[str, list[JSON]] = {
     "one-call": [
         _message("user", "hi"),
         {
@@ -76,7 +76,7 @@ STORIES: dict[str, list[JSON]] = {
 
 
 @cache
-def hand_made(name: str, wire: str) -> JSON:
+def history_body(name: str, wire: str) -> JSON:
     """A history made by hand, as a body of a wire."""
-    body: JSON = {"model": "m", "messages": [*STORIES[name]], "tools": [*TOOLS]}
+    body: JSON = {"model": "m", "messages": [*HISTORIES[name]], "tools": [*TOOLS]}
     return body if wire == "openai-chat" else translate(body, "openai-chat", wire).body

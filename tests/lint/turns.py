@@ -8,11 +8,11 @@ from toolwire.conversation.json import JSON, get
 from toolwire.lint import Repaired, check, repair
 from toolwire.lint.examples.chat import USER, assistant, tool_call, tool_message
 
-MINE = {f"TW{number:03d}" for number in range(1, 20)}
+ID_RULES = {f"TW{number:03d}" for number in range(1, 20)}
 WIRES = ("openai-chat", "anthropic", "bedrock", "openai-responses", "mistral", "gemini")
-Asked = tuple[JSON, str, str]
-Told = tuple[JSON, str]
-Turn = tuple[list[Asked], list[Told]]
+TurnCall = tuple[JSON, str, str]
+TurnResult = tuple[JSON, str]
+Turn = tuple[list[TurnCall], list[TurnResult]]
 
 
 # --- the same history on every wire ---------------------------------------------------------------
@@ -20,48 +20,49 @@ Turn = tuple[list[Asked], list[Told]]
 
 def _chat(turns: list[Turn]) -> JSON:
     body: list[JSON] = []
-    for asked, answered in turns:
+    for calls, results in turns:
         body += [
             USER,
-            assistant(*(tool_call(one, name, f'{{"q": "{q}"}}') for one, name, q in asked)),
+            assistant(*(tool_call(call_id, name, f'{{"q": "{q}"}}') for call_id, name, q in calls)),
         ]
-        body += [tool_message(one, text) for one, text in answered]
+        body += [tool_message(call_id, text) for call_id, text in results]
     return {"messages": body}
 
 
 def _blocks(turns: list[Turn]) -> JSON:
     body: list[JSON] = []
-    for asked, answered in turns:
+    for calls, results in turns:
         uses: list[JSON] = [
-            {"type": "tool_use", "id": one, "name": name, "input": {"q": q}}
-            for one, name, q in asked
+            {"type": "tool_use", "id": call_id, "name": name, "input": {"q": q}}
+            for call_id, name, q in calls
         ]
         body += (
             [USER, {"role": "assistant", "content": uses}]
             if not body
             else [{"role": "assistant", "content": uses}]
         )
-        done: list[JSON] = [
-            {"type": "tool_result", "tool_use_id": one, "content": text} for one, text in answered
+        outputs: list[JSON] = [
+            {"type": "tool_result", "tool_use_id": call_id, "content": text}
+            for call_id, text in results
         ]
-        body += [{"role": "user", "content": done}] if done else []
+        body += [{"role": "user", "content": outputs}] if outputs else []
     return {"max_tokens": 9, "messages": body}
 
 
 def _bedrock(turns: list[Turn]) -> JSON:
     body: list[JSON] = [{"role": "user", "content": [{"text": "hi"}]}]
-    for asked, answered in turns:
+    for calls, results in turns:
         uses: list[JSON] = [
-            {"toolUse": {"toolUseId": one, "name": name, "input": {"q": q}}}
-            for one, name, q in asked
+            {"toolUse": {"toolUseId": call_id, "name": name, "input": {"q": q}}}
+            for call_id, name, q in calls
         ]
         body.append({"role": "assistant", "content": uses})
-        done: list[JSON] = [
-            {"toolResult": {"toolUseId": one, "content": [{"text": text}]}}
-            for one, text in answered
+        outputs: list[JSON] = [
+            {"toolResult": {"toolUseId": call_id, "content": [{"text": text}]}}
+            for call_id, text in results
         ]
-        body += [{"role": "user", "content": done}] if done else []
-    names = dict.fromkeys(name for asked, _ in turns for _, name, _ in asked)
+        body += [{"role": "user", "content": outputs}] if outputs else []
+    names = dict.fromkeys(name for found_calls, _ in turns for _, name, _ in found_calls)
     tools: list[JSON] = [
         {"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}} for name in names
     ]
@@ -70,42 +71,47 @@ def _bedrock(turns: list[Turn]) -> JSON:
 
 def _items(turns: list[Turn]) -> JSON:
     body: list[JSON] = []
-    for asked, answered in turns:
+    for calls, results in turns:
         body.append(USER)
         body += [
-            {"type": "function_call", "call_id": one, "name": name, "arguments": f'{{"q": "{q}"}}'}
-            for one, name, q in asked
+            {
+                "type": "function_call",
+                "call_id": call_id,
+                "name": name,
+                "arguments": f'{{"q": "{q}"}}',
+            }
+            for call_id, name, q in calls
         ]
         body += [
-            {"type": "function_call_output", "call_id": one, "output": text}
-            for one, text in answered
+            {"type": "function_call_output", "call_id": call_id, "output": text}
+            for call_id, text in results
         ]
     return {"input": body}
 
 
 def _contents(turns: list[Turn]) -> JSON:
     body: list[JSON] = [{"role": "user", "parts": [{"text": "hi"}]}]
-    for asked, answered in turns:
+    for calls, results in turns:
         body.append(
             {
                 "role": "model",
                 "parts": [
-                    {"functionCall": {"id": i, "name": n, "args": {"q": q}}} for i, n, q in asked
+                    {"functionCall": {"id": i, "name": n, "args": {"q": q}}} for i, n, q in calls
                 ],
             }
         )
-        names = {str(one): name for one, name, _ in asked}
-        done: list[JSON] = [
+        names = {str(call_id): name for call_id, name, _ in calls}
+        outputs: list[JSON] = [
             {
                 "functionResponse": {
-                    "id": one,
-                    "name": names.get(str(one), "f"),
+                    "id": call_id,
+                    "name": names.get(str(call_id), "f"),
                     "response": {"output": text},
                 }
             }
-            for one, text in answered
+            for call_id, text in results
         ]
-        body += [{"role": "user", "parts": done}] if done else []
+        body += [{"role": "user", "parts": outputs}] if outputs else []
     return {"contents": body}
 
 
@@ -124,12 +130,14 @@ def history(wire: str, *turns: Turn) -> JSON:
     return SHAPES[wire](list(turns))
 
 
-def names(body: JSON, wire: str, target: str | None = None) -> list[str]:
+def rule_names(body: JSON, wire: str, target: str | None = None) -> list[str]:
     """The findings of these rules, by name."""
-    return [one.name for one in check(body, wire, target=target) if one.code in MINE]
+    return [
+        finding.name for finding in check(body, wire, target=target) if finding.code in ID_RULES
+    ]
 
 
-def joined(body: JSON, wire: str) -> list[tuple[str, str]]:
+def questions_and_answers(body: JSON, wire: str) -> list[tuple[str, str]]:
     """What was asked, and what came of it."""
     pairs = decode(body, wire).pairs()
     return [
@@ -139,16 +147,18 @@ def joined(body: JSON, wire: str) -> list[tuple[str, str]]:
     ]
 
 
-def ids(body: JSON, wire: str) -> list[str]:
+def call_ids(body: JSON, wire: str) -> list[str]:
     """The ids of the calls."""
-    return [one.id for one in decode(body, wire).calls()]
+    return [call.id for call in decode(body, wire).calls()]
 
 
-def mended(body: JSON, wire: str, target: str | None = None, *, unsafe: bool = False) -> Repaired:
+def repair_fully(
+    body: JSON, wire: str, target: str | None = None, *, unsafe: bool = False
+) -> Repaired:
     """A body after repair, of which nothing is left to mend, and which a second repair leaves as it
     is."""
     first = repair(body, wire, unsafe=unsafe, target=target)
-    again = repair(first.body, wire, unsafe=unsafe, target=target)
-    assert again.changes == []
-    assert again.body == first.body
+    repaired = repair(first.body, wire, unsafe=unsafe, target=target)
+    assert repaired.changes == []
+    assert repaired.body == first.body
     return first

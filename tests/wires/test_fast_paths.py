@@ -21,8 +21,8 @@ def test_a_message_without_a_role_keeps_its_calls(wire: str, more: Object) -> No
         "function": {"name": "f", "arguments": {} if wire == "ollama" else "{}"},
     }
     message: JSON = {"content": "Let me look.", "tool_calls": [call], **more}
-    there = translate({"model": "m", "messages": [USER, message]}, wire, "anthropic")
-    assert [one.name for one in decode(there.body, "anthropic").calls()] == ["f"]
+    translated = translate({"model": "m", "messages": [USER, message]}, wire, "anthropic")
+    assert [call.name for call in decode(translated.body, "anthropic").calls()] == ["f"]
 
 
 def test_a_message_without_a_role_keeps_its_reasoning() -> None:
@@ -57,6 +57,6 @@ def test_removed_tools_are_not_written(wire: str) -> None:
 
 def test_every_translation_has_an_id_map_of_its_own() -> None:
     for _ in range(2):
-        there = translate({"messages": [USER]}, "openai-chat", "anthropic")
-        assert there.ids.ids == {}
-        there.ids.ids["call_1"] = "other"
+        translated = translate({"messages": [USER]}, "openai-chat", "anthropic")
+        assert translated.ids.ids == {}
+        translated.ids.ids["call_1"] = "other"

@@ -4,7 +4,7 @@ own, no field for it."""
 from __future__ import annotations
 
 import pytest
-from lint_turns import Turn, history, ids, joined, mended, names
+from lint.turns import Turn, call_ids, history, questions_and_answers, repair_fully, rule_names
 
 from toolwire.codec import decode
 from toolwire.lint import check
@@ -38,102 +38,106 @@ def test_the_patterns_have_the_lengths_that_were_reported() -> None:
     ],
 )
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
-@pytest.mark.parametrize("one", ["call_1", "add"])
-def test_a_result_under_its_own_output_goes_back_to_the_call_that_waits(
-    wire: str, one: str, text: str
+@pytest.mark.parametrize("call_id", ["call_1", "add"])
+def test_a_result_with_its_output_as_id_is_assigned_to_the_only_open_call(
+    wire: str, call_id: str, text: str
 ) -> None:
     body = history(
-        wire, ([(one, "add", "a")], [(text, text)]), ([("call_9", "g", "b")], [("call_9", "B")])
+        wire, ([(call_id, "add", "a")], [(text, text)]), ([("call_9", "g", "b")], [("call_9", "B")])
     )
-    found = [finding for finding in check(body, wire) if finding.name == "id-is-result-content"]
-    assert [finding.fix for finding in found] == ["safe"]
-    repaired = mended(body, wire)
-    assert [left for left in repaired.findings if left.severity == "error"] == []
-    assert joined(repaired.body, wire) == [("a", text), ("b", "B")]
-    assert ids(repaired.body, wire) == [one, "call_9"]
+    findings = [finding for finding in check(body, wire) if finding.name == "id-is-result-content"]
+    assert [finding.fix for finding in findings] == ["safe"]
+    repaired = repair_fully(body, wire)
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+    assert questions_and_answers(repaired.body, wire) == [("a", text), ("b", "B")]
+    assert call_ids(repaired.body, wire) == [call_id, "call_9"]
 
 
-def test_the_whole_conversation_of_the_plugin_is_mended_turn_by_turn() -> None:
+def test_a_conversation_with_outputs_as_ids_in_every_turn_is_repaired() -> None:
     turns: list[Turn] = [
         ([(f"call_{n}", "search", str(n))], [(text, text)])
         for n, text in enumerate((_45, _1721, "Sum: 15", "{}"))
     ]
-    repaired = mended(history("openai-chat", *turns), "openai-chat")
+    repaired = repair_fully(history("openai-chat", *turns), "openai-chat")
     assert repaired.findings == []
-    assert joined(repaired.body, "openai-chat") == [
+    assert questions_and_answers(repaired.body, "openai-chat") == [
         (str(n), text) for n, text in enumerate((_45, _1721, "Sum: 15", "{}"))
     ]
 
 
-def test_the_name_for_the_call_and_the_output_for_the_result_are_mended_together() -> None:
+def test_a_call_with_its_name_as_id_and_a_result_with_its_output_as_id_are_repaired_together() -> (
+    None
+):
     body = history(
         "anthropic",
         ([("add", "add", "a")], [("Sum: 15", "Sum: 15")]),
         ([("add", "add", "b")], [("Sum: 16", "Sum: 16")]),
     )
-    repaired = mended(body, "anthropic")
+    repaired = repair_fully(body, "anthropic")
     assert repaired.findings == []
-    assert joined(repaired.body, "anthropic") == [("a", "Sum: 15"), ("b", "Sum: 16")]
+    assert questions_and_answers(repaired.body, "anthropic") == [("a", "Sum: 15"), ("b", "Sum: 16")]
 
 
-def test_an_id_that_only_begins_the_output_is_told_too() -> None:
+def test_an_id_that_is_a_prefix_of_the_output_is_reported() -> None:
     body = history(
         "openai-chat",
         ([("c1", "f", "a")], [("Documentation", "Documentation of S3, in three parts")]),
     )
-    assert names(body, "openai-chat") == ["id-is-result-content"]
+    assert rule_names(body, "openai-chat") == ["id-is-result-content"]
 
 
-def test_several_waiting_calls_and_as_many_outputs_are_never_paired_by_position() -> None:
+def test_several_open_calls_and_outputs_as_ids_are_never_paired_by_position() -> None:
     body = history(
         "openai-chat",
         ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1"), ("Sum: 2", "Sum: 2")]),
     )
-    assert "id-is-result-content" in names(body, "openai-chat")
-    repaired = mended(body, "openai-chat")
-    assert [one for one in repaired.findings if one.severity == "error"] == []
+    assert "id-is-result-content" in rule_names(body, "openai-chat")
+    repaired = repair_fully(body, "openai-chat")
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
     results = decode(repaired.body, "openai-chat").results()
     assert all("Sum" not in result.text for result in results)
     assert "Sum: 1" in str(repaired.body) and "Sum: 2" in str(repaired.body)
 
 
-def test_an_output_that_several_waiting_calls_could_have_becomes_text() -> None:
+def test_an_output_that_may_belong_to_several_open_calls_becomes_text() -> None:
     body = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1")]))
-    repaired = mended(body, "openai-chat")
-    assert [one for one in repaired.findings if one.severity == "error"] == []
+    repaired = repair_fully(body, "openai-chat")
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
     results = decode(repaired.body, "openai-chat").results()
     assert all("Sum" not in result.text for result in results)
     assert "which may belong to any of several calls: Sum: 1" in str(repaired.body)
 
 
-def test_one_of_two_results_under_its_output_goes_to_the_call_that_is_left() -> None:
+def test_a_result_with_its_output_as_id_is_assigned_to_the_remaining_open_call() -> None:
     body = history(
         "openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("c2", "B"), ("Sum: 1", "Sum: 1")])
     )
-    repaired = mended(body, "openai-chat")
-    assert repaired.findings == [one for one in repaired.findings if one.severity == "info"]
-    assert joined(repaired.body, "openai-chat") == [("a", "Sum: 1"), ("b", "B")]
+    repaired = repair_fully(body, "openai-chat")
+    assert repaired.findings == [
+        finding for finding in repaired.findings if finding.severity == "info"
+    ]
+    assert questions_and_answers(repaired.body, "openai-chat") == [("a", "Sum: 1"), ("b", "B")]
 
 
-def test_a_pair_that_goes_under_its_output_gets_an_id_that_does_not_repeat_it() -> None:
-    repaired = mended(
+def test_a_pair_with_its_output_as_id_gets_a_new_id() -> None:
+    repaired = repair_fully(
         history("openai-chat", ([(_1721, "f", "a")], [(_1721, _1721)])), "openai-chat"
     )
-    assert names(repaired.body, "openai-chat") == []
-    assert "items" not in ids(repaired.body, "openai-chat")[0]
-    assert joined(repaired.body, "openai-chat") == [("a", _1721)]
+    assert rule_names(repaired.body, "openai-chat") == []
+    assert "items" not in call_ids(repaired.body, "openai-chat")[0]
+    assert questions_and_answers(repaired.body, "openai-chat") == [("a", _1721)]
 
 
-def test_a_result_for_another_call_is_not_taken_for_output() -> None:
+def test_a_result_for_another_call_does_not_count_as_output() -> None:
     body = history("openai-chat", ([("c1", "f", "a")], [("call_9", "Sum: 15")]))
-    assert names(body, "openai-chat") == []
+    assert rule_names(body, "openai-chat") == []
 
 
 # --- where ids come from --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("one", "who"),
+    ("call_id", "who"),
     [
         ("call_abcdefghijklmnopqrstuvwx", "OpenAI"),
         ("fc_68ab" + "0" * 44, "OpenAI"),
@@ -162,26 +166,27 @@ def test_a_result_for_another_call_is_not_taken_for_output() -> None:
         ("Sum: 15", ""),
     ],
 )
-def test_the_shape_of_an_id_says_who_made_it(one: str, who: str) -> None:
-    assert maker(one).startswith(who)
-    assert bool(maker(one)) == bool(who)
+def test_the_format_of_an_id_shows_its_maker(call_id: str, who: str) -> None:
+    assert maker(call_id).startswith(who)
+    assert bool(maker(call_id)) == bool(who)
 
 
 @pytest.mark.parametrize(
-    ("one", "wire"), [("toolu_01A09q90qw90lq917835lq9", "mistral"), ("functions.f:0", "anthropic")]
+    ("call_id", "wire"),
+    [("toolu_01A09q90qw90lq917835lq9", "mistral"), ("functions.f:0", "anthropic")],
 )
-def test_a_foreign_id_is_told_where_it_is_refused_and_nowhere_else(one: str, wire: str) -> None:
-    turn: Turn = ([(one, "f", "a")], [(one, "A")])
-    found = [
+def test_a_foreign_id_is_reported_only_where_it_is_refused(call_id: str, wire: str) -> None:
+    turn: Turn = ([(call_id, "f", "a")], [(call_id, "A")])
+    findings = [
         finding for finding in check(history(wire, turn), wire) if finding.name == "id-foreign"
     ]
-    assert [(finding.severity, finding.fix) for finding in found] == [("info", None)]
-    assert maker(one) in found[0].message
-    assert names(history("openai-chat", turn), "openai-chat") == []
+    assert [(finding.severity, finding.fix) for finding in findings] == [("info", None)]
+    assert maker(call_id) in findings[0].message
+    assert rule_names(history("openai-chat", turn), "openai-chat") == []
 
 
 @pytest.mark.parametrize(
-    "one",
+    "call_id",
     [
         "call_A",
         "a|b",
@@ -194,17 +199,17 @@ def test_a_foreign_id_is_told_where_it_is_refused_and_nowhere_else(one: str, wir
         "call_",
     ],
 )
-def test_a_plain_id_is_not_taken_apart(one: str) -> None:
-    assert split_composite(one) is None
-    assert split_payload(one) is None
-    assert unit_of_repetition(one) is None
+def test_a_plain_id_is_not_split(call_id: str) -> None:
+    assert split_composite(call_id) is None
+    assert split_payload(call_id) is None
+    assert unit_of_repetition(call_id) is None
 
 
 # --- a model's own ids ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("one", "name", "is_so"),
+    ("call_id", "name", "is_so"),
     [
         ("functionsread0", "read", True),
         ("functions_read_0", "read", True),
@@ -220,11 +225,13 @@ def test_a_plain_id_is_not_taken_apart(one: str) -> None:
         ("call_abcdefghijklmnopqrstuvwx", "read", False),
     ],
 )
-def test_only_a_models_own_id_with_other_signs_is_mangled(one: str, name: str, is_so: bool) -> None:
-    assert is_mangled_native_id(one, name) is is_so
+def test_only_a_native_id_with_altered_punctuation_counts_as_mangled(
+    call_id: str, name: str, is_so: bool
+) -> None:
+    assert is_mangled_native_id(call_id, name) is is_so
 
 
-def test_a_models_own_ids_count_up_over_the_history_again() -> None:
+def test_restored_native_ids_count_up_over_the_history() -> None:
     body = history(
         "openai-chat",
         (
@@ -234,27 +241,34 @@ def test_a_models_own_ids_count_up_over_the_history_again() -> None:
         ([("functions.read:2", "read", "c")], [("functions.read:2", "C")]),
         ([("functionsread0", "read", "d")], [("functionsread0", "D")]),
     )
-    repaired = mended(body, "openai-chat", "kimi")
+    repaired = repair_fully(body, "openai-chat", "kimi")
     assert repaired.findings == []
-    assert ids(repaired.body, "openai-chat") == [
+    assert call_ids(repaired.body, "openai-chat") == [
         "functions.read:0",
         "functions.write:1",
         "functions.read:2",
         "functions.read:3",
     ]
-    assert joined(repaired.body, "openai-chat") == [("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")]
+    assert questions_and_answers(repaired.body, "openai-chat") == [
+        ("a", "A"),
+        ("b", "B"),
+        ("c", "C"),
+        ("d", "D"),
+    ]
 
 
-def test_a_repeated_id_becomes_one_of_the_models_own_kind_where_it_makes_them() -> None:
+def test_a_repeated_id_becomes_a_native_id_for_a_model_that_names_its_calls() -> None:
     turn: Turn = ([("functions.f:0", "f", "a")], [("functions.f:0", "A")])
-    repaired = mended(history("openai-chat", turn, turn), "openai-chat", "kimi")
-    assert ids(repaired.body, "openai-chat") == ["functions.f:0", "functions.f:1"]
+    repaired = repair_fully(history("openai-chat", turn, turn), "openai-chat", "kimi")
+    assert call_ids(repaired.body, "openai-chat") == ["functions.f:0", "functions.f:1"]
 
 
-def test_ids_of_other_providers_go_to_such_a_model_as_they_are() -> None:
-    one = "call_abcdefghijklmnopqrstuvwx"
+def test_ids_of_other_providers_stay_for_a_model_that_names_its_calls() -> None:
+    call_id = "call_abcdefghijklmnopqrstuvwx"
     assert (
-        names(history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat", "kimi")
+        rule_names(
+            history("openai-chat", ([(call_id, "f", "a")], [(call_id, "A")])), "openai-chat", "kimi"
+        )
         == []
     )
 
@@ -262,21 +276,21 @@ def test_ids_of_other_providers_go_to_such_a_model_as_they_are() -> None:
 # --- no field for ids -----------------------------------------------------------------------------
 
 
-def test_ids_are_taken_off_only_after_the_results_stand_in_the_order_of_their_calls() -> None:
+def test_ids_are_removed_only_after_results_are_in_call_order() -> None:
     body = history("gemini", ([("x", "f", "a"), ("y", "f", "b")], [("y", "B"), ("x", "A")]))
-    repaired = mended(body, "gemini", "vertex-gemini-v1")
+    repaired = repair_fully(body, "gemini", "vertex-gemini-v1")
     assert repaired.findings == []
-    assert joined(repaired.body, "gemini") == [("a", "A"), ("b", "B")]
-    assert {one.origin for one in decode(repaired.body, "gemini").calls()} == {"minted"}
+    assert questions_and_answers(repaired.body, "gemini") == [("a", "A"), ("b", "B")]
+    assert {call.origin for call in decode(repaired.body, "gemini").calls()} == {"minted"}
 
 
-def test_a_result_that_only_its_id_ties_to_its_call_becomes_text_where_ids_are_refused() -> None:
+def test_a_result_that_only_its_id_pairs_becomes_text_where_ids_are_refused() -> None:
     body = history("gemini", ([("x", "f", "a"), ("y", "f", "b")], [("y", "B")]))
-    repaired = mended(body, "gemini", "vertex-gemini-v1")
-    assert [one for one in repaired.findings if one.severity == "error"] == []
-    assert ("a", "B") not in joined(repaired.body, "gemini")
+    repaired = repair_fully(body, "gemini", "vertex-gemini-v1")
+    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+    assert ("a", "B") not in questions_and_answers(repaired.body, "gemini")
     assert "a result of f for y, which the target cannot assign" in str(repaired.body)
 
 
-def test_the_field_is_fine_where_it_is_known() -> None:
-    assert names(history("gemini", ([("x", "f", "a")], [("x", "A")])), "gemini") == []
+def test_the_id_field_is_no_finding_where_it_is_accepted() -> None:
+    assert rule_names(history("gemini", ([("x", "f", "a")], [("x", "A")])), "gemini") == []

@@ -49,47 +49,49 @@ def test_a_call_that_a_provider_ran_is_reported_and_does_not_arrive_as_one(
     case: Case, target: str, policy: ServerToolPolicy
 ) -> None:
     try:
-        source, encoded, found = translate_with(case, target, policy)
+        source, encoded, losses = translate_with(case, target, policy)
     except UsageError:
         return
     reported = {loss.path for loss in encoded.losses}
     assert [path for path in server_parts(source) if path not in reported] == []
-    assert server_parts(found) == []
+    assert server_parts(losses) == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @rows("case", CASES_WITH)
-def test_their_own_wire_gets_them_back_under_every_policy(
+def test_their_own_wire_keeps_server_tools_under_every_policy(
     case: Case, policy: ServerToolPolicy
 ) -> None:
     assert same(translate_with(case, case.wire, policy)[1].body, case.body)
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
-def test_as_text_they_are_in_the_text_and_a_call_of_the_client_stays_a_call(target: str) -> None:
-    _, _, found = translate_with(SERVER, target, "text")
-    assert [call.id for call in found.calls()] == ["toolu_1"]
-    text = " ".join(part.text for part in found.parts() if isinstance(part, Text))
+def test_server_tools_become_text_and_a_call_of_the_client_stays_a_call(target: str) -> None:
+    _, _, losses = translate_with(SERVER, target, "text")
+    assert [call.id for call in losses.calls()] == ["toolu_1"]
+    text = " ".join(part.text for part in losses.parts() if isinstance(part, Text))
     assert "web_search" in text
     assert "https://example.com" in text
     assert "encrypted" not in text
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
-def test_as_calls_each_has_its_result_before_the_next_assistant_message(target: str) -> None:
-    _, _, found = translate_with(SERVER, target, "call")
-    assert [call.id for call in found.calls()] == [f"srvtoolu_{n}" for n in range(1, 7)] + [
+def test_server_tools_as_calls_have_their_results_before_the_next_assistant_message(
+    target: str,
+) -> None:
+    _, _, losses = translate_with(SERVER, target, "call")
+    assert [call.id for call in losses.calls()] == [f"srvtoolu_{n}" for n in range(1, 7)] + [
         "toolu_1"
     ]
-    assert [pair for pair in found.pairs() if pair.call is None or pair.result is None] == []
-    roles = [message.role for message in found.messages if message.role != "system"]
+    assert [pair for pair in losses.pairs() if pair.call is None or pair.result is None] == []
+    roles = [message.role for message in losses.messages if message.role != "system"]
     assert all(a != b for a, b in pairwise(roles) if a == "assistant")
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
-def test_dropped_they_leave_nothing_but_losses(target: str) -> None:
-    _, _, found = translate_with(SERVER, target, "drop")
-    assert [call.id for call in found.calls()] == ["toolu_1"]
+def test_server_tools_that_are_dropped_are_reported_as_losses(target: str) -> None:
+    _, _, losses = translate_with(SERVER, target, "drop")
+    assert [call.id for call in losses.calls()] == ["toolu_1"]
     assert "web_search" not in " ".join(
-        part.text for part in found.parts() if isinstance(part, Text)
+        part.text for part in losses.parts() if isinstance(part, Text)
     )
