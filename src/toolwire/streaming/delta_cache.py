@@ -120,13 +120,7 @@ class DeltaCache:
         return None
 
     def add(
-        self,
-        piece: bytes,
-        text: str,
-        output: bytes | None,
-        *,
-        on_read: OnRead,
-        on_write: OnWrite,
+        self, piece: bytes, text: str, output: bytes | None, *, on_read: OnRead, on_write: OnWrite
     ) -> None:
         """Store a template of a source event that was one delta, unless the place of its text is
         ambiguous.

@@ -14,9 +14,17 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Loss
 from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text, describe
+from toolwire.errors import UsageError
 
 ServerToolPolicy: TypeAlias = Literal["text", "call", "drop"]
 POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
+
+
+def require_policy(policy: str, target: str) -> None:
+    """Raise UsageError if there is no such policy."""
+    if policy not in POLICIES:
+        options = ", ".join(POLICIES)
+        raise UsageError(f"server_tools is one of {options}, not {policy!r}", wire=target)
 
 
 def lower_server_tools(
