@@ -237,7 +237,7 @@ BRANCHES: dict[str, Callable[[], object]] = {
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),
     "patch_source": edit_on_own_wire,
-    "_context_of_plain_answer": lambda: translate(ANSWER, "openai-chat", "anthropic", "response"),
+    "plain_answer": lambda: translate(ANSWER, "openai-chat", "anthropic", "response"),
 }
 
 
