@@ -119,6 +119,11 @@ class DeltaCache:
                 return template
         return None
 
+    @property
+    def full(self) -> bool:
+        """True if no template can be added: the events of this stream hardly repeat."""
+        return self._count >= _MAX_TEMPLATES
+
     def add(
         self, piece: bytes, text: str, output: bytes | None, *, on_read: OnRead, on_write: OnWrite
     ) -> None:
@@ -135,9 +140,7 @@ class DeltaCache:
         quoted = dump(text)
         source_halves = _split_at_value(piece, quoted)
         output_halves = None if output is None else _split_at_value(output, quoted)
-        if self._count >= _MAX_TEMPLATES or source_halves is None:
-            return
-        if output is not None and output_halves is None:
+        if source_halves is None or (output is not None and output_halves is None):
             return
         prefix, suffix = source_halves
         # An escape elsewhere may spell the same text: then this may be another field.
@@ -150,9 +153,10 @@ class DeltaCache:
             on_read=on_read,
             on_write=None if on_write is bool else on_write,
         )
-        self._templates.setdefault(len(template.prefix), {})[template.prefix] = template
+        templates = self._templates.setdefault(len(template.prefix), {})
+        self._count += template.prefix not in templates
+        templates[template.prefix] = template
         self._latest = template
-        self._count += 1
 
     def clear(self) -> None:
         """Remove all templates."""

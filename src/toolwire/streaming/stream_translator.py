@@ -157,18 +157,17 @@ class StreamTranslator(EventTranslator[Out]):
             cache.clear()
             return
         slot = events[0].slot
-        part = self._parts.get(slot)
-        if part is not None and part.mode is not Mode.PASS:
-            return
         output = encoded[0] if encoded else None
-        on_read = self._reader.text_appender(slot)
-        if output is None:
-            on_write = self._writer.text_buffer(slot)
-        else:
-            on_write = self._writer.text_appender(slot)
-        if on_write is None and output is None:
+        write = self._writer.text_appender if encoded else self._writer.text_buffer
+        on_write = write(slot)
+        if on_write is None and not encoded:
             cache.clear()
-        elif on_read is not None and on_write is not None and isinstance(output, bytes | None):
+            return
+        part = self._parts.get(slot)
+        if cache.full or (part is not None and part.mode is not Mode.PASS):
+            return
+        on_read = self._reader.text_appender(slot)
+        if on_read is not None and on_write is not None and isinstance(output, bytes | None):
             cache.add(piece, events[0].text, output, on_read=on_read, on_write=on_write)
 
     def _translate_source(self, event: Chunk | StreamError) -> list[Chunk]:
