@@ -53,9 +53,7 @@ class Lowered(NamedTuple):
     losses: list[Loss]
 
 
-def lower(
-    conversation: Conversation, capabilities: Capabilities, kind: str = "request"
-) -> Lowered:
+def lower(conversation: Conversation, capabilities: Capabilities, kind: str = "request") -> Lowered:
     losses: list[Loss] = []
     lowered = lower_to_capabilities(
         conversation, capabilities, wire="target", kind=kind, losses=losses
