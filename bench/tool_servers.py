@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.oxp.server import ToolServer
 from toolwire.server import run
+from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools, tool
 
 
@@ -37,7 +37,7 @@ def toolwire(ledger: str) -> None:
         return a + b
 
     run.serve(
-        ToolServer(Tools(add), ToolExecutor(SqliteLedger(ledger))),
+        ToolServer(Tools(add), executor=ToolExecutor(SqliteLedger(ledger))),
         "127.0.0.1",
         0,
         ready=lambda url: print(url, flush=True),

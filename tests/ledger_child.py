@@ -213,8 +213,8 @@ def bell(orders: Orders) -> Runnable:
 async def ready(orders: Orders) -> AsyncIterator[tuple[ToolExecutor, Callable[[str], ToolCall]]]:
     """The calls of a child, and how it asks for one."""
     tool = bell(orders)
-    async with ToolExecutor(Deadly(make(orders), orders.die), guard_all_logs=False) as calls:
-        yield calls, lambda id: ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
+    async with ToolExecutor(Deadly(make(orders), orders.die)) as executor:
+        yield executor, lambda id: ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
 
 
 # --- acts -----------------------------------------------------------------------------------------
@@ -222,9 +222,9 @@ async def ready(orders: Orders) -> AsyncIterator[tuple[ToolExecutor, Callable[[s
 
 async def call(orders: Orders) -> None:
     """Each id once, one after the other."""
-    async with ready(orders) as (calls, ask):
+    async with ready(orders) as (executor, ask):
         for id in orders.ids:
-            say(told(await calls.call(ask(id))))
+            say(told(await executor.execute(ask(id))))
 
 
 async def many(orders: Orders) -> None:
@@ -233,11 +233,11 @@ async def many(orders: Orders) -> None:
     """
     ids = orders.ids[:]
     random.Random(orders.seed).shuffle(ids)
-    async with ready(orders) as (calls, ask):
+    async with ready(orders) as (executor, ask):
 
         async def caller() -> None:
             while ids:
-                say(told(await calls.call(ask(ids.pop()))))
+                say(told(await executor.execute(ask(ids.pop()))))
 
         await asyncio.gather(*(caller() for _ in range(20)))
 
@@ -267,9 +267,9 @@ async def full(orders: Orders) -> None:
         principal="p",
     )
     ledger = make(orders)
-    async with ToolExecutor(ledger, guard_all_logs=False) as calls:
+    async with ToolExecutor(ledger) as executor:
         for id in (first, first, *others):
-            say(told(await calls.call(replace(ask, call_id=id))))
+            say(told(await executor.execute(replace(ask, call_id=id))))
         say(Said(note="room"))
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         for _ in range(200):
@@ -277,9 +277,9 @@ async def full(orders: Orders) -> None:
             record = await ledger.get(key_of("p", None, first))
             if record is not None and record.recorded:
                 break
-        say(told(await calls.call(ask)))
+        say(told(await executor.execute(ask)))
         for id in others:
-            say(told(await calls.call(replace(ask, tool=tool, call_id=id))))
+            say(told(await executor.execute(replace(ask, tool=tool, call_id=id))))
 
 
 def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) -> Runnable:
@@ -298,26 +298,28 @@ def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) ->
 async def sick(orders: Orders) -> None:
     """The first id well, the second with an fsync that fails, then all with a disk that seems well
     again."""
-    async with ready(orders) as (calls, ask):
+    async with ready(orders) as (executor, ask):
         first, second, *others = orders.ids
-        say(told(await calls.call(ask(first))))
+        say(told(await executor.execute(ask(first))))
         Path(orders.disk, "fail").touch()
-        say(told(await calls.call(ask(second))))
+        say(told(await executor.execute(ask(second))))
         Path(orders.disk, "fail").unlink()
         for id in (*others, second, first):
-            say(told(await calls.call(ask(id))))
+            say(told(await executor.execute(ask(id))))
 
 
 async def sick_at_the_end(orders: Orders) -> None:
     """An fsync that fails when the result is to be recorded; then the process is killed."""
     tool = afterwards(bell(orders), Path(orders.disk, "fail").touch)
-    calls = ToolExecutor(make(orders), guard_all_logs=False)
-    await calls.open()
+    executor = ToolExecutor(make(orders))
+    await executor.open()
     first, second = orders.ids
     for id in (first, first, second):
         say(
             told(
-                await calls.call(ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p"))
+                await executor.execute(
+                    ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
+                )
             )
         )
     die()
@@ -331,7 +333,7 @@ async def crowd(orders: Orders) -> None:
         return context.call_id
 
     tool = runnable(nothing, "Nothing.Do@1.0.0")
-    async with ToolExecutor(ledger, guard_all_logs=False) as calls:
+    async with ToolExecutor(ledger) as executor:
         count = Path(orders.disk, "count")
         count.touch()
         writer = ledger._writer
@@ -340,7 +342,7 @@ async def crowd(orders: Orders) -> None:
         asks = [
             ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p") for id in orders.ids
         ]
-        for answer in await asyncio.gather(*(calls.call(one) for one in asks)):
+        for answer in await asyncio.gather(*(executor.execute(one) for one in asks)):
             say(told(answer))
         say(Said(note="batches", value=[writer.batches - before, count.stat().st_size]))
 

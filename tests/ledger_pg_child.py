@@ -161,9 +161,9 @@ def arm(point: str) -> None:
 async def call(orders: Orders, say: Connection) -> None:
     """Each id once, one after the other."""
     arm(orders.die)
-    async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
+    async with ToolExecutor(orders.ledger()) as executor:
         for id in orders.ids:
-            say.send(told(await calls.call(asked(bell(orders), id))))
+            say.send(told(await executor.execute(asked(bell(orders), id))))
 
 
 async def many(orders: Orders, say: Connection) -> None:
@@ -173,11 +173,11 @@ async def many(orders: Orders, say: Connection) -> None:
     ids = list(orders.ids)
     random.Random(orders.seed).shuffle(ids)
     tool = bell(orders)
-    async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
+    async with ToolExecutor(orders.ledger()) as executor:
 
         async def caller() -> None:
             while ids:
-                say.send(told(await calls.call(asked(tool, ids.pop()))))
+                say.send(told(await executor.execute(asked(tool, ids.pop()))))
 
         await asyncio.gather(*(caller() for _ in range(orders.tasks)))
 
@@ -192,8 +192,8 @@ async def storm(orders: Orders, say: Connection) -> None:
     async def caller(n: int) -> list[Said]:
         ids = list(orders.ids)
         random.Random(orders.seed + n).shuffle(ids)
-        calls = ToolExecutor(ledger, guard_all_logs=False, sweep_every=None)
-        return [told(await calls.call(asked(tool, id))) for id in ids]
+        executor = ToolExecutor(ledger, sweep_interval=None)
+        return [told(await executor.execute(asked(tool, id))) for id in ids]
 
     answers = await asyncio.gather(*(caller(n) for n in range(orders.tasks)))
     for answer in {(one.call_id, one.state, str(one.value)) for part in answers for one in part}:
@@ -208,8 +208,8 @@ async def paused(orders: Orders, say: Connection) -> None:
         say.send(Said(context.call_id, "effect"))
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
-        say.send(told(await calls.call(asked(bell(orders, inside=stop), orders.ids[0]))))
+    async with ToolExecutor(orders.ledger()) as executor:
+        say.send(told(await executor.execute(asked(bell(orders, inside=stop), orders.ids[0]))))
 
 
 ACTS = {act.__name__: act for act in (call, many, storm, paused)}

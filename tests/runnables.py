@@ -1,4 +1,4 @@
-"""Runnable tools made by hand, for tests of what runs them."""
+"""Tools and calls for tests of the executor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.runnable import (
-    TIMEOUT,
+    DEFAULT_TIMEOUT,
     Body,
     OnCrash,
     Requirements,
@@ -21,23 +21,23 @@ from toolwire.tools.runnable import (
 NOTHING = Requirements()
 
 
-def takes(input: Object) -> Mapping[str, object]:
-    """Any arguments but a parameter `bad`."""
+def decode_arguments(input: Object) -> Mapping[str, object]:
+    """Accept any arguments except `bad`."""
     if "bad" in input:
         raise InvalidInput({"bad": "is not a parameter of this tool"})
     return input
 
 
-def gives(value: object) -> JSON:
-    """Plain JSON as it is. Raises ValueError or TypeError for anything else."""
+def encode_result(value: object) -> JSON:
+    """Return JSON as it is. Raises ValueError or TypeError for any other value."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("not a JSON number")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
-        return [gives(one) for one in value]
+        return [encode_result(one) for one in value]
     if isinstance(value, dict):
-        return {str(name): gives(one) for name, one in value.items()}
+        return {str(name): encode_result(one) for name, one in value.items()}
     raise TypeError(f"a {type(value).__name__} is not JSON")
 
 
@@ -47,13 +47,13 @@ def runnable(
     *,
     is_async: bool = True,
     needs: Requirements = NOTHING,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = DEFAULT_TIMEOUT,
     concurrency: int | None = None,
     on_crash: OnCrash = "report",
     probe: Callable[[Mapping[str, object], ToolContext], object] | None = None,
     read_only: bool = False,
 ) -> Runnable:
-    """A tool that takes any object and gives any JSON."""
+    """A tool that accepts any object and returns any JSON."""
     known = ToolId.read(id)
     assert known is not None
     return Runnable(
@@ -62,8 +62,8 @@ def runnable(
         input_schema={"type": "object"},
         output_schema={},
         body=body,
-        takes=takes,
-        gives=gives,
+        decode_arguments=decode_arguments,
+        encode_result=encode_result,
         is_async=is_async,
         needs=needs,
         timeout=timeout,
@@ -74,8 +74,8 @@ def runnable(
     )
 
 
-class Counted:
-    """An async body that counts its runs: each gives `[number of the run, arguments]`."""
+class CountingBody:
+    """An async function that counts its runs and returns `[number of the run, arguments]`."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -87,7 +87,7 @@ class Counted:
         return [self.runs, dict(arguments)]
 
 
-def ask(
+def tool_call(
     tool: Runnable, call_id: str | None = "c1", input: Object | None = None, *, principal: str = "p"
 ) -> ToolCall:
     """A call of a tool."""

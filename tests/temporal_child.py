@@ -47,7 +47,7 @@ class Orders(Struct, frozen=True):
     die: str | None = None
     pause: float = 0.0
     """Seconds that the tool takes after its effect."""
-    heartbeat: float = 2.0
+    heartbeat_timeout: float = 2.0
     timeout: float = 55.0
     options: dict[str, float | str] = {}
     out: str = ""
@@ -58,14 +58,14 @@ class DeadlyRunner(TemporalRunner):
 
     point: str | None = None
 
-    async def _begun(self, claim: Claim, tool: Runnable, sent: bytes) -> ActivityHandle[bytes]:
-        handle = await super()._begun(claim, tool, sent)
+    async def _start(self, claim: Claim, tool: Runnable, sent: bytes) -> ActivityHandle[bytes]:
+        handle = await super()._start(claim, tool, sent)
         if self.point == "after start":
             die()
         return handle
 
-    async def _came_to(self, handle: ActivityHandle[bytes], tool: Runnable, mark: str) -> Outcome:
-        outcome = await super()._came_to(handle, tool, mark)
+    async def _outcome(self, handle: ActivityHandle[bytes], tool: Runnable, mark: str) -> Outcome:
+        outcome = await super()._outcome(handle, tool, mark)
         if self.point == "after result":
             die()
         return outcome
@@ -104,10 +104,7 @@ async def work(orders: Orders) -> None:
     """Run tools until killed."""
     client = await Client.connect(orders.target)
     async with worker(
-        client,
-        [bell(one) for one in ("report", "retry", "probe")],
-        queue=orders.queue,
-        guard_all_logs=False,
+        client, [bell(one) for one in ("report", "retry", "probe")], queue=orders.queue
     ):
         say(Said(note="working"))
         await asyncio.sleep(600)
@@ -118,20 +115,18 @@ async def replicate(orders: Orders) -> None:
     client = await Client.connect(orders.target, lazy=True)
     ledger = make_ledger(LedgerOrders(orders.ledger, "", options=orders.options))  # type: ignore[arg-type]
     runner = DeadlyRunner(
-        client, queue=orders.queue, heartbeat=orders.heartbeat, scope=orders.queue
+        client, queue=orders.queue, heartbeat_timeout=orders.heartbeat_timeout, scope=orders.queue
     )
     runner.point = orders.die
     tool = bell(orders.on_crash, orders.timeout)
     input: Object = {"file": orders.effects, "pause": orders.pause}
-    async with ToolExecutor(
-        Deadly(ledger, orders.die), runner=runner, guard_all_logs=False
-    ) as calls:
+    async with ToolExecutor(Deadly(ledger, orders.die), runner=runner) as executor:
         say(Said(note="ready"))
 
         async def ask(id: str) -> None:
             what = ToolCall(tool=tool, input=input, call_id=id, principal="p")
             while (
-                answer := await calls.call(what)
+                answer := await executor.execute(what)
             ).state == "unavailable":  # a busy machine may miss its short lease
                 await asyncio.sleep(0.2)
             say(told(answer))

@@ -139,12 +139,18 @@ class Stage:
         die: str | None = None,
         on_crash: OnCrash = "report",
         pause: float = 0.0,
-        heartbeat: float = 2.0,
+        heartbeat_timeout: float = 2.0,
     ) -> Child:
         """A replica at work."""
         return self._start(
             "replica",
-            {"ids": ids, "die": die, "on_crash": on_crash, "pause": pause, "heartbeat": heartbeat},
+            {
+                "ids": ids,
+                "die": die,
+                "on_crash": on_crash,
+                "pause": pause,
+                "heartbeat_timeout": heartbeat_timeout,
+            },
         )
 
     def _start(self, role: str, more: Mapping[str, object]) -> Child:

@@ -35,6 +35,7 @@ LAYERS = (
     ("agent", "server"),
     ("oxp",),
     ("mcp",),
+    ("tool_server",),
     ("mock",),
     ("gateway",),
     ("cli", "__init__", "__main__"),
@@ -78,6 +79,7 @@ DOES_IO = (
     "providers.http",
     "providers.sigv4",
     "server",
+    "tool_server",
 )
 """Modules and folders that touch sockets, files, clocks, threads or randomness. All others are
 pure: values in, values out."""

@@ -13,6 +13,8 @@
     ├── InvalidInput                  arguments that do not fit the schema of their tool
     ├── UnknownTool                   no tool of this id, or not in this version
     ├── MissingRequirements           a tool needs a token, a secret or a user id
+    ├── InvalidResult                 a result that does not fit the schema of its tool
+    ├── ExecutorClosed                the executor was closed
     ├── ExecutorBusy                  too many calls are running
     ├── LedgerUnavailable             the ledger cannot be reached; nothing ran
     ├── CallIdTooOld                  the ledger no longer knows whether this call ran
@@ -21,7 +23,7 @@
     ├── OxpError                      an OXP server gave no value
     │   ├── ToolCallFailed            the tool ran and failed
     │   ├── BadRequest                refused before the tool ran (ToolNotFound, InvalidInput, …)
-    │   ├── Unauthenticated           the credentials are not accepted
+    │   ├── AuthenticationError       the credentials are not accepted
     │   ├── ServerUnavailable         no response after all retries
     │   └── InvalidResponse           a response that does not follow the protocol
     └── ProtocolError                 a connection that broke, or a server that does not speak HTTP

@@ -29,9 +29,8 @@ from toolwire.conversation.parts import Result
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.mcp.client import McpClient
-from toolwire.mcp.server import McpApp
-from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Receive, Scope, Send
+from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools, tool
 
 ALL = [*WIRES, TEXT]
@@ -177,8 +176,7 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         giving({"S3": FOUND, "EC2": FOUND}),
         ToolExecutor(SqliteLedger(tmp_path_factory.mktemp("mcp") / "calls.db")),
     )
-    server = ToolServer(offered, calls)
-    McpApp(offered, calls).mount(server)
+    server = ToolServer(offered, executor=calls)
     with running(server) as where:
         yield f"{where.url}/mcp"
 

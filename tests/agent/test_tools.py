@@ -32,9 +32,8 @@ from toolwire.conversation.parts import Call, Result
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.mcp.client import McpClient
-from toolwire.mcp.server import McpApp
 from toolwire.oxp.client import OxpClient
-from toolwire.oxp.server import ToolServer
+from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools, tool
 from toolwire.tools.errors import ToolDefinitionError
 from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
@@ -333,9 +332,10 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     offered, calls = named("Farther"), ToolExecutor(SqliteLedger(tmp_path / "b" / "calls.db"))
-    second = ToolServer(offered, calls)
-    McpApp(offered, calls).mount(second)
-    first = ToolServer(named("Far"), ToolExecutor(SqliteLedger(tmp_path / "a" / "calls.db")))
+    second = ToolServer(offered, executor=calls)
+    first = ToolServer(
+        named("Far"), executor=ToolExecutor(SqliteLedger(tmp_path / "a" / "calls.db"))
+    )
     with running(first) as oxp, running(second) as mcp:
         out = asyncio.run(go(oxp.url, f"{mcp.url}/mcp"))
     assert sorted(map(str, out[:-1])) == [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from runnables import Counted, ask, runnable
+from runnables import CountingBody, runnable, tool_call
 
 from toolwire.conversation.json import Object
 from toolwire.execution.call_key import fingerprint, key_of
@@ -74,7 +74,7 @@ def test_after_a_crash_the_tool_decides(
     attempt: int,
     is_async: bool,
 ) -> None:
-    body = Counted()
+    body = CountingBody()
 
     def blocking(arguments: Mapping[str, object], context: ToolContext) -> object:
         return asyncio.run(body(arguments, context))
@@ -86,13 +86,13 @@ def test_after_a_crash_the_tool_decides(
     async def main() -> None:
         path = tmp_path / "calls.db"
         await crash(path, tool)
-        async with ToolExecutor(SqliteLedger(path)) as calls:
-            answer = await calls.call(ask(tool))
+        async with ToolExecutor(SqliteLedger(path)) as executor:
+            answer = await executor.execute(tool_call(tool))
             assert (answer.state, answer.attempt, body.runs) == (state, attempt, runs)
             if state == "done":
                 assert answer.outcome is not None and answer.outcome.value == value
                 assert answer.replayed == (runs == 0)
-                again = await calls.call(ask(tool))
+                again = await executor.execute(tool_call(tool))
                 assert again.replayed and again.outcome is not None and again.outcome.value == value
             else:
                 assert answer.outcome is None and answer.started_at is not None
@@ -144,10 +144,12 @@ def test_a_ledger_that_fails_stops_a_call_before_and_not_after_it_ran(
     what: str, state: str, runs: int, error: Exception
 ) -> None:
     async def main() -> None:
-        body = Counted()
-        async with ToolExecutor(Failing(what, error)) as calls:
-            answer = await calls.call(ask(runnable(body)))
-            assert f'toolwire_ledger_errors_total{{operation="{what}"}} 1' in calls.metrics.render()
+        body = CountingBody()
+        async with ToolExecutor(Failing(what, error)) as executor:
+            answer = await executor.execute(tool_call(runnable(body)))
+            assert (
+                f'toolwire_ledger_errors_total{{operation="{what}"}} 1' in executor.metrics.render()
+            )
         assert (answer.state, body.runs) == (state, runs)
         assert answer.recorded == (what == "claim")
         assert (answer.outcome is not None) == (what == "finish")
@@ -162,9 +164,9 @@ def test_a_release_that_failed_is_done_later() -> None:
                 raise RetryableToolError("again")
             return context.attempt
 
-        async with ToolExecutor(Failing("release", LedgerUnavailable("down"), times=2)) as calls:
-            assert (await calls.call(ask(runnable(body)))).state == "failed"
-            answer = await calls.call(ask(runnable(body)))
+        async with ToolExecutor(Failing("release", LedgerUnavailable("down"), times=2)) as executor:
+            assert (await executor.execute(tool_call(runnable(body)))).state == "failed"
+            answer = await executor.execute(tool_call(runnable(body)))
         assert (answer.state, answer.attempt) == ("done", 2)
 
     asyncio.run(main())
@@ -186,8 +188,8 @@ class Overtaken(MemoryLedger):
 @pytest.mark.parametrize(("other", "state"), [(Outcome("theirs"), "done"), (None, "running")])
 def test_who_was_overtaken_tells_what_the_other_recorded(other: Outcome | None, state: str) -> None:
     async def main() -> None:
-        async with ToolExecutor(Overtaken(other), wait=0.05) as calls:
-            answer = await calls.call(ask(runnable(Counted())))
+        async with ToolExecutor(Overtaken(other), wait=0.05) as executor:
+            answer = await executor.execute(tool_call(runnable(CountingBody())))
         assert (answer.state, answer.outcome, answer.replayed) == (state, other, other is not None)
 
     asyncio.run(main())
@@ -277,13 +279,13 @@ def test_in_a_transaction_effect_and_record_stand_or_fall_together(
 
         ledger = Transactional(breaks)
         tool = runnable(body, on_crash="transactional")
-        async with ToolExecutor(ledger) as calls:
-            calls.fits([tool])
-            assert (await calls.call(ask(tool))).state == state
+        async with ToolExecutor(ledger) as executor:
+            executor.check_tools([tool])
+            assert (await executor.execute(tool_call(tool))).state == state
             assert len(ledger.effects) == effects
             ledger.breaks = ""
             before = runs
-            again = await calls.call(ask(tool))
+            again = await executor.execute(tool_call(tool))
             assert again.replayed == (then == "replayed")
             assert runs - before == (then == "runs")
 
@@ -299,22 +301,24 @@ def test_a_fenced_transaction_writes_nothing() -> None:
             await context.transaction.execute("INSERT")
             return 1
 
-        async with ToolExecutor(ledger, wait=0.02) as calls:
-            answer = await calls.call(ask(runnable(body, on_crash="transactional")))
+        async with ToolExecutor(ledger, wait=0.02) as executor:
+            answer = await executor.execute(tool_call(runnable(body, on_crash="transactional")))
         assert (answer.state, ledger.effects) == ("running", [])
 
     asyncio.run(main())
 
 
 def test_tools_that_cannot_be_run_as_they_want_are_refused_at_the_start() -> None:
-    calls = ToolExecutor()
-    calls.fits([runnable(Counted()), runnable(Counted(), on_crash="probe", probe=knows)])
+    executor = ToolExecutor()
+    executor.check_tools(
+        [runnable(CountingBody()), runnable(CountingBody(), on_crash="probe", probe=knows)]
+    )
     with pytest.raises(
         ToolDefinitionError, match=r"Test\.Tool@1\.0\.0: .*MemoryLedger has no transactions"
     ):
-        calls.fits([runnable(Counted(), on_crash="transactional")])
+        executor.check_tools([runnable(CountingBody(), on_crash="transactional")])
     with pytest.raises(ToolDefinitionError, match="no probe"):
-        calls.fits([runnable(Counted(), on_crash="probe")])
+        executor.check_tools([runnable(CountingBody(), on_crash="probe")])
 
 
 # --- another runner -------------------------------------------------------------------------------
@@ -348,8 +352,8 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
             r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
         ),
     ):
-        ToolExecutor(ledger(), runner=Engine(Outcome(1))).fits(
-            [runnable(Counted(), on_crash="transactional")]
+        ToolExecutor(ledger(), runner=Engine(Outcome(1))).check_tools(
+            [runnable(CountingBody(), on_crash="transactional")]
         )
 
 
@@ -365,10 +369,12 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
 def test_bodies_may_run_on_an_engine(end: Outcome | Exception, state: str, replayed: bool) -> None:
     async def main() -> None:
         engine = Engine(end)
-        async with ToolExecutor(runner=engine) as calls:
-            answer = await calls.call(ask(runnable(Counted()), "c1", {"a": 1}))
+        async with ToolExecutor(runner=engine) as executor:
+            answer = await executor.execute(tool_call(runnable(CountingBody()), "c1", {"a": 1}))
             assert answer.state == state
             assert engine.seen[0][1] == {"a": 1} and engine.seen[0][0].attempt == 1
-            assert (await calls.call(ask(runnable(Counted()), "c1", {"a": 1}))).replayed == replayed
+            assert (
+                await executor.execute(tool_call(runnable(CountingBody()), "c1", {"a": 1}))
+            ).replayed == replayed
 
     asyncio.run(main())

@@ -66,8 +66,8 @@ def ask(
     return ToolCall(tool=tool, input={"n": 1}, call_id="c", principal="p")
 
 
-def calls(place: Path, engine: Elsewhere) -> ToolExecutor:
-    return ToolExecutor(SqliteLedger(place / "ledger.db"), runner=engine, guard_all_logs=False)
+def executor_in(place: Path, engine: Elsewhere) -> ToolExecutor:
+    return ToolExecutor(SqliteLedger(place / "ledger.db"), runner=engine)
 
 
 async def begun(engine: Elsewhere) -> None:
@@ -77,8 +77,8 @@ async def begun(engine: Elsewhere) -> None:
 
 async def left(place: Path, engine: Elsewhere, what: ToolCall) -> None:
     """A call that is under way on the engine, of a server that has stopped."""
-    async with calls(place, engine) as server:
-        call = asyncio.create_task(server.call(what))
+    async with executor_in(place, engine) as server:
+        call = asyncio.create_task(server.execute(what))
         await begun(engine)
         await server.drain(0.0)
         assert (await call).state == "running"
@@ -91,8 +91,8 @@ def test_the_next_server_gets_the_result_of_what_the_last_one_began(
     async def main() -> None:
         engine = Elsewhere()
         await left(tmp_path, engine, ask(on_crash))
-        async with calls(tmp_path, engine) as server:
-            again = asyncio.create_task(server.call(ask(on_crash)))
+        async with executor_in(tmp_path, engine) as server:
+            again = asyncio.create_task(server.execute(ask(on_crash)))
             while not engine.resumed:
                 await asyncio.sleep(0.01)
             engine.ends(Outcome("done there"))
@@ -102,7 +102,7 @@ def test_the_next_server_gets_the_result_of_what_the_last_one_began(
                 Outcome("done there"),
                 1,
             )
-            assert (await server.call(ask(on_crash))).replayed
+            assert (await server.execute(ask(on_crash))).replayed
         assert (len(engine.begun), engine.resumed) == (1, 1)
 
     asyncio.run(main())
@@ -111,10 +111,8 @@ def test_the_next_server_gets_the_result_of_what_the_last_one_began(
 def test_a_server_without_the_engine_says_that_the_call_is_lost(tmp_path: Path) -> None:
     async def main() -> None:
         await left(tmp_path, Elsewhere(), ask())
-        async with ToolExecutor(
-            SqliteLedger(tmp_path / "ledger.db"), guard_all_logs=False
-        ) as server:
-            assert (await server.call(ask())).state == "lost"
+        async with ToolExecutor(SqliteLedger(tmp_path / "ledger.db")) as server:
+            assert (await server.execute(ask())).state == "lost"
 
     asyncio.run(main())
 
@@ -123,9 +121,9 @@ def test_what_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: Path) ->
     async def main() -> None:
         engine = Elsewhere()
         engine.ends(OutcomeUnknown("the worker died"))
-        async with calls(tmp_path, engine) as server:
-            assert (await server.call(ask())).state == "lost"
-            assert (await server.call(ask())).state == "lost"
+        async with executor_in(tmp_path, engine) as server:
+            assert (await server.execute(ask())).state == "lost"
+            assert (await server.execute(ask())).state == "lost"
             record = await server.ledger.get(key_of("p", None, "c"))
             assert record is not None and record.state == "lost"
 
@@ -142,9 +140,9 @@ def test_an_engine_that_breaks_leaves_a_call_that_can_be_resumed(tmp_path: Path)
             return Outcome("it had begun")
 
     async def main() -> None:
-        async with calls(tmp_path, Broken()) as server:
-            assert (await server.call(ask())).state == "lost"
-            answer = await server.call(ask())
+        async with executor_in(tmp_path, Broken()) as server:
+            assert (await server.execute(ask())).state == "lost"
+            answer = await server.execute(ask())
             assert (answer.state, answer.outcome) == ("done", Outcome("it had begun"))
 
     asyncio.run(main())
@@ -155,9 +153,9 @@ def test_a_tool_that_can_be_asked_is_asked_when_the_engine_does_not_know(tmp_pat
         engine = Elsewhere()
         engine.ends(OutcomeUnknown("the worker died"))
         what = ask("probe", lambda arguments, context: "it happened")
-        async with calls(tmp_path, engine) as server:
-            assert (await server.call(what)).state == "lost"
-            answer = await server.call(what)
+        async with executor_in(tmp_path, engine) as server:
+            assert (await server.execute(what)).state == "lost"
+            answer = await server.execute(what)
             assert (answer.state, answer.outcome) == ("done", Outcome("it happened"))
 
     asyncio.run(main())
@@ -173,11 +171,11 @@ def test_a_call_that_came_to_nothing_while_no_server_lived_may_run_again(
     async def main() -> None:
         engine = Elsewhere()
         await left(tmp_path, engine, ask())
-        async with calls(tmp_path, engine) as server:
+        async with executor_in(tmp_path, engine) as server:
             engine.ends(end)
-            assert (await server.call(ask())).state == "failed"
+            assert (await server.execute(ask())).state == "failed"
             engine.ends(Outcome("second"), attempt=2)
-            answer = await server.call(ask())
+            answer = await server.execute(ask())
             assert (answer.state, answer.attempt) == ("done", 2)
         assert [attempt for _, attempt in engine.begun] == [1]
 

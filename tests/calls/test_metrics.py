@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 
-from runnables import Counted, ask, runnable
+import pytest
+from runnables import CountingBody, runnable, tool_call
 
+from toolwire.execution.call_metrics import METRICS, CallMetrics
 from toolwire.execution.executor import ToolExecutor
-from toolwire.execution.metrics import BOUNDS, OTHER, Metrics
+from toolwire.execution.metrics import BUCKETS, OTHER
 
 LINE = re.compile(r'[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? [0-9.]+')
 
 
-def lines(metrics: Metrics) -> list[str]:
+def lines(metrics: CallMetrics) -> list[str]:
     text = metrics.render()
     assert text.endswith("\n")
     found = text.splitlines()
@@ -23,14 +25,14 @@ def lines(metrics: Metrics) -> list[str]:
 
 
 def test_calls_replays_and_times_are_counted() -> None:
-    async def main() -> Metrics:
-        async with ToolExecutor() as calls:
-            tool = runnable(Counted())
-            await calls.call(ask(tool))
-            await calls.call(ask(tool))
-            await calls.call(ask(tool, "c1", {"other": 1}))
-            await asyncio.gather(*(calls.call(ask(tool, "c2")) for _ in range(3)))
-            return calls.metrics
+    async def main() -> CallMetrics:
+        async with ToolExecutor() as executor:
+            tool = runnable(CountingBody())
+            await executor.execute(tool_call(tool))
+            await executor.execute(tool_call(tool))
+            await executor.execute(tool_call(tool, "c1", {"other": 1}))
+            await asyncio.gather(*(executor.execute(tool_call(tool, "c2")) for _ in range(3)))
+            return executor.metrics
 
     found = lines(asyncio.run(main()))
     assert 'toolwire_calls_total{tool="Test.Tool@1.0.0",state="done"} 5' in found
@@ -41,22 +43,35 @@ def test_calls_replays_and_times_are_counted() -> None:
 
 
 def test_buckets_add_up() -> None:
-    metrics = Metrics()
+    metrics = CallMetrics()
     for seconds in (0.0, 0.001, 0.002, 7.0, 1e6):
-        metrics.took("T.t", seconds)
+        metrics.observe_duration("T.t", seconds)
     counts = [int(line.rpartition(" ")[2]) for line in lines(metrics) if "_bucket" in line]
-    assert len(counts) == len(BOUNDS) + 1
+    assert len(counts) == len(BUCKETS) + 1
     assert counts == sorted(counts) and counts[0] == 2 and counts[-2] == 4 and counts[-1] == 5
 
 
 def test_labels_are_bounded_and_escaped() -> None:
-    metrics = Metrics(most_tools=3)
+    metrics = CallMetrics(max_tools=3)
     for n in range(10):
-        metrics.called(f"T.t{n}", "done")
-        metrics.took(f"T.t{n}", 1.0)
+        metrics.count_result(f"T.t{n}", "done")
+        metrics.observe_duration(f"T.t{n}", 1.0)
     found = [line for line in lines(metrics) if line.startswith("toolwire_calls_total")]
     assert len(found) == 4
     assert f'toolwire_calls_total{{tool="{OTHER}",state="done"}} 7' in found
-    odd = Metrics()
-    odd.called('a"b\\c\nd', "done")
+    odd = CallMetrics()
+    odd.count_result('a"b\\c\nd', "done")
     assert 'toolwire_calls_total{tool="a\\"b\\\\c\\nd",state="done"} 1' in lines(odd)
+
+
+def test_the_parser_of_prometheus_reads_every_metric() -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    metrics = CallMetrics()
+    metrics.count_result('a"b\\c\nd', "done", replayed=True)
+    metrics.observe_duration("T.t", 0.02)
+    metrics.count_ledger_error("claim")
+    families = {one.name: one for one in parser.text_string_to_metric_families(metrics.render())}
+    assert len(families) == len(METRICS)
+    (sample,) = families["toolwire_calls"].samples
+    assert (sample.labels, sample.value) == ({"tool": 'a"b\\c\nd', "state": "done"}, 1.0)
+    assert families["toolwire_tool_seconds"].type == "histogram"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import postgres
 import pytest
 from psycopg import AsyncConnection
-from runnables import Counted, ask, runnable
+from runnables import CountingBody, runnable, tool_call
 
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
@@ -35,16 +35,20 @@ async def table() -> str:
 def test_a_storm_over_two_replicas_runs_each_id_once() -> None:
     async def main() -> None:
         schema = postgres.fresh()
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body)
         async with (
             ToolExecutor(PostgresLedger(postgres.dsn(), schema=schema)) as one,
             ToolExecutor(PostgresLedger(postgres.dsn(), schema=schema)) as two,
         ):
             answers = await asyncio.gather(
-                *(calls.call(ask(tool, f"c{n % 10}")) for n in range(100) for calls in (one, two))
+                *(
+                    executor.execute(tool_call(tool, f"c{n % 10}"))
+                    for n in range(100)
+                    for executor in (one, two)
+                )
             )
-            other = await two.call(ask(tool, "c0", {"other": 1}))
+            other = await two.execute(tool_call(tool, "c0", {"other": 1}))
         assert {answer.state for answer in answers} == {"done"}
         assert (body.runs, other.state) == (10, "mismatch")
         for n in range(10):
@@ -83,12 +87,14 @@ def test_a_transactional_tool_writes_with_its_record_or_not_at_all(
             return "written"
 
         tool = runnable(body, on_crash="transactional")
-        async with ToolExecutor(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
-            calls.fits([tool])
-            answers = await asyncio.gather(*(calls.call(ask(tool)) for _ in range(5)))
+        async with ToolExecutor(
+            PostgresLedger(postgres.dsn(), schema=postgres.fresh())
+        ) as executor:
+            executor.check_tools([tool])
+            answers = await asyncio.gather(*(executor.execute(tool_call(tool)) for _ in range(5)))
             assert {answer.state for answer in answers} == {state}
             assert (await rows(name), runs) == (effects, 1)
-            late = await calls.call(ask(tool))
+            late = await executor.execute(tool_call(tool))
             assert (late.state, late.replayed, runs) == (state, not again, 1 + again)
         assert await rows(name) == effects
 
@@ -105,12 +111,18 @@ def test_a_transactional_tool_that_runs_into_its_timeout_has_written_nothing() -
             await asyncio.sleep(60)
             return None
 
-        async with ToolExecutor(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
-            answer = await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))
+        async with ToolExecutor(
+            PostgresLedger(postgres.dsn(), schema=postgres.fresh())
+        ) as executor:
+            answer = await executor.execute(
+                tool_call(runnable(body, on_crash="transactional", timeout=0.3))
+            )
             assert answer.outcome is not None and answer.outcome.failure is not None
             assert answer.outcome.failure.kind == "timeout"
             assert (
-                await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))
+                await executor.execute(
+                    tool_call(runnable(body, on_crash="transactional", timeout=0.3))
+                )
             ).replayed
         assert await rows(name) == 0
 

@@ -1,24 +1,24 @@
-"""A secret of a call is in no log record, no answer, no record and no span; and what is told of a
-call."""
+"""Tokens and secrets of a call are in no log record, result, ledger record or span."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
-from runnables import Counted, ask, runnable
+from runnables import CountingBody, runnable, tool_call
 
 from toolwire.execution.call_key import key_of
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.memory import MemoryLedger
-from toolwire.execution.telemetry import joined
+from toolwire.execution.log_redaction import redact_all_logs
+from toolwire.execution.telemetry import use_trace_context
 from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
 from toolwire.tools.runnable import Authorization, Requirements, ToolContext
@@ -34,13 +34,22 @@ def spans() -> tuple[TracerProvider, InMemorySpanExporter]:
     return provider, kept
 
 
-def told(records: list[logging.LogRecord]) -> str:
+def text_of(records: list[logging.LogRecord]) -> str:
     plain = logging.Formatter()
     return "\n".join(plain.format(record) + repr(vars(record)) for record in records)
 
 
 def hidden(text: str) -> bool:
     return not any(part in text for part in (TOKEN, SECRET, "tok-8f2a", "p@ss", "p%40ss"))
+
+
+@pytest.fixture
+def redacted_logs() -> Iterator[None]:
+    """Every log record of the process is redacted, as the command line does it."""
+    factory = logging.getLogRecordFactory()
+    redact_all_logs()
+    yield
+    logging.setLogRecordFactory(factory)
 
 
 LEAKS: dict[str, Callable[[str], Exception]] = {
@@ -55,10 +64,11 @@ LEAKS: dict[str, Callable[[str], Exception]] = {
 }
 
 
+@pytest.mark.usefixtures("redacted_logs")
 @pytest.mark.parametrize("name", LEAKS)
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("call_id", ["c1", None])
-def test_secrets_are_nowhere(
+def test_secrets_are_in_no_log_record_result_ledger_record_or_span(
     name: str, is_async: bool, call_id: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -84,8 +94,8 @@ def test_secrets_are_nowhere(
 
     async def main() -> None:
         ledger = MemoryLedger()
-        async with ToolExecutor(ledger, tracer_provider=provider) as calls:
-            asked = ToolCall(
+        async with ToolExecutor(ledger, tracer_provider=provider) as executor:
+            call = ToolCall(
                 tool=tool,
                 call_id=call_id,
                 input={"leaked": SECRET},
@@ -93,18 +103,53 @@ def test_secrets_are_nowhere(
                 secrets={"KEY": SECRET},
                 trace_id=f"trace {TOKEN}",
             )
-            answer = await calls.call(asked)
-            assert answer.state == "failed"
-            assert hidden(repr(answer))
-            record = await ledger.get(key_of("", None, answer.call_id))
+            result = await executor.execute(call)
+            assert result.state == "failed"
+            assert hidden(repr(result))
+            record = await ledger.get(key_of("", None, result.call_id))
             assert hidden(repr(record))
-            assert hidden(repr(asked))
+            assert hidden(repr(call))
 
     asyncio.run(main())
     assert len(caplog.records) >= 3
-    assert hidden(told(caplog.records))
+    assert hidden(text_of(caplog.records))
     (span,) = kept.get_finished_spans()
     assert hidden(span.to_json())
+
+
+def test_the_loggers_of_toolwire_redact_without_any_setup(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def leak(arguments: Mapping[str, object], context: ToolContext) -> object:
+        raise ValueError(f"no access with {context.secret('KEY')}")
+
+    async def main() -> None:
+        async with ToolExecutor() as executor:
+            await executor.run(
+                runnable(leak, needs=NEEDS),
+                {"leaked": SECRET},
+                call_id="c1",
+                tokens={"google": TOKEN},
+                secrets={"KEY": SECRET},
+            )
+
+    asyncio.run(main())
+    assert {record.name for record in caplog.records} >= {"toolwire.execution"}
+    assert any("raised ValueError" in record.getMessage() for record in caplog.records)
+    assert hidden(text_of(caplog.records))
+
+
+def test_an_executor_changes_no_logging_of_the_process() -> None:
+    factory, handlers = logging.getLogRecordFactory(), list(logging.getLogger().handlers)
+    filters = list(logging.getLogger().filters)
+
+    async def main() -> None:
+        async with ToolExecutor() as executor:
+            await executor.run(runnable(CountingBody()), call_id="c1", secrets={"KEY": SECRET})
+
+    asyncio.run(main())
+    assert logging.getLogRecordFactory() is factory
+    assert logging.getLogger().handlers == handlers and logging.getLogger().filters == filters
 
 
 def test_a_span_says_which_tool_which_call_and_how_it_ended() -> None:
@@ -114,9 +159,11 @@ def test_a_span_says_which_tool_which_call_and_how_it_ended() -> None:
         raise ToolError("no", kind="nope")
 
     async def main() -> None:
-        async with ToolExecutor(tracer_provider=provider) as calls:
-            await calls.call(ToolCall(tool=runnable(Counted()), call_id="c1", trace_id="t1"))
-            await calls.call(ask(runnable(fails), "c2"))
+        async with ToolExecutor(tracer_provider=provider) as executor:
+            await executor.execute(
+                ToolCall(tool=runnable(CountingBody()), call_id="c1", trace_id="t1")
+            )
+            await executor.execute(tool_call(runnable(fails), "c2"))
 
     asyncio.run(main())
     done, failed = kept.get_finished_spans()
@@ -138,7 +185,9 @@ def test_a_span_says_which_tool_which_call_and_how_it_ended() -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_traceparent_is_the_parent_and_the_body_traces_below_its_call(is_async: bool) -> None:
+def test_a_traceparent_is_the_parent_of_the_call_and_the_call_of_spans_of_the_tool(
+    is_async: bool,
+) -> None:
     provider, kept = spans()
     trace_id, parent_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -147,11 +196,11 @@ def test_a_traceparent_is_the_parent_and_the_body_traces_below_its_call(is_async
             return 1
 
     async def main() -> None:
-        async with ToolExecutor(tracer_provider=provider) as calls:
-            with joined({"traceparent": f"00-{trace_id}-{parent_id}-01"}):
-                await calls.call(ask(runnable(body, is_async=is_async)))
-            with joined({}):
-                await calls.call(ask(runnable(body, is_async=is_async), "c2"))
+        async with ToolExecutor(tracer_provider=provider) as executor:
+            with use_trace_context({"traceparent": f"00-{trace_id}-{parent_id}-01"}):
+                await executor.execute(tool_call(runnable(body, is_async=is_async)))
+            with use_trace_context({}):
+                await executor.execute(tool_call(runnable(body, is_async=is_async), "c2"))
 
     asyncio.run(main())
     inner, call, _, alone = kept.get_finished_spans()
@@ -162,17 +211,17 @@ def test_a_traceparent_is_the_parent_and_the_body_traces_below_its_call(is_async
 
 
 def test_without_an_sdk_there_is_no_span() -> None:
-    calls = ToolExecutor()
-    assert calls._telemetry.tracer() is None
+    executor = ToolExecutor()
+    assert executor._telemetry.tracer() is None
 
 
-def test_a_line_in_the_log_says_what_became_of_a_call(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_line_has_the_result_of_a_call(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
-        async with ToolExecutor() as calls:
+        async with ToolExecutor() as executor:
             for _ in range(2):
-                await calls.call(ask(runnable(Counted()), "c\n1", {"private": 42}))
+                await executor.execute(tool_call(runnable(CountingBody()), "c\n1", {"private": 42}))
 
-    caplog.set_level(logging.INFO, "toolwire.calls")
+    caplog.set_level(logging.INFO, "toolwire.execution")
     asyncio.run(main())
     first, second = caplog.records
     assert first.getMessage().startswith("call 'c\\n1' of Test.Tool@1.0.0: done in ")
@@ -185,18 +234,18 @@ def test_a_line_in_the_log_says_what_became_of_a_call(caplog: pytest.LogCaptureF
         1,
     )
     assert isinstance(fields["ms"], float)
-    assert "42" not in told(caplog.records).replace(first.pathname, "") or "private" not in told(
-        caplog.records
-    )
+    assert "42" not in text_of(caplog.records).replace(
+        first.pathname, ""
+    ) or "private" not in text_of(caplog.records)
 
 
 def test_inputs_are_logged_at_debug_level_only(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
-        async with ToolExecutor() as calls:
-            await calls.call(ask(runnable(Counted()), "c1", {"private": 42}))
+        async with ToolExecutor() as executor:
+            await executor.execute(tool_call(runnable(CountingBody()), "c1", {"private": 42}))
 
     for level, shown in ((logging.INFO, False), (logging.DEBUG, True)):
         caplog.clear()
-        caplog.set_level(level, "toolwire.calls")
+        caplog.set_level(level, "toolwire.execution")
         asyncio.run(main())
         assert ("private" in caplog.text) == shown

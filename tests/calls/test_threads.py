@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 
 import pytest
-from runnables import Counted, ask, runnable
+from runnables import CountingBody, runnable, tool_call
 
 from toolwire.execution.call_key import key_of
 from toolwire.execution.executor import ToolExecutor
@@ -60,8 +60,8 @@ def test_context_variables_of_the_caller_are_seen_by_the_body(
             return WHO.get()
 
         WHO.set("alice")
-        async with ToolExecutor() as calls:
-            answer = await calls.call(ask(runnable(body, is_async=is_async), call_id))
+        async with ToolExecutor() as executor:
+            answer = await executor.execute(tool_call(runnable(body, is_async=is_async), call_id))
         assert answer.outcome is not None and answer.outcome.value == "alice"
 
     asyncio.run(main())
@@ -83,8 +83,10 @@ def test_no_more_run_at_once_than_a_tool_allows_and_the_rest_wait(is_async: bool
         blocking = Blocking()
         blocking.free.set()
         tool = runnable(later if is_async else blocking, is_async=is_async, concurrency=3)
-        async with ToolExecutor() as calls:
-            answers = await asyncio.gather(*(calls.call(ask(tool, f"c{n}")) for n in range(12)))
+        async with ToolExecutor() as executor:
+            answers = await asyncio.gather(
+                *(executor.execute(tool_call(tool, f"c{n}")) for n in range(12))
+            )
         assert {answer.state for answer in answers} == {"done"}
         assert (most if is_async else blocking.most) <= 3
 
@@ -96,22 +98,26 @@ def test_a_tool_that_hangs_leaves_the_others_alone() -> None:
         hangs, fine = Blocking(), Blocking()
         fine.free.set()
         hanging = runnable(hangs, "Test.Hangs@1.0.0", is_async=False, timeout=0.05)
-        async with ToolExecutor(runner=LocalRunner(threads=4, per_tool=2, patience=0.2)) as calls:
-            dead = await asyncio.gather(*(calls.call(ask(hanging, f"h{n}")) for n in range(6)))
+        async with ToolExecutor(
+            runner=LocalRunner(threads=4, per_tool=2, slot_timeout=0.2)
+        ) as executor:
+            dead = await asyncio.gather(
+                *(executor.execute(tool_call(hanging, f"h{n}")) for n in range(6))
+            )
             assert sorted(str(kind_of(answer)) for answer in dead) == ["busy"] * 4 + ["timeout"] * 2
             for answer in dead:
-                known = await calls.ledger.get(key_of("p", None, answer.call_id))
+                known = await executor.ledger.get(key_of("p", None, answer.call_id))
                 assert (known is None) == (kind_of(answer) == "busy")
             for n in range(4):
                 assert (
-                    await calls.call(ask(runnable(fine, is_async=False), f"f{n}"))
+                    await executor.execute(tool_call(runnable(fine, is_async=False), f"f{n}"))
                 ).state == "done"
             hangs.free.set()
             while hangs.now:
                 await asyncio.sleep(0.005)
             busy = next(answer.call_id for answer in dead if kind_of(answer) == "busy")
             assert (
-                await calls.call(ask(hanging, busy))
+                await executor.execute(tool_call(hanging, busy))
             ).state == "done"  # room again, and the same id may come
 
     asyncio.run(main())
@@ -120,11 +126,13 @@ def test_a_tool_that_hangs_leaves_the_others_alone() -> None:
 def test_all_threads_together_are_bounded() -> None:
     async def main() -> None:
         hangs = Blocking()
-        async with ToolExecutor(runner=LocalRunner(threads=3, per_tool=2, patience=0.1)) as calls:
+        async with ToolExecutor(
+            runner=LocalRunner(threads=3, per_tool=2, slot_timeout=0.1)
+        ) as executor:
             many = [
                 asyncio.create_task(
-                    calls.call(
-                        ask(runnable(hangs, f"Test.T{n % 3}@1.0.0", is_async=False), f"c{n}")
+                    executor.execute(
+                        tool_call(runnable(hangs, f"Test.T{n % 3}@1.0.0", is_async=False), f"c{n}")
                     )
                 )
                 for n in range(6)
@@ -133,7 +141,7 @@ def test_all_threads_together_are_bounded() -> None:
             await asyncio.sleep(0.15)
             assert hangs.most == 3
             assert (
-                await calls.call(ask(runnable(Counted()), "free"))
+                await executor.execute(tool_call(runnable(CountingBody()), "free"))
             ).state == "done"  # async tools need no thread
             hangs.free.set()
             kinds = [kind_of(answer) for answer in await asyncio.gather(*many)]

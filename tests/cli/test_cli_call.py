@@ -157,7 +157,7 @@ def test_at_a_terminal_the_value_is_indented() -> None:
         ),
         (
             "Calculator.Add@2 a=1 b=2",
-            "Calculator.Add@2.0.0: no such version (2 means exactly 2.0.0); there is 1.0.0",
+            "Calculator.Add@2.0.0: no such version (2 means 2.0.0); available: 1.0.0",
         ),
         ("Calculator.Add a=1", "Calculator.Add: b: is missing"),
         ("Calculator.Add a=1 b=x", "Calculator.Add: b: expected a number, got a string"),

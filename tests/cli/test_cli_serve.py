@@ -512,7 +512,7 @@ def test_a_tool_that_this_ledger_cannot_serve_is_said_in_one_line(tmp_path: Path
         " on_crash='transactional')\nasync def f(context: ToolContext) -> None:\n    'Do it.'\n"
     )
     says = (
-        "A.B@1.0.0: on_crash is transactional, and a MemoryLedger has no transactions (--ledger"
+        "A.B@1.0.0: on_crash is transactional, but a MemoryLedger has no transactions (--ledger"
         " memory:)"
     )
     for more in ((), ("--stdio",)):

@@ -135,7 +135,7 @@ def test_every_example_prints_what_it_promises(name: str) -> None:
     assert run(sys.executable, f"examples/{name}") == EXAMPLES[name]
 
 
-ELSEWHERE = {"tools.py": "tests/tools/test_loading.py", "agent.py": "tests/agent"}
+ELSEWHERE = {"tools.py": "tests/tools/test_discovery.py", "agent.py": "tests/agent"}
 """Examples that other tests run: they need a server, or are one."""
 
 

@@ -78,7 +78,7 @@ def test_the_table_has_every_state_of_an_answer() -> None:
 
 @pytest.mark.parametrize("state", ANSWERS)
 def test_the_table_says_what_oxp_answers(state: str) -> None:
-    told, reply = rows()[state][1], oxp.reply(ANSWERS[state])
+    told, reply = rows()[state][1], oxp.call_response(ANSWERS[state])
     assert told.startswith(str(reply.status))
     assert ("X-Should-Retry: true" in told) == ((b"x-should-retry", b"true") in reply.headers)
     error = reply.body.get("error")
@@ -92,7 +92,7 @@ def test_the_table_says_what_oxp_answers(state: str) -> None:
 def test_the_table_says_what_mcp_answers(state: str) -> None:
     told = rows()[state][2]
     try:
-        meta = mcp.result(ANSWERS[state])["_meta"]
+        meta = mcp.write_result(ANSWERS[state])["_meta"]
     except mcp.McpRejection as refused:
         assert f"`{refused.kind}`" in told and str(-refused.code) in told
         return

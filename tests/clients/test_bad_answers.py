@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, put
 from toolwire.mcp import protocol as mcp
 from toolwire.oxp.client import OxpError
-from toolwire.oxp.dialects import RawResponse, again, answered, definitions, refused, wait_ms
+from toolwire.oxp.dialects import (
+    RawResponse,
+    read_call_response,
+    read_error,
+    read_tool_list,
+    retry_after_ms,
+    should_retry,
+)
 from toolwire.tools.errors import ToolError
 
 VALUES: list[JSON] = [None, True, -1, 1e300, "", "x", [], {}, [None], {"id": None}, "9" * 5000]
@@ -104,19 +111,19 @@ def test_an_oxp_answer_is_read_or_is_an_error_of_ours(
         status, {"Retry-After": str(body)[:20]}, content[: len(content) // 2] if broken else content
     )
     with suppress(OxpError):
-        found = definitions(raw, "Remote")
+        found = read_tool_list(raw, "Remote")
         assert len({one.id for one in found}) == len(found)
     with suppress(OxpError):
-        answered(raw, "c")
-    assert isinstance(refused(raw), OxpError)
-    assert isinstance(again(raw), bool)
-    assert (wait_ms(raw.headers) or 0) >= 0
+        read_call_response(raw, "c")
+    assert isinstance(read_error(raw), OxpError)
+    assert isinstance(should_retry(raw), bool)
+    assert (retry_after_ms(raw.headers) or 0) >= 0
 
 
 @given(changed())
 def test_an_mcp_result_is_always_read(body: JSON) -> None:
     if isinstance(body, dict):
-        mcp.value(body)
-        assert isinstance(mcp.failure(body), ToolError)
+        mcp.read_value(body)
+        assert isinstance(mcp.read_failure(body), ToolError)
         meta = body.get("_meta")
-        mcp.needs_of(meta if isinstance(meta, dict) else {})
+        mcp.read_requirements(meta if isinstance(meta, dict) else {})

@@ -23,8 +23,8 @@ from toolwire.execution.tool_call import ToolCall
 from toolwire.mcp.client import McpClient
 from toolwire.mcp.server import McpApp
 from toolwire.oxp.client import Jwt
-from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
+from toolwire.tool_server import ToolServer
 from toolwire.tools.registry import Tools
 
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"
@@ -41,9 +41,10 @@ async def ours(folder: Path, over: str) -> AsyncIterator[McpClient]:
         ) as client:
             yield client
         return
-    offered, calls = tools(folder), ToolExecutor(SqliteLedger(folder / "calls.db"))
-    server = ToolServer(offered, calls, auth=Auth(secrets=[SECRET]))
-    McpApp(offered, calls, secrets={"TWILIO_API_KEY": "k"}).mount(server)
+    offered, executor = tools(folder), ToolExecutor(SqliteLedger(folder / "calls.db"))
+    server = ToolServer(offered, executor=executor, auth=Auth(secrets=[SECRET]), mcp=False)
+    app = McpApp(offered, executor=executor, secrets={"TWILIO_API_KEY": "k"})
+    server.mount("/mcp", app, context=app.running)
     with running(server) as where:
         async with McpClient(f"{where.url}/mcp", auth=Jwt(SECRET)) as client:
             yield client
@@ -56,7 +57,7 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
     async def act() -> None:
         async with (
             ours(tmp_path, over) as client,
-            ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
+            ToolExecutor(SqliteLedger(tmp_path / "local.db")) as executor,
         ):
             remote = Tools(*await client.tools())
             assert [str(one.id) for one in remote] == [
@@ -68,9 +69,9 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
                 "Slow.Run@1.0.0",
                 "Sms.Send@0.1.2",
             ]
-            slow = [ask(calls, remote, "Slow.Run", {"seconds": 0.2}, "s1") for _ in range(3)]
+            slow = [ask(executor, remote, "Slow.Run", {"seconds": 0.2}, "s1") for _ in range(3)]
             sums = [
-                ask(calls, remote, "Calculator.Add", {"a": n, "b": 1}, f"a{n}") for n in range(5)
+                ask(executor, remote, "Calculator.Add", {"a": n, "b": 1}, f"a{n}") for n in range(5)
             ]
             found = [value(one) for one in await asyncio.gather(*slow, *sums)]
             assert found == ["done"] * 3 + [{"total": n + 1} for n in range(5)]
@@ -92,21 +93,23 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
             for plain in kinds:
                 assert (
                     value(
-                        await calls.call(
+                        await executor.execute(
                             ToolCall(tool=remote.resolve("Echo.Any"), input={"value": plain})
                         )
                     )
                     == plain
                 )
 
-            boom = (await ask(calls, remote, "Bad.Boom", {}, "b1")).outcome
+            boom = (await ask(executor, remote, "Bad.Boom", {}, "b1")).outcome
             assert boom is not None and boom.failure is not None
             assert (boom.failure.message, boom.failure.kind, boom.failure.extra["yield"]) == (
                 "It went off.",
                 "bang",
                 3,
             )
-            ring = (await ask(calls, remote, "Doorbell.Ring", {"doorbell_id": "x"}, "r1")).outcome
+            ring = (
+                await ask(executor, remote, "Doorbell.Ring", {"doorbell_id": "x"}, "r1")
+            ).outcome
             assert ring is not None and ring.failure is not None
             assert (ring.failure.can_retry, ring.failure.retry_after_ms) == (True, 50)
             assert ring.failure.additional_prompt_content == "Doorbells: doorbell42"
@@ -114,7 +117,7 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
             send = remote.resolve("Sms.Send")
             assert (send.needs.user_id, send.needs.authorization[0].id) == (True, "phone")
             given = {"phone": "t", "other": "unseen"}
-            sent = await calls.call(
+            sent = await executor.execute(
                 ToolCall(
                     tool=send,
                     input={"to": "me"},
@@ -138,14 +141,17 @@ def test_a_server_of_another_make_has_legal_ids_and_its_content_is_kept(tmp_path
         command = [sys.executable, str(TESTS / "clients" / "foreign.py"), str(tmp_path)]
         async with (
             McpClient(command, env={"PYTHONPATH": str(TESTS)}) as client,
-            ToolExecutor(SqliteLedger(tmp_path / "l.db")) as calls,
+            ToolExecutor(SqliteLedger(tmp_path / "l.db")) as executor,
         ):
             listed = await client.tools()
             again = await client.tools()
             assert [one.id for one in listed] == [one.id for one in again]
             assert len({one.id for one in listed}) == 4
             weather, picture, broken, vanish = listed
-            assert weather.id.kit.startswith("weather_station_7") and weather.id.kit.isidentifier()
+            assert (
+                weather.id.toolkit.startswith("weather_station_7")
+                and weather.id.toolkit.isidentifier()
+            )
             assert (picture.id.name, weather.id.name != picture.id.name) == ("get_current_v2", True)
             assert (weather.on_crash, vanish.on_crash, weather.read_only) == (
                 "retry",
@@ -154,28 +160,28 @@ def test_a_server_of_another_make_has_legal_ids_and_its_content_is_kept(tmp_path
             )
             remote = Tools(*listed)
             assert (
-                value(await ask(calls, remote, str(weather.id), {"city": "Rome"}, "w1"))
+                value(await ask(executor, remote, str(weather.id), {"city": "Rome"}, "w1"))
                 == "rain in Rome"
             )
-            blocks = value(await ask(calls, remote, str(picture.id), {}, "p1"))
+            blocks = value(await ask(executor, remote, str(picture.id), {}, "p1"))
             assert isinstance(blocks, list)
             assert [block["type"] for block in blocks if isinstance(block, dict)] == [
                 "text",
                 "image",
             ]
-            fails = (await ask(calls, remote, str(broken.id), {}, "b1")).outcome
+            fails = (await ask(executor, remote, str(broken.id), {}, "b1")).outcome
             assert fails is not None and failure(fails.failure).can_retry is False
 
-            gone = await ask(calls, remote, str(vanish.id), {}, "v1")
+            gone = await ask(executor, remote, str(vanish.id), {}, "v1")
             assert (
                 gone.outcome is not None and failure(gone.outcome.failure).kind == "outcome_unknown"
             )
-            assert (await ask(calls, remote, str(vanish.id), {}, "v1")).replayed, (
+            assert (await ask(executor, remote, str(vanish.id), {}, "v1")).replayed, (
                 "nobody knows whether it ran: not again"
             )
             assert effects(tmp_path, "vanish") == 1
             assert (
-                value(await ask(calls, remote, str(weather.id), {"city": "Rome"}, "w2"))
+                value(await ask(executor, remote, str(weather.id), {"city": "Rome"}, "w2"))
                 == "rain in Rome"
             ), "a new process"
 
@@ -186,8 +192,8 @@ def test_a_server_that_cannot_be_reached_ran_nothing(tmp_path: Path) -> None:
     async def act() -> None:
         async with ours(tmp_path, "http") as client:
             remote = Tools(*await client.tools())
-        async with ToolExecutor(None) as calls:
-            away = await ask(calls, remote, "Echo.Any", {"value": 1}, "e1")
+        async with ToolExecutor(None) as executor:
+            away = await ask(executor, remote, "Echo.Any", {"value": 1}, "e1")
             assert (
                 away.outcome is not None
                 and failure(away.outcome.failure).kind == "server_unavailable"

@@ -18,6 +18,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.oxp.client import (
+    AuthenticationError,
     InvalidInput,
     Jwt,
     MissingRequirements,
@@ -25,11 +26,10 @@ from toolwire.oxp.client import (
     OxpRetryPolicy,
     ToolCallFailed,
     ToolNotFound,
-    Unauthenticated,
 )
-from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import App, Message, Receive, Scope, Send
 from toolwire.server.auth import NOBODY, Auth
+from toolwire.tool_server import ToolServer
 from toolwire.tools.registry import Tools
 
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"
@@ -41,7 +41,9 @@ def serving(
     folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lambda app: app
 ) -> Iterator[Where]:
     """Our server with a record of its own."""
-    server = ToolServer(tools(folder), ToolExecutor(SqliteLedger(folder / "server.db")), auth=auth)
+    server = ToolServer(
+        tools(folder), executor=ToolExecutor(SqliteLedger(folder / "server.db")), auth=auth
+    )
     with running(wrap(server)) as where:
         yield where
 
@@ -54,9 +56,11 @@ def test_every_case_of_a_call_on_our_own_server(tmp_path: Path) -> None:
             ) as client:
                 assert await client.health()
                 assert len(await client.list()) == 7
-                reply = await client.ask("Calculator.Add", {"a": 10, "b": 5}, call_id="a1")
+                reply = await client.send_call("Calculator.Add", {"a": 10, "b": 5}, call_id="a1")
                 assert (reply.value, reply.call_id, reply.replayed) == ({"total": 15}, "a1", False)
-                again = await client.ask("Calculator.Add@1.10.0", {"a": 10, "b": 5}, call_id="a1")
+                again = await client.send_call(
+                    "Calculator.Add@1.10.0", {"a": 10, "b": 5}, call_id="a1"
+                )
                 assert (again.value, again.replayed, effects(tmp_path, "add")) == (
                     {"total": 15},
                     True,
@@ -80,14 +84,14 @@ def test_every_case_of_a_call_on_our_own_server(tmp_path: Path) -> None:
             async with OxpClient(
                 where.url, auth=Jwt("another-secret-that-the-server-does-not-know-0")
             ) as stranger:
-                with pytest.raises(Unauthenticated):
+                with pytest.raises(AuthenticationError):
                     await stranger.call("Calculator.Add", {"a": 10, "b": 5})
 
     run(act())
 
 
 class Swallows:
-    """An app in front of another one that loses the first answers to calls, after they ran."""
+    """An app in front of another one that loses the first answers to executor, after they ran."""
 
     def __init__(self, app: App, lost: int) -> None:
         self._app, self._left = app, lost
@@ -106,9 +110,9 @@ class Swallows:
 
 
 async def ask(
-    calls: ToolExecutor, offered: Tools, name: str, input: Object, call_id: str, **more: str
+    executor: ToolExecutor, offered: Tools, name: str, input: Object, call_id: str, **more: str
 ) -> ToolCallResult:
-    return await calls.call(
+    return await executor.execute(
         ToolCall(
             tool=offered.resolve(name), input=input, call_id=call_id, user_id=more.get("user_id")
         )
@@ -124,24 +128,26 @@ def test_a_chain_of_a_local_record_and_a_server_has_one_effect(tmp_path: Path) -
     async def act() -> None:
         with serving(tmp_path, wrap=lambda app: Swallows(app, 2)) as where:
             async with (
-                OxpClient(where.url, patience=QUICK) as client,
-                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
+                OxpClient(where.url, retry_policy=QUICK) as client,
+                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as executor,
             ):
                 remote = Tools(*await client.tools())
                 assert remote.resolve("Slow.Run").remote
                 found = await asyncio.gather(
-                    *(ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1") for _ in range(4))
+                    *(ask(executor, remote, "Slow.Run", {"seconds": 0.1}, "s1") for _ in range(4))
                 )
                 assert [value(one) for one in found] == ["done"] * 4
-                later = await ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1")
+                later = await ask(executor, remote, "Slow.Run", {"seconds": 0.1}, "s1")
                 assert (value(later), later.replayed) == ("done", True)
                 assert effects(tmp_path, "slow") == 1, (
                     "two answers were lost on the way back, and nothing ran again"
                 )
             # Another replica, which has no record of the call: the server has
-            async with OxpClient(where.url) as client, ToolExecutor(None) as calls:
+            async with OxpClient(where.url) as client, ToolExecutor(None) as executor:
                 remote = Tools(*await client.tools())
-                assert value(await ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1")) == "done"
+                assert (
+                    value(await ask(executor, remote, "Slow.Run", {"seconds": 0.1}, "s1")) == "done"
+                )
                 assert effects(tmp_path, "slow") == 1
 
     run(act())
@@ -153,12 +159,12 @@ def test_while_the_server_is_away_nothing_is_recorded_and_the_same_id_runs_later
     async def act() -> None:
         with serving(tmp_path, wrap=lambda app: Swallows(app, 3)) as where:
             async with (
-                OxpClient(where.url, patience=QUICK) as client,
-                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
+                OxpClient(where.url, retry_policy=QUICK) as client,
+                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as executor,
             ):
                 remote = Tools(*await client.tools())
                 away = await ask(
-                    calls, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1"
+                    executor, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1"
                 )
                 assert away.outcome is not None and away.outcome.failure is not None
                 assert (away.outcome.failure.kind, away.outcome.failure.can_retry) == (
@@ -168,7 +174,7 @@ def test_while_the_server_is_away_nothing_is_recorded_and_the_same_id_runs_later
                 assert (
                     value(
                         await ask(
-                            calls, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1"
+                            executor, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1"
                         )
                     )
                     is None
@@ -185,10 +191,10 @@ def test_what_the_server_says_of_a_failure_reaches_the_caller_of_the_local_tool(
         with serving(tmp_path) as where:
             async with (
                 OxpClient(where.url) as client,
-                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as calls,
+                ToolExecutor(SqliteLedger(tmp_path / "local.db")) as executor,
             ):
                 remote = Tools(*await client.tools())
-                boom = await ask(calls, remote, "Bad.Boom", {}, "b1")
+                boom = await ask(executor, remote, "Bad.Boom", {}, "b1")
                 assert boom.outcome is not None and boom.outcome.failure is not None
                 failure = boom.outcome.failure
                 assert (failure.message, failure.kind, failure.extra["yield"]) == (
@@ -196,18 +202,18 @@ def test_what_the_server_says_of_a_failure_reaches_the_caller_of_the_local_tool(
                     "bang",
                     3,
                 )
-                assert (await ask(calls, remote, "Bad.Boom", {}, "b1")).replayed
-                ring = await ask(calls, remote, "Doorbell.Ring", {"doorbell_id": "x"}, "r1")
+                assert (await ask(executor, remote, "Bad.Boom", {}, "b1")).replayed
+                ring = await ask(executor, remote, "Doorbell.Ring", {"doorbell_id": "x"}, "r1")
                 assert ring.outcome is not None and ring.outcome.failure is not None
                 assert (ring.outcome.failure.can_retry, ring.outcome.failure.retry_after_ms) == (
                     True,
                     50,
                 )
-                wrong = await ask(calls, remote, "Calculator.Add", {"a": "x", "b": 1}, "a1")
+                wrong = await ask(executor, remote, "Calculator.Add", {"a": "x", "b": 1}, "a1")
                 assert wrong.outcome is not None and wrong.outcome.failure is not None
                 assert wrong.outcome.failure.kind == "invalid_input"
                 assert value(
-                    await ask(calls, remote, "Calculator.Add", {"a": 1, "b": 1}, "a2")
+                    await ask(executor, remote, "Calculator.Add", {"a": 1, "b": 1}, "a2")
                 ) == {"total": 2}
 
     run(act())
@@ -218,12 +224,12 @@ def test_a_remote_tool_needs_what_its_client_does_not_have_itself(tmp_path: Path
         with serving(tmp_path) as where:
             async with (
                 OxpClient(where.url, secrets={"TWILIO_API_KEY": "k"}) as client,
-                ToolExecutor(None) as calls,
+                ToolExecutor(None) as executor,
             ):
                 send = Tools(*await client.tools()).resolve("Sms.Send")
                 assert [one.id for one in send.needs.authorization] == ["phone"]
                 assert (send.needs.secrets, send.needs.user_id) == ((), True)
-                answer = await calls.call(
+                answer = await executor.execute(
                     ToolCall(
                         tool=send, input={"to": "me"}, tokens={"phone": "t", "x": "y"}, user_id="u1"
                     )

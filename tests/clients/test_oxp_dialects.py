@@ -13,6 +13,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.errors import UsageError
 from toolwire.oxp.client import (
     AuthChallenge,
+    AuthenticationError,
     BadRequest,
     InvalidInput,
     InvalidResponse,
@@ -24,9 +25,8 @@ from toolwire.oxp.client import (
     ServerUnavailable,
     ToolCallFailed,
     ToolNotFound,
-    Unauthenticated,
 )
-from toolwire.oxp.dialects import wait_ms
+from toolwire.oxp.dialects import retry_after_ms
 from toolwire.tools.runnable import Authorization
 
 QUICK = OxpRetryPolicy(backoff=0.01, timeout=20.0, poll=0.01)
@@ -49,7 +49,7 @@ def test_a_list_is_read_as_items_as_tools_and_as_an_array(body: JSON) -> None:
         with speaking(in_turn(Says(200, body))) as server:
             async with OxpClient(server.url) as client:
                 (found,) = await client.list()
-                assert (found.called, str(found.id)) == (
+                assert (found.server_id, str(found.id)) == (
                     "Calculator.Add@1.0.0",
                     "Calculator.Add@1.0.0",
                 )
@@ -77,11 +77,11 @@ def test_definitions_are_read_with_or_without_toolkit_version_wrapper_and_schema
 
     async def act() -> None:
         with speaking(in_turn(Says(200, items))) as server:
-            async with OxpClient(server.url, kit="Lc") as client:
+            async with OxpClient(server.url, default_toolkit="Lc") as client:
                 add, odd, even, own = await client.list()
-        assert (str(add.id), add.called) == ("Lc.add@2.1.0", "add@2.1.0")
+        assert (str(add.id), add.server_id) == ("Lc.add@2.1.0", "add@2.1.0")
         assert add.input_schema == {"type": "object", "required": ["a"]}
-        assert (odd.called, odd.output_schema) == ("odd-name.v2/x", None)
+        assert (odd.server_id, odd.output_schema) == ("odd-name.v2/x", None)
         assert str(even.id) == "odd_name.v2_x@3.0.1"
         assert odd.id != even.id and odd.id.version == even.id.version
         assert "properties" in own.input_schema
@@ -130,7 +130,7 @@ def test_a_failure_that_does_not_say_so_is_not_retried_and_keeps_its_secrets() -
             "hint": 7,
         }
         with speaking(lambda asked: failed(asked, said)) as server:
-            async with OxpClient(server.url, repeats=3) as client:
+            async with OxpClient(server.url, tool_retries=3) as client:
                 with pytest.raises(ToolCallFailed) as caught:
                     await client.call("Bad.Boom", call_id="c1")
             error = caught.value
@@ -162,7 +162,7 @@ def test_a_tool_that_asks_for_it_is_called_again_after_its_time_under_a_new_id()
 
     async def act() -> None:
         with speaking(answers) as server:
-            async with OxpClient(server.url, repeats=2) as client:
+            async with OxpClient(server.url, tool_retries=2) as client:
                 assert await client.call("Doorbell.Ring", call_id="mine") == 1
                 ids = [one.call_id for one in server.calls]
                 assert ids[0] == "mine" and len(set(ids)) == 3
@@ -197,7 +197,7 @@ def test_the_network_is_tried_again_with_the_same_bytes(first: Says) -> None:
 
     async def act() -> None:
         with speaking(lambda asked: left.pop() if left else done(asked, 3)) as server:
-            async with OxpClient(server.url, patience=QUICK) as client:
+            async with OxpClient(server.url, retry_policy=QUICK) as client:
                 assert await client.call("Calculator.Add", {"a": 1}) == 3
         one, two = server.calls
         assert one.body == two.body
@@ -211,7 +211,7 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
         with speaking(
             in_turn(Says(503, {"message": "down for good"}, {"retry-after-ms": "1"}))
         ) as server:
-            async with OxpClient(server.url, patience=QUICK) as client:
+            async with OxpClient(server.url, retry_policy=QUICK) as client:
                 with pytest.raises(ServerUnavailable) as caught:
                     await client.call("Calculator.Add")
                 assert (str(caught.value), caught.value.status, len(server.calls)) == (
@@ -222,7 +222,7 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
                 with pytest.raises(ServerUnavailable):
                     await client.list()
         with pytest.raises(ServerUnavailable) as gone:
-            async with OxpClient(server.url, patience=QUICK) as client:
+            async with OxpClient(server.url, retry_policy=QUICK) as client:
                 assert not await client.health()
                 await client.call("Calculator.Add")
         assert gone.value.sent is False
@@ -235,7 +235,7 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
     [
         (Says(500, {"message": "bug"}, {"x-should-retry": "false"}), ServerUnavailable, 1),
         (Says(503, {"message": "long"}, {"Retry-After": "3600"}), ServerUnavailable, 1),
-        (Says(401, {"message": "who are you"}), Unauthenticated, 1),
+        (Says(401, {"message": "who are you"}), AuthenticationError, 1),
         (Says(404, {"detail": "Tool not found"}), ToolNotFound, 1),
         (Says(403, {"detail": "Tool not found"}), ToolNotFound, 1),
         (Says(413, {"message": "large"}), BadRequest, 1),
@@ -252,7 +252,7 @@ def test_what_cannot_get_better_is_not_tried_again(
 ) -> None:
     async def act() -> None:
         with speaking(in_turn(says)) as server:
-            async with OxpClient(server.url, patience=QUICK) as client:
+            async with OxpClient(server.url, retry_policy=QUICK) as client:
                 with pytest.raises(error) as caught:
                     await client.call("Calculator.Add")
                 assert type(caught.value) is error or error is ServerUnavailable
@@ -296,7 +296,7 @@ def test_wrong_arguments_are_told_by_parameter_also_as_web_frameworks_tell_them(
             assert caught.value.parameter_errors == {"b": "Input should be a number"}
             assert str(caught.value) == "Input should be a number; Field required"
         with speaking(in_turn(Says(400, {"detail": "1 validation error"}))) as server:
-            async with OxpClient(server.url, envelope="enveloped") as client:
+            async with OxpClient(server.url, request_format="enveloped") as client:
                 with pytest.raises(BadRequest, match="1 validation error"):
                     await client.call("Calculator.Add", {"b": 1})
 
@@ -358,7 +358,7 @@ def test_a_challenge_is_shown_and_its_state_polled_until_it_is_settled(
         shown: list[str] = []
         with speaking(answers) as server:
             async with OxpClient(
-                server.url, on_challenge=lambda one: shown.append(one.url), patience=QUICK
+                server.url, on_challenge=lambda one: shown.append(one.url), retry_policy=QUICK
             ) as client:
                 if end == "completed":
                     assert await client.call("Gmail.GetEmails", call_id="c1") == "mail"
@@ -518,7 +518,7 @@ def test_nobody_is_followed_to_another_host() -> None:
 
             async with OxpClient(server.url, auth="the-key") as client:
                 with speaking(in_turn(Says(200, {"status": "completed"}))) as other:
-                    assert await client.settled(
+                    assert await client.wait_for_grant(
                         AuthChallenge("c", "https://a.example", f"{other.url}/state")
                     )
                     assert "oxp-api-key" not in other.asked[0].headers
@@ -543,7 +543,7 @@ def test_within_its_own_host_a_call_follows_with_its_body() -> None:
 def test_an_answer_without_end_is_cut_off() -> None:
     async def act() -> None:
         with speaking(lambda asked: done(asked, "x" * 100_000)) as server:
-            async with OxpClient(server.url, limit=50_000) as client:
+            async with OxpClient(server.url, max_response_bytes=50_000) as client:
                 with pytest.raises(InvalidResponse, match="too large"):
                     await client.call("A.B")
 
@@ -572,4 +572,4 @@ def test_an_answer_without_end_is_cut_off() -> None:
 def test_the_time_to_wait_is_read_as_seconds_milliseconds_or_a_date_of_the_server(
     headers: dict[str, str], wait: int | None
 ) -> None:
-    assert wait_ms(headers) == wait
+    assert retry_after_ms(headers) == wait

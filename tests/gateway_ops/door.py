@@ -21,7 +21,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.config import ToolsRow
 from toolwire.gateway.tools import GatewayTools
-from toolwire.tools.registry import Given
+from toolwire.tools.registry import ToolSource
 from toolwire.tools.runnable import Runnable
 
 UPSTREAMS = {
@@ -60,10 +60,10 @@ def opened(app: Gateway) -> Iterator[str]:
             thread.join(10)
 
 
-def own(*tools: Runnable | Given, row: ToolsRow | None = None) -> GatewayTools:
+def own(*tools: Runnable | ToolSource, row: ToolsRow | None = None) -> GatewayTools:
     """Tools of a gateway."""
 
-    async def gather(stack: AsyncExitStack) -> Collection[Given]:
+    async def gather(stack: AsyncExitStack) -> Collection[ToolSource]:
         return list(tools)
 
     return GatewayTools(gather, ToolExecutor, row or ToolsRow())

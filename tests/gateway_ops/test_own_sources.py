@@ -31,12 +31,10 @@ from postgres import database
 from toolwire import decode
 from toolwire.conversation.json import Object
 from toolwire.conversation.parts import Call, Text
-from toolwire.execution.executor import ToolExecutor
-from toolwire.mcp.server import McpApp
 from toolwire.mock.server import MockProvider
-from toolwire.oxp.server import ToolServer
-from toolwire.tools import Tools, tool
-from toolwire.tools.registry import Given
+from toolwire.tool_server import ToolServer
+from toolwire.tools import tool
+from toolwire.tools.registry import ToolSource
 
 RAN: Counter[str] = Counter()
 """How often each thing was done."""
@@ -90,13 +88,9 @@ class House(NamedTuple):
 
 
 @contextmanager
-def ours(made: Given, *, over: str) -> Iterator[str]:
+def ours(made: ToolSource, *, over: str) -> Iterator[str]:
     """The source of one tool, of a server of ours."""
-    offered, calls = Tools(made), ToolExecutor()
-    server = ToolServer(offered, calls)
-    if over == "mcp":
-        McpApp(offered, calls).mount(server)
-    with served(server) as where:
+    with served(ToolServer(made)) as where:
         yield f"mcp+{where.url}/mcp" if over == "mcp" else where.url
 
 

@@ -102,10 +102,12 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
 
     async def again() -> dict[str, tuple[str, int]]:
         mine = changed(orders, on_crash=on_crash)
-        async with ToolExecutor(mine.ledger(), guard_all_logs=False) as calls:
+        async with ToolExecutor(mine.ledger()) as executor:
             ids = [point.replace(" ", "-") for point in POINTS]
-            answers = await asyncio.gather(*(calls.call(asked(bell(mine), id)) for id in ids))
-            replayed = await asyncio.gather(*(calls.call(asked(bell(mine), id)) for id in ids))
+            answers = await asyncio.gather(*(executor.execute(asked(bell(mine), id)) for id in ids))
+            replayed = await asyncio.gather(
+                *(executor.execute(asked(bell(mine), id)) for id in ids)
+            )
         assert [told(one) for one in replayed] == [told(one) for one in answers]
         rung = counted(orders.effects) + Counter(
             str(id) for (id,) in rows(orders.dsn, "SELECT call_id FROM effect")
@@ -159,8 +161,10 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
         heard += replica.rest()
 
     async def after() -> None:
-        async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
-            answers = await asyncio.gather(*(calls.call(asked(bell(orders), id)) for id in ids))
+        async with ToolExecutor(orders.ledger()) as executor:
+            answers = await asyncio.gather(
+                *(executor.execute(asked(bell(orders), id)) for id in ids)
+            )
         states = {
             answer.call_id: (answer.state, answer.outcome and answer.outcome.value)
             for answer in answers
@@ -186,14 +190,14 @@ def test_an_owner_that_slept_past_its_lease_is_heard_if_nobody_ran_it_again_and_
     assert sleeper.hear().state == "effect"
 
     async def meanwhile() -> None:
-        async with ToolExecutor(orders.ledger(), guard_all_logs=False) as calls:
-            answer = told(await calls.call(asked(bell(orders), "call-1")))
+        async with ToolExecutor(orders.ledger()) as executor:
+            answer = told(await executor.execute(asked(bell(orders), "call-1")))
             assert (answer.state, answer.attempt) == (
                 ("lost", 1) if on_crash == "report" else ("done", 2)
             )
             os.kill(sleeper.pid, signal.SIGCONT)
             (woken,) = await asyncio.to_thread(sleeper.rest)
-            later = told(await calls.call(asked(bell(orders), "call-1")))
+            later = told(await executor.execute(asked(bell(orders), "call-1")))
             assert (later.state, later.value) == ("done", {"rang": "call-1"})
             assert (woken.state, woken.value) == ("done", {"rang": "call-1"})
             assert later.attempt == answer.attempt
@@ -321,9 +325,9 @@ class Load:
         return {"rang": context.call_id}
 
     async def __aenter__(self) -> Load:
-        self._calls = [ToolExecutor(ledger, guard_all_logs=False) for ledger in self.ledgers]
-        for calls in self._calls:
-            await calls.open()
+        self._executors = [ToolExecutor(ledger) for ledger in self.ledgers]
+        for executor in self._executors:
+            await executor.open()
         self._callers = [asyncio.create_task(self._caller(n)) for n in range(40)]
         return self
 
@@ -332,7 +336,7 @@ class Load:
         while not self.over:
             turn += 1
             id = f"{n // 2}-{turn}"  # two ask for the same, each at another replica
-            while (answer := await self._calls[n % 2].call(asked(self.tool, id))).state in (
+            while (answer := await self._executors[n % 2].execute(asked(self.tool, id))).state in (
                 "unavailable",
                 "running",
             ):
@@ -343,10 +347,10 @@ class Load:
         self.over = True
         await asyncio.gather(*self._callers)
         again = await asyncio.gather(
-            *(self._calls[0].call(asked(self.tool, id)) for id in self.answers)
+            *(self._executors[0].execute(asked(self.tool, id)) for id in self.answers)
         )
-        for calls in self._calls:
-            await calls.close()
+        for executor in self._executors:
+            await executor.close()
         assert set(self.answers.values()) == {"done"}
         assert {(one.state, one.replayed) for one in again} == {("done", True)}, (
             "an acknowledged result is gone"
@@ -490,10 +494,12 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
     async def work() -> None:
         tool = runnable(ring, "Doorbell.Ring@1.0.0")
         ledger = PostgresLedger(server.dsn, patience=0.5)
-        async with ToolExecutor(ledger, guard_all_logs=False) as calls:
+        async with ToolExecutor(ledger) as executor:
             mine = await asyncio.gather(*(claim(ledger, f"early-{n}") for n in range(8)))
             await asyncio.to_thread(fill, server.dsn)
-            refused = await asyncio.gather(*(calls.call(asked(tool, f"{n}")) for n in range(30)))
+            refused = await asyncio.gather(
+                *(executor.execute(asked(tool, f"{n}")) for n in range(30))
+            )
             assert {answer.state for answer in refused} == {"unavailable"}
             assert ran == []
             big = Outcome("x" * 1600)  # beyond 2 kB a row is compressed, or goes elsewhere
@@ -520,7 +526,9 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
                         break
                     await asyncio.sleep(0.05)
                 assert record is not None and (record.state, record.recorded) == ("done", True)
-            answers = await asyncio.gather(*(calls.call(asked(tool, f"{n}")) for n in range(30)))
+            answers = await asyncio.gather(
+                *(executor.execute(asked(tool, f"{n}")) for n in range(30))
+            )
             assert {answer.state for answer in answers} == {"done"}
             assert sorted(ran) == sorted(f"{n}" for n in range(30))
 

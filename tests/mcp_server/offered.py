@@ -14,7 +14,7 @@ from typing import Annotated, TypedDict
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.mcp.server import stdio
+from toolwire.mcp.server import serve_stdio
 from toolwire.tools.errors import RetryableToolError, ToolError
 from toolwire.tools.from_schema import from_schema
 from toolwire.tools.function import tool
@@ -102,9 +102,9 @@ def effects(folder: Path, name: str) -> int:
 if __name__ == "__main__":
     where = Path(sys.argv[1])
     asyncio.run(
-        stdio(
+        serve_stdio(
             tools(where),
-            ToolExecutor(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])),
-            drain=1.0,
+            executor=ToolExecutor(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])),
+            drain_timeout=1.0,
         )
     )

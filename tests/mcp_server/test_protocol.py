@@ -11,10 +11,11 @@ from runnables import runnable
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.ledger.base import Failure, Outcome
-from toolwire.execution.tool_call import MissingRequirement, ToolCallResult
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.mcp import protocol as mcp
-from toolwire.mcp.protocol import McpArguments, McpRejection
+from toolwire.mcp.protocol import CallMetadata, McpRejection
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
+from toolwire.tools.names import NAME_RULE, tool_names
 from toolwire.tools.runnable import Authorization, Requirements, Runnable
 
 
@@ -23,13 +24,13 @@ def made(*ids: str) -> list[Runnable]:
 
 
 def test_the_newest_version_has_the_plain_name_and_older_ones_say_which_they_are() -> None:
-    named = mcp.names(
+    named = tool_names(
         made("Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "A.B@0.1.0")
     )
     assert {name: str(tool.id) for name, tool in named.items()} == {
         "A_B": "A.B@0.1.0",
-        "Calculator_Add_v1_0_0": "Calculator.Add@1.0.0",
-        "Calculator_Add_v1_9_0": "Calculator.Add@1.9.0",
+        "Calculator_Add_1_0_0": "Calculator.Add@1.0.0",
+        "Calculator_Add_1_9_0": "Calculator.Add@1.9.0",
         "Calculator_Add": "Calculator.Add@1.10.0",
     }
 
@@ -40,29 +41,29 @@ def test_names_never_meet_and_do_not_depend_on_the_order_of_the_tools() -> None:
         "A.B_C@1.0.0",
         "K.T@1.0.0",
         "K.T@2.0.0",
-        "K.T_v1_0_0@1.0.0",
+        "K.T_1_0_0@1.0.0",
         f"{'L' * 60}.{'M' * 60}@1.0.0",
     )
-    named = mcp.names(every)
+    named = tool_names(every)
     assert len(named) == len(every)
-    assert all(mcp.NAMES.fits(name) for name in named)
+    assert all(NAME_RULE.fits(name) for name in named)
     for seed in range(10):
         mixed = every.copy()
         random.Random(seed).shuffle(mixed)
-        assert list(mcp.names(mixed).items()) == list(named.items())
+        assert list(tool_names(mixed).items()) == list(named.items())
 
 
 def test_an_entry_is_a_tool_of_the_sdk_and_says_what_it_needs() -> None:
     needs = Requirements((Authorization("google", ("mail",)),), ("KEY",), True)
     tool = runnable(lambda arguments, context: None, "Gmail.Get@1.2.0", needs=needs, read_only=True)
-    entry = mcp.entry("Gmail_Get", tool)
+    entry = mcp.list_entry("Gmail_Get", tool)
     read = Tool.model_validate(entry, by_name=False)
     assert read.annotations is not None and read.annotations.read_only_hint is True
     assert read.input_schema["type"] == "object" and read.output_schema is None
     meta = entry["_meta"]
     assert isinstance(meta, dict) and meta["toolwire/id"] == "Gmail.Get@1.2.0"
-    assert mcp.needs_of(meta) == needs
-    assert mcp.needs_of(
+    assert mcp.read_requirements(meta) == needs
+    assert mcp.read_requirements(
         {"toolwire/requirements": {"authorization": [7, {"id": "x", "oauth2": 3}], "secrets": "no"}}
     ) == Requirements((Authorization("x"),))
 
@@ -83,7 +84,7 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
     state: Literal["running", "lost", "gone", "unavailable", "too-old"],
 ) -> None:
     kind, can_retry, raised = STATES[state]
-    result = mcp.result(
+    result = mcp.write_result(
         ToolCallResult(state=state, call_id="c1", attempt=2, started_at=7, retry_after_ms=500)
     )
     CallToolResult.model_validate(result, by_name=False)
@@ -96,13 +97,13 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
         "retry_after_ms": 500,
         **about,
     }
-    error = mcp.failure(result)
+    error = mcp.read_failure(result)
     assert (type(error), error.kind) == (raised, kind), "a retry under a new id could run it twice"
 
 
 def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() -> None:
     with pytest.raises(McpRejection) as refused:
-        mcp.result(ToolCallResult(state="mismatch", call_id="c1", outcome=Outcome("hush")))
+        mcp.write_result(ToolCallResult(state="mismatch", call_id="c1", outcome=Outcome("hush")))
     assert (refused.value.code, refused.value.kind) == (-32602, "call_id_reused")
     assert "hush" not in str(refused.value)
 
@@ -112,29 +113,29 @@ def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() ->
     "value", [None, True, 5, "5", "", 1.5, [1, None], {"a": None}, {}, 90071992547409931]
 )
 def test_a_value_is_read_back_as_it_was(value: JSON, any_value: bool) -> None:
-    result = mcp.result(
+    result = mcp.write_result(
         ToolCallResult(state="done", call_id="c1", outcome=Outcome(value), replayed=True),
-        any_value=any_value,
+        any_structured_content=any_value,
     )
     structured = result.get("structuredContent", ...)
     assert any_value or structured is ... or isinstance(structured, dict), (
         "older versions take objects only"
     )
-    assert mcp.value(result) == value
+    assert mcp.read_value(result) == value
     meta = result["_meta"]
     assert isinstance(meta, dict) and meta["toolwire/replayed"] is True
 
 
 def test_content_beside_a_structure_is_not_dropped() -> None:
     image: Object = {"type": "image", "data": "", "mimeType": "image/png"}
-    assert mcp.value({"structuredContent": {"a": 1}, "content": [image]}) == {
+    assert mcp.read_value({"structuredContent": {"a": 1}, "content": [image]}) == {
         "structuredContent": {"a": 1},
         "content": [image],
     }
-    assert mcp.value({"content": []}) is None
+    assert mcp.read_value({"content": []}) is None
     two: list[JSON] = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert mcp.value({"content": two}) == two
-    error = mcp.failure({"isError": True, "content": [{"type": "text", "text": "no"}, image]})
+    assert mcp.read_value({"content": two}) == two
+    error = mcp.read_failure({"isError": True, "content": [{"type": "text", "text": "no"}, image]})
     assert (error.message, error.extra["content"]) == (
         "no",
         [{"type": "text", "text": "no"}, image],
@@ -143,8 +144,10 @@ def test_content_beside_a_structure_is_not_dropped() -> None:
 
 def test_a_failure_is_read_back_as_it_was() -> None:
     said = Failure("Later.", "in the log", True, 500, "Doors: 42", "busy", {"status": 429})
-    error = mcp.failure(
-        mcp.result(ToolCallResult(state="failed", call_id="c1", outcome=Outcome(failure=said)))
+    error = mcp.read_failure(
+        mcp.write_result(
+            ToolCallResult(state="failed", call_id="c1", outcome=Outcome(failure=said))
+        )
     )
     assert isinstance(error, RetryableToolError)
     assert (error.message, error.developer_message, error.kind) == ("Later.", "in the log", "busy")
@@ -154,18 +157,18 @@ def test_a_failure_is_read_back_as_it_was() -> None:
         429,
     )
     for result in (
-        mcp.invalid(InvalidInput({"b": "no number"})),
-        mcp.lacking(MissingRequirement((), ("KEY",), True)),
+        mcp.invalid_input_result(InvalidInput({"b": "no number"})),
+        mcp.missing_requirements_result(Requirements((), ("KEY",), True)),
     ):
-        assert isinstance(mcp.failure(result), NoEffect), "it never ran"
+        assert isinstance(mcp.read_failure(result), NoEffect), "it never ran"
 
 
 def test_what_a_request_says_is_read_and_written_alike() -> None:
-    said = McpArguments("c1", "u1", {"google": "t"}, {"KEY": "s"}, "trace")
-    assert mcp.given(mcp.meta_of(said)) == said
-    assert mcp.given({}) == McpArguments()
-    assert mcp.given({"toolwire/call_id": ""}, '"a \\"b\\""').call_id == 'a "b"'
-    assert "hush" not in repr(McpArguments(tokens={"a": "hush"}))
+    said = CallMetadata("c1", "u1", {"google": "t"}, {"KEY": "s"}, "trace")
+    assert mcp.read_metadata(mcp.write_metadata(said)) == said
+    assert mcp.read_metadata({}) == CallMetadata()
+    assert mcp.read_metadata({"toolwire/call_id": ""}, '"a \\"b\\""').call_id == 'a "b"'
+    assert "hush" not in repr(CallMetadata(tokens={"a": "hush"}))
 
 
 @pytest.mark.parametrize(
@@ -188,5 +191,5 @@ def test_what_a_request_says_is_read_and_written_alike() -> None:
 )
 def test_nothing_is_guessed_about_ids_and_credentials(meta: Object, header: str | None) -> None:
     with pytest.raises(McpRejection) as refused:
-        mcp.given(meta, header)
+        mcp.read_metadata(meta, header)
     assert "hush" not in str(refused.value)

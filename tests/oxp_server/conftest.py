@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from oxp_server.kit import tools
 from oxp_server.serving import Where, serving
+from oxp_server.toolkit import tools
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import App
 from toolwire.server.run import ConnectionLimits, Server, config, raise_file_limit, url_of
+from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools
 
 LONG = 60.0
@@ -136,7 +136,7 @@ def calls_in(folder: Path, *, wait: float = 55.0) -> ToolExecutor:
 @contextmanager
 def serving(tools: Tools, folder: Path) -> Iterator[Where]:
     """The tools of a registry, with a durable record and nothing else."""
-    with running(ToolServer(tools, calls_in(folder))) as where:
+    with running(ToolServer(tools, executor=calls_in(folder))) as where:
         yield where
 
 

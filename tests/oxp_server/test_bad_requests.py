@@ -12,13 +12,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from oxp_server.kit import RUNS, tools
 from oxp_server.serving import LONG, Where, calls_in, head, running
+from oxp_server.toolkit import RUNS, tools
 
 from toolwire.conversation.json import Object
-from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import BodyLimits
 from toolwire.server.run import ConnectionLimits
+from toolwire.tool_server import ToolServer
 
 ADD = b'{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}}'
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -30,7 +30,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     """A server without patience."""
     app = ToolServer(
         tools(),
-        calls_in(tmp_path_factory.mktemp("ledger")),
+        executor=calls_in(tmp_path_factory.mktemp("ledger")),
         limits=BodyLimits(seconds=0.4, body=MB),
     )
     with running(app, ConnectionLimits(seconds=1.0)) as where:
@@ -123,7 +123,9 @@ def test_a_local_name_is_taken(server: Where, name: str) -> None:
 
 
 def test_further_names_can_be_allowed(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), calls_in(tmp_path), hosts=["tools.example"])) as server:
+    with running(
+        ToolServer(tools(), executor=calls_in(tmp_path), allowed_hosts=["tools.example"])
+    ) as server:
         assert server.ask("GET", "/health", headers={"Host": "tools.example"}).status == 200
         assert server.ask("GET", "/health", headers={"Host": "evil.example"}).status == 421
 
@@ -310,7 +312,7 @@ def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
 
 def test_connections_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
     with running(
-        ToolServer(tools(), calls_in(tmp_path)), ConnectionLimits(connections=5)
+        ToolServer(tools(), executor=calls_in(tmp_path)), ConnectionLimits(connections=5)
     ) as server:
         with ExitStack() as held:
             for _ in range(5):
@@ -328,7 +330,7 @@ def test_connections_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
 
 def test_calls_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> None:
     slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 1.0, "label": "full"}}
-    app = ToolServer(tools(), calls_in(tmp_path), limits=BodyLimits(calls=1))
+    app = ToolServer(tools(), executor=calls_in(tmp_path), limits=BodyLimits(calls=1))
     with running(app) as server, server.connect() as connection:
         text = json.dumps(slow).encode()
         connection.sendall(head("POST", "/tools/call", len(text)) + text)
@@ -345,7 +347,7 @@ def test_calls_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> None:
 
 
 def test_bodies_that_arrive_at_once_are_bounded_together(tmp_path: Path) -> None:
-    app = ToolServer(tools(), calls_in(tmp_path), limits=BodyLimits(buffered=200_000))
+    app = ToolServer(tools(), executor=calls_in(tmp_path), limits=BodyLimits(buffered=200_000))
     part = b"x" * 90_000
     with running(app) as server, ExitStack() as held:
         for _ in range(2):

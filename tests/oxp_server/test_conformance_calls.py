@@ -10,12 +10,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from oxp_server.kit import RUNS, SEED, add, tools
 from oxp_server.serving import LONG, Got, Where, ask, calls_in, running, serving
+from oxp_server.toolkit import RUNS, SEED, add, tools
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
+from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools
 
 SECRET = "a secret for tests that is long enough"
@@ -48,7 +48,9 @@ def test_01_health_is_200(server: Where) -> None:
 
 
 def test_02_health_never_asks_who_it_is(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), calls_in(tmp_path), auth=Auth(secrets=[SECRET]))) as server:
+    with running(
+        ToolServer(tools(), executor=calls_in(tmp_path), auth=Auth(secrets=[SECRET]))
+    ) as server:
         assert server.ask("GET", "/health").status == 200
         assert (
             server.ask("GET", "/health", headers={"Authorization": "Bearer rubbish"}).status == 200
@@ -57,7 +59,7 @@ def test_02_health_never_asks_who_it_is(tmp_path: Path) -> None:
 
 
 def test_03_health_is_503_while_the_server_drains(tmp_path: Path) -> None:
-    app = ToolServer(tools(), calls_in(tmp_path))
+    app = ToolServer(tools(), executor=calls_in(tmp_path))
     with running(app) as server:
         app.drain()
         got = server.ask("GET", "/health")

@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import jwt
 import pytest
-from oxp_server.kit import FLAKY, RUNS, tools
 from oxp_server.serving import Got, Where, calls_in, head, running
+from oxp_server.toolkit import FLAKY, RUNS, tools
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
+from toolwire.tool_server import ToolServer
 
 SECRET = "a secret for tests that is long enough for every algorithm of its family, so 64 bytes"
 KEY = "a key for tests that is long enough too"
@@ -91,7 +91,7 @@ BAD: dict[str, str] = {
 def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     auth = Auth(secrets=[SECRET], audiences=["toolserver"])
     with running(
-        ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+        ToolServer(tools(), executor=calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
         yield where
 
@@ -119,7 +119,7 @@ def test_37_a_bad_token_is_401_and_the_answer_is_always_the_same(signed: Where, 
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     auth = Auth({"alice": KEY, "bob": OTHER_KEY}, secrets=[SECRET])
     with running(
-        ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+        ToolServer(tools(), executor=calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
         yield where
 

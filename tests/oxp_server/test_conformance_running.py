@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from oxp_server.kit import RUNS, SEEN, tools
 from oxp_server.serving import Got, Where, calls_in, running
+from oxp_server.toolkit import RUNS, SEEN, tools
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.tool_call import ToolCall
 from toolwire.oxp.protocol import AuthChallenge
-from toolwire.oxp.server import ToolServer
+from toolwire.tool_server import ToolServer
 from toolwire.tools import Authorization
 
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -145,7 +145,7 @@ def broken_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
 def test_31_a_challenge_is_told_only_if_there_is_an_address_for_it(
     tmp_path: Path, challenges: object, told: JSON
 ) -> None:
-    app = ToolServer(tools(), calls_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
+    app = ToolServer(tools(), executor=calls_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
     with running(app) as server:
         assert lacks(server.call(EMAILS)).get("authorization") == told
 

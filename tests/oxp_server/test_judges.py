@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import oxp
 import pytest
-from oxp_server.kit import RUNS, tools
 from oxp_server.serving import Where, calls_in, running
+from oxp_server.toolkit import RUNS, tools
 
-from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
+from toolwire.tool_server import ToolServer
 
 SECRET = "a secret for tests that is long enough"
 KEY = "a key for tests that is long enough too"
@@ -32,7 +32,7 @@ def client(server: Where, *, timeout: float = 60.0, key: str = "ignored") -> oxp
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     auth = Auth({"judge": KEY})
     with running(
-        ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+        ToolServer(tools(), executor=calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
         yield where
 
@@ -157,7 +157,7 @@ def test_a_call_that_still_runs_is_asked_for_again_by_the_client_itself(tmp_path
     result."""
     call_id = str(uuid4())
     with (
-        running(ToolServer(tools(), calls_in(tmp_path, wait=0.05))) as server,
+        running(ToolServer(tools(), executor=calls_in(tmp_path, wait=0.05))) as server,
         client(server, timeout=0.5) as judge,
     ):
         request = {

@@ -15,14 +15,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from oxp_server.kit import tools
 from oxp_server.serving import LONG, Where, calls_in, head
+from oxp_server.toolkit import tools
 
 from toolwire.conversation.json import Object
 from toolwire.errors import ConfigError
-from toolwire.oxp.server import ToolServer
 from toolwire.server.auth import Auth
 from toolwire.server.run import ConnectionLimits, check_bind, serve
+from toolwire.tool_server import ToolServer
 
 MAIN = Path(__file__).with_name("main.py")
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -148,28 +148,28 @@ def test_a_server_that_asks_nobody_who_they_are_is_not_reachable_from_outside(
     tmp_path: Path, host: str
 ) -> None:
     with pytest.raises(ConfigError, match="who is calling"):
-        serve(ToolServer(tools(), calls_in(tmp_path)), host, 0)
+        serve(ToolServer(tools(), executor=calls_in(tmp_path)), host, 0)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.9.10"])
 def test_loopback_needs_no_authentication(tmp_path: Path, host: str) -> None:
-    check_bind(ToolServer(tools(), calls_in(tmp_path)), host, allow_anyone=False)
+    check_bind(ToolServer(tools(), executor=calls_in(tmp_path)), host, allow_anyone=False)
 
 
 def test_with_authentication_or_when_told_so_it_may_listen_anywhere(tmp_path: Path) -> None:
     calls = calls_in(tmp_path)
     check_bind(
-        ToolServer(tools(), calls, auth=Auth(["a key for tests that is long enough too"])),
+        ToolServer(tools(), executor=calls, auth=Auth(["a key for tests that is long enough too"])),
         "0.0.0.0",
         allow_anyone=False,
     )
-    check_bind(ToolServer(tools(), calls), "0.0.0.0", allow_anyone=True)
+    check_bind(ToolServer(tools(), executor=calls), "0.0.0.0", allow_anyone=True)
 
 
 def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError):
         serve(
-            ToolServer(tools(), calls_in(tmp_path)),
+            ToolServer(tools(), executor=calls_in(tmp_path)),
             "127.0.0.1",
             taken.getsockname()[1],
             bounds=ConnectionLimits(grace=1),
@@ -181,15 +181,15 @@ def test_a_record_that_cannot_be_opened_is_told_to_who_starts_the_server(tmp_pat
     code = f"""
 import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})
 from pathlib import Path
-from oxp_server.kit import tools
+from oxp_server.toolkit import tools
 from oxp_server.serving import calls_in
 from toolwire.server.run import serve
-from toolwire.oxp.server import ToolServer
+from toolwire.tool_server import ToolServer
 from toolwire.execution.ledger.base import LedgerUnavailable
 folder = Path({str(tmp_path)!r}) / "calls.db"
 folder.mkdir()
 try:
-    serve(ToolServer(tools(), calls_in(folder.parent)), port=0)
+    serve(ToolServer(tools(), executor=calls_in(folder.parent)), port=0)
 except LedgerUnavailable as error:
     print("told", len(str(error)) > 0)
 """
@@ -207,9 +207,9 @@ def test_a_socket_that_is_a_file_is_for_its_owner_and_one_left_behind_is_replace
         dead.bind(str(path))
     code = (
         f"import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})\nfrom pathlib import Path\nfrom"
-        " oxp_server.kit import tools\nfrom oxp_server.serving import calls_in\nfrom"
-        " toolwire.server.run import serve\nfrom toolwire.oxp.server import"
-        f" ToolServer\nserve(ToolServer(tools(), calls_in(Path({str(tmp_path)!r}))),"
+        " oxp_server.toolkit import tools\nfrom oxp_server.serving import calls_in\nfrom"
+        " toolwire.server.run import serve\nfrom toolwire.tool_server import"
+        f" ToolServer\nserve(ToolServer(tools(), executor=calls_in(Path({str(tmp_path)!r}))),"
         f" uds=Path({str(path)!r}))\n"
     )
     with subprocess.Popen(

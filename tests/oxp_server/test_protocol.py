@@ -1,4 +1,4 @@
-"""OXP without a socket: requests as values, and what is told of every answer."""
+"""OXP without a socket: requests as values, and what is response of every answer."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from copy import deepcopy
 from typing import get_args
 
 import pytest
-from oxp_server.kit import tools
+from oxp_server.toolkit import tools
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.execution.ledger.base import Failure, Outcome
 from toolwire.execution.tool_call import ToolCallResult
 from toolwire.oxp import protocol as oxp
 from toolwire.oxp.protocol import OxpRejection, OxpRequest
-from toolwire.oxp.responses import TOLD, WITHOUT_OUTCOME, Cause
+from toolwire.oxp.responses import REJECTED_STATES, WITHOUT_OUTCOME, RejectionReason
 
 WHOLE: Object = {
     "$schema": "urn:oxp:1.0",
@@ -129,37 +129,37 @@ def test_inputs_that_only_python_takes_for_equal_differ(other: Object) -> None:
 
 STATUS = {
     "malformed": 400,
-    "version": 400,
-    "tool": 400,
-    "missing": 400,
+    "unsupported-version": 400,
+    "unknown-tool": 400,
+    "missing-requirements": 400,
     "mismatch": 400,
     "unavailable": 400,
     "running": 400,
     "too-old": 400,
-    "credentials": 401,
-    "path": 404,
-    "method": 405,
-    "slow": 408,
-    "large": 413,
-    "media": 415,
-    "host": 421,
-    "input": 422,
-    "bug": 500,
+    "unauthorized": 401,
+    "unknown-path": 404,
+    "method-not-allowed": 405,
+    "timeout": 408,
+    "too-large": 413,
+    "media-type": 415,
+    "unknown-host": 421,
+    "invalid-input": 422,
+    "internal-error": 500,
 }
 
 
-def test_every_cause_has_its_status() -> None:
-    assert {cause: row.status for cause, row in oxp.CAUSES.items()} == STATUS
-    assert set(get_args(Cause)) == set(oxp.CAUSES)
+def test_every_rejection_has_its_status() -> None:
+    assert {reason: row.status for reason, row in oxp.REJECTIONS.items()} == STATUS
+    assert set(get_args(RejectionReason)) == set(oxp.REJECTIONS)
 
 
-def test_every_state_of_an_answer_is_told_somehow() -> None:
+def test_every_state_of_a_result_has_a_response() -> None:
     states = (
         set(get_args(ToolCallResult.__annotations__["state"]))
         if not isinstance(ToolCallResult.__annotations__["state"], str)
         else None
     )
-    known = {"done", "failed"} | set(TOLD) | set(WITHOUT_OUTCOME)
+    known = {"done", "failed"} | set(REJECTED_STATES) | set(WITHOUT_OUTCOME)
     assert known == (
         states
         or {"done", "failed", "running", "lost", "mismatch", "gone", "unavailable", "too-old"}
@@ -168,7 +168,7 @@ def test_every_state_of_an_answer_is_told_somehow() -> None:
 
 @pytest.mark.parametrize("enveloped", [True, False])
 @pytest.mark.parametrize(
-    ("answer", "status", "error"),
+    ("result", "status", "error"),
     [
         (ToolCallResult(state="mismatch", call_id="c"), 400, None),
         (ToolCallResult(state="too-old", call_id="c"), 400, None),
@@ -192,40 +192,40 @@ def test_every_state_of_an_answer_is_told_somehow() -> None:
     ],
     ids=lambda one: one.state if isinstance(one, ToolCallResult) else "",
 )
-def test_an_answer_without_an_outcome(
-    answer: ToolCallResult, status: int, error: Object | None, enveloped: bool
+def test_the_response_for_a_result_without_an_outcome(
+    result: ToolCallResult, status: int, error: Object | None, enveloped: bool
 ) -> None:
-    told = oxp.reply(answer, enveloped=enveloped)
-    assert told.status == status
-    assert ("$schema" in told.body) is enveloped
+    response = oxp.call_response(result, enveloped=enveloped)
+    assert response.status == status
+    assert ("$schema" in response.body) is enveloped
     if error is None:
-        assert told.body["message"]
+        assert response.body["message"]
         return
-    body = told.body["result"] if enveloped else told.body
+    body = response.body["result"] if enveloped else response.body
     assert isinstance(body, dict) and isinstance(body["error"], dict)
     assert (body["call_id"], body["success"], "value" in body) == ("c", False, False)
     assert {key: value for key, value in body["error"].items() if key != "message"} == error
 
 
-def test_who_may_send_the_same_bytes_again_is_told_when() -> None:
+def test_retry_headers_say_whether_and_when_to_repeat_a_request() -> None:
     headers = dict(
-        oxp.reply(ToolCallResult(state="running", call_id="c", retry_after_ms=2500)).headers
+        oxp.call_response(ToolCallResult(state="running", call_id="c", retry_after_ms=2500)).headers
     )
     assert headers == {b"x-should-retry": b"true", b"retry-after": b"3", b"retry-after-ms": b"2500"}
-    assert dict(oxp.refused("bug").headers) == {b"x-should-retry": b"false"}
-    assert oxp.reply(ToolCallResult(state="mismatch", call_id="c")).headers == ()
+    assert dict(oxp.reject("internal-error").headers) == {b"x-should-retry": b"false"}
+    assert oxp.call_response(ToolCallResult(state="mismatch", call_id="c")).headers == ()
 
 
-def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> None:
+def test_extra_fields_of_a_failure_do_not_replace_the_known_fields() -> None:
     failure = Failure(
         "broke", kind="upstream", extra={"message": "other", "can_retry": True, "status_code": 503}
     )
-    told = oxp.reply(
+    response = oxp.call_response(
         ToolCallResult(
             state="failed", call_id="c", outcome=Outcome(failure=failure, duration_ms=1.23456)
         )
     )
-    assert told.body == {
+    assert response.body == {
         "call_id": "c",
         "success": False,
         "duration": 1.235,
@@ -234,27 +234,27 @@ def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> Non
 
 
 def test_an_outcome_that_could_not_be_recorded_says_so() -> None:
-    told = oxp.reply(
+    response = oxp.call_response(
         ToolCallResult(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False)
     )
-    assert told.headers == ((b"idempotent-replayed", b"true"), (b"toolwire-recorded", b"false"))
+    assert response.headers == ((b"idempotent-replayed", b"true"), (b"toolwire-recorded", b"false"))
 
 
 def test_a_duration_is_never_negative() -> None:
     assert (
-        oxp.reply(
+        oxp.call_response(
             ToolCallResult(state="done", call_id="c", outcome=Outcome(1, duration_ms=-3.0))
         ).body["duration"]
         == 0
     )
 
 
-def test_the_list_is_the_same_however_the_tools_were_added() -> None:
+def test_the_tool_list_does_not_depend_on_the_order_of_the_tools() -> None:
     held = list(tools())
-    assert json.dumps(oxp.listing(held)) == json.dumps(oxp.listing(reversed(held)))
+    assert json.dumps(oxp.tool_list(held)) == json.dumps(oxp.tool_list(reversed(held)))
 
 
-def test_hints_of_a_tool_go_along_in_its_schema() -> None:
-    packed = oxp.definition(tools().resolve("Shop.Pack"))
+def test_the_input_schema_has_the_hints_of_a_tool() -> None:
+    packed = oxp.tool_definition(tools().resolve("Shop.Pack"))
     assert isinstance(packed["input_schema"], dict)
     assert packed["input_schema"]["x-read-only"] is True

@@ -10,18 +10,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
+from fastapi import FastAPI
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from oxp_server.kit import SEED, add, tools
 from oxp_server.serving import Where, calls_in, running
+from oxp_server.toolkit import SEED, add, tools
 
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.oxp.server import ToolServer
 from toolwire.server.asgi import Message, Receive, Scope, Send, answer
 from toolwire.server.auth import Auth
+from toolwire.tool_server import ToolServer
 from toolwire.tools import ToolContext, ToolDefinitionError, Tools, tool
 
 KEY = "a key for tests that is long enough too"
@@ -31,7 +33,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
 def test_the_example_tools_answer_the_examples_of_the_specification(tmp_path: Path) -> None:
     offered = runpy.run_path(str(EXAMPLES))["TOOLS"]
     assert isinstance(offered, Tools)
-    with running(ToolServer(offered, calls_in(tmp_path))) as server:
+    with running(ToolServer(offered, executor=calls_in(tmp_path))) as server:
         for body in SEED:
             got = server.call(json.loads(body))
             assert (got.status, got.json["success"], got.json["call_id"]) == (
@@ -51,7 +53,9 @@ def test_metrics_count_calls(server: Where) -> None:
 
 def test_tools_that_are_added_later_are_listed_with_another_tag(tmp_path: Path) -> None:
     held = Tools(add("1.0.0"))
-    with running(ToolServer(held, calls_in(tmp_path), tools_too=True)) as server:
+    with running(
+        ToolServer(held, executor=calls_in(tmp_path), repeat_list_as_tools=True)
+    ) as server:
         first = server.ask("GET", "/tools")
         held.add(add("2.0.0"))
         second = server.ask("GET", "/tools", headers={"If-None-Match": first.headers["etag"]})
@@ -61,7 +65,7 @@ def test_tools_that_are_added_later_are_listed_with_another_tag(tmp_path: Path) 
 
 
 def test_a_server_of_another_protocol_only_has_no_routes_of_this_one(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), calls_in(tmp_path), oxp=False)) as server:
+    with running(ToolServer(tools(), executor=calls_in(tmp_path), oxp=False)) as server:
         assert server.ask("GET", "/health").status == 200
         assert server.ask("GET", "/tools").status == 404
         assert server.call({"tool_id": "Calculator.Add"}).status == 404
@@ -84,7 +88,7 @@ def test_a_mounted_app_is_behind_the_same_door_and_knows_who_asks(tmp_path: Path
         assert isinstance(state, dict)
         await answer(send, 200, f"{scope['path']} {state['principal']}".encode(), [_VERSION, _KIND])
 
-    app = ToolServer(tools(), calls_in(tmp_path), auth=Auth({"alice": KEY}))
+    app = ToolServer(tools(), executor=calls_in(tmp_path), auth=Auth({"alice": KEY}))
     app.mount("/mcp", mounted, context=context)
     headers = {"OXP-API-Key": KEY}
     with running(app) as server:
@@ -107,7 +111,7 @@ def test_a_prefix_is_a_path_without_a_slash_at_its_end(tmp_path: Path) -> None:
 
     for prefix in ("mcp", "/mcp/", "/", ""):
         with pytest.raises(ValueError, match="prefix"):
-            ToolServer(tools(), calls_in(tmp_path)).mount(prefix, nothing)
+            ToolServer(tools(), executor=calls_in(tmp_path)).mount(prefix, nothing)
 
 
 # --- traces ---------------------------------------------------------------------------------------
@@ -117,9 +121,9 @@ def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"), tracer_provider=provider)
+    executor = ToolExecutor(SqliteLedger(tmp_path / "calls.db"), tracer_provider=provider)
     trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-    with running(ToolServer(tools(), calls)) as server:
+    with running(ToolServer(tools(), executor=executor)) as server:
         body = {
             "tool_id": "Calculator.Add",
             "call_id": "traced",
@@ -163,11 +167,13 @@ async def asked(app: ToolServer, method: str, path: str, body: bytes = b"") -> t
     return status, content
 
 
-def test_a_server_that_is_not_open_yet_or_no_more_runs_nothing(tmp_path: Path) -> None:
+def test_a_server_opens_on_its_first_request_and_runs_nothing_when_it_is_closed(
+    tmp_path: Path,
+) -> None:
     body = b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}'
 
-    async def lived() -> list[int]:
-        app = ToolServer(tools(), calls_in(tmp_path))
+    async def states() -> list[int]:
+        app = ToolServer(tools(), executor=calls_in(tmp_path))
         seen: list[int] = []
         for step in (None, app.open, app.close):
             if step is not None:
@@ -178,11 +184,34 @@ def test_a_server_that_is_not_open_yet_or_no_more_runs_nothing(tmp_path: Path) -
             ]
         return seen
 
-    assert asyncio.run(lived()) == [503, 400, 200, 200, 503, 400]
+    assert asyncio.run(states()) == [200, 200, 200, 200, 503, 400]
+
+
+def test_a_server_can_be_mounted_in_another_application(tmp_path: Path) -> None:
+    """Starlette runs no lifespan of mounted applications, so the first request opens the ledger."""
+    app = FastAPI()
+    server = ToolServer(tools(), ledger=SqliteLedger(tmp_path / "calls.db"))
+    app.mount("/agents", server)
+
+    async def requests() -> list[int]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            call = {"tool_id": "Calculator.Add", "call_id": "c1", "input": {"a": 1, "b": 2}}
+            responses = [
+                await client.get("/agents/health"),
+                await client.get("/agents/tools"),
+                await client.post("/agents/tools/call", json=call),
+                await client.post("/agents/mcp", json={}),
+                await client.get("/agents/nothing"),
+            ]
+        await server.close()
+        return [response.status_code for response in responses]
+
+    assert asyncio.run(requests()) == [200, 200, 200, 400, 404]
 
 
 def test_a_server_that_is_not_ready_says_so(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), calls_in(tmp_path), ready=lambda: False)) as server:
+    with running(ToolServer(tools(), executor=calls_in(tmp_path), ready=lambda: False)) as server:
         assert server.ask("GET", "/health").status == 503
 
 
@@ -190,7 +219,7 @@ def test_a_bug_is_500_and_is_not_to_be_sent_again(tmp_path: Path) -> None:
     def broken() -> bool:
         raise RuntimeError("a bug with a s3cret")
 
-    with running(ToolServer(tools(), calls_in(tmp_path), ready=broken)) as server:
+    with running(ToolServer(tools(), executor=calls_in(tmp_path), ready=broken)) as server:
         got = server.ask("GET", "/health")
     assert (got.status, got.headers["x-should-retry"]) == (500, "false")
     assert b"s3cret" not in got.body
@@ -206,4 +235,4 @@ def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(
         """Change something."""
 
     with pytest.raises(ToolDefinitionError, match="transactional"):
-        ToolServer(Tools(change.runnable), calls_in(tmp_path))
+        ToolServer(Tools(change.runnable), executor=calls_in(tmp_path))

@@ -144,7 +144,7 @@ def test_a_call_survives_the_death_of_the_engine_in_the_middle_of_it(
     try:
         with staged(tmp_path, book, server) as stage:
             stage.worker()
-            replica = stage.replica("c", pause=3, heartbeat=60)
+            replica = stage.replica("c", pause=3, heartbeat_timeout=60)
             until(lambda: stage.effects == {"c": 1})
             server.kill()
             server.start()

@@ -68,31 +68,29 @@ class House:
         self.folder = folder
         self.scope = os.urandom(4).hex()
 
-    def worker(self, *tools: Runnable, grace: float = 30.0) -> Worker:
-        return worker(self.client, tools, queue=self.scope, grace=grace, guard_all_logs=False)
+    def worker(self, *tools: Runnable, shutdown_timeout: float = 30.0) -> Worker:
+        return worker(self.client, tools, queue=self.scope, shutdown_timeout=shutdown_timeout)
 
     @asynccontextmanager
-    async def calls(
+    async def executor(
         self,
         *,
-        heartbeat: float = 30.0,
-        patience: float | None = None,
+        heartbeat_timeout: float = 30.0,
+        worker_timeout: float | None = None,
         clock: Callable[[], float] = time.time,
-        largest: int = 10_000,
+        max_payload_bytes: int = 10_000,
     ) -> AsyncIterator[ToolExecutor]:
         runner = TemporalRunner(
             self.client,
             queue=self.scope,
             scope=self.scope,
-            heartbeat=heartbeat,
-            patience=patience,
+            heartbeat_timeout=heartbeat_timeout,
+            worker_timeout=worker_timeout,
             clock=clock,
-            largest=largest,
+            max_payload_bytes=max_payload_bytes,
         )
-        async with ToolExecutor(
-            SqliteLedger(self.folder / "ledger.db"), runner=runner, guard_all_logs=False
-        ) as calls:
-            yield calls
+        async with ToolExecutor(SqliteLedger(self.folder / "ledger.db"), runner=runner) as executor:
+            yield executor
 
     def id(self, call_id: str = "c", attempt: int = 1) -> str:
         return activity_id(Claim("new", key_of("p", None, call_id), b"", attempt), self.scope)
@@ -115,7 +113,7 @@ def house(
     asyncio.run(main())
 
 
-class Counted:
+class CountingBody:
     """A tool that counts how often it ran."""
 
     def __init__(
@@ -136,8 +134,8 @@ class Counted:
         self.tool = runnable(run, on_crash=on_crash, timeout=timeout, needs=needs)
 
 
-async def told(calls: ToolExecutor, what: ToolCall) -> tuple[str, object, int]:
-    answer = await calls.call(what)
+async def told(executor: ToolExecutor, what: ToolCall) -> tuple[str, object, int]:
+    answer = await executor.execute(what)
     return answer.state, answer.outcome and answer.outcome.value, answer.attempt
 
 
@@ -148,12 +146,12 @@ def kind(answer: ToolCallResult) -> str | None:
 
 def test_a_value_comes_back_as_it_was_given(tmp_path: Path) -> None:
     value = {"big": 2**70, "half": "\ud800", "many": [1, 2.5, None, True]}
-    counted = Counted(lambda arguments, context: value)
+    counted = CountingBody(lambda arguments, context: value)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert await told(calls, ask(counted.tool)) == ("done", value, 1)
-            assert await told(calls, ask(counted.tool)) == ("done", value, 1)
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert await told(executor, ask(counted.tool)) == ("done", value, 1)
+            assert await told(executor, ask(counted.tool)) == ("done", value, 1)
         assert counted.times == 1
 
     house(tmp_path, act)
@@ -166,12 +164,12 @@ def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(
     def body(arguments: Mapping[str, object], context: ToolContext) -> object:
         raise ValueError("no")
 
-    counted = Counted(body, on_crash=on_crash)
+    counted = CountingBody(body, on_crash=on_crash)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert kind(await calls.call(ask(counted.tool))) == "exception"
-            again = await calls.call(ask(counted.tool))
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert kind(await executor.execute(ask(counted.tool))) == "exception"
+            again = await executor.execute(ask(counted.tool))
             assert (kind(again), again.replayed) == ("exception", True)
         assert counted.times == 1
 
@@ -189,12 +187,12 @@ def test_a_call_that_did_nothing_runs_again_as_another_activity(
             raise error
         return context.attempt
 
-    counted = Counted(body)
+    counted = CountingBody(body)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert kind(await calls.call(ask(counted.tool))) == "shy"
-            assert await told(calls, ask(counted.tool)) == ("done", 2, 2)
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert kind(await executor.execute(ask(counted.tool))) == "shy"
+            assert await told(executor, ask(counted.tool)) == ("done", 2, 2)
             found = await house.client.get_activity_handle(house.id(attempt=2)).describe()
             assert found.activity_id == house.id(attempt=2)
 
@@ -202,11 +200,11 @@ def test_a_call_that_did_nothing_runs_again_as_another_activity(
 
 
 def test_a_tool_that_takes_too_long_fails_like_anywhere(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: asyncio.sleep(30), timeout=0.2)
+    counted = CountingBody(lambda arguments, context: asyncio.sleep(30), timeout=0.2)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert kind(await calls.call(ask(counted.tool))) == "timeout"
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert kind(await executor.execute(ask(counted.tool))) == "timeout"
 
     house(tmp_path, act)
 
@@ -214,8 +212,8 @@ def test_a_tool_that_takes_too_long_fails_like_anywhere(tmp_path: Path) -> None:
 # --- what is sent ---------------------------------------------------------------------------------
 
 
-def secretive() -> Counted:
-    return Counted(
+def secretive() -> CountingBody:
+    return CountingBody(
         lambda arguments, context: len(context.secret("API_KEY") + context.token("github")),
         needs=KEYED,
     )
@@ -234,8 +232,8 @@ def test_secrets_are_not_sent_in_the_clear(tmp_path: Path) -> None:
     counted = secretive()
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            answer = await calls.call(keyed(counted.tool))
+        async with house.worker(counted.tool), house.executor() as executor:
+            answer = await executor.execute(keyed(counted.tool))
             assert kind(answer) == "engine"
             assert answer.outcome and answer.outcome.failure
             assert "payload codec" in str(answer.outcome.failure.developer_message)
@@ -248,8 +246,8 @@ def test_with_a_codec_secrets_reach_the_tool_and_temporal_cannot_read_them(tmp_p
     counted = secretive()
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert await told(calls, keyed(counted.tool)) == (
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert await told(executor, keyed(counted.tool)) == (
                 "done",
                 len("gh-token" + "hunter2-hunter2"),
                 1,
@@ -271,11 +269,11 @@ def test_with_a_codec_secrets_reach_the_tool_and_temporal_cannot_read_them(tmp_p
 
 
 def test_arguments_that_are_too_large_are_refused_before_anything_is_sent(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: 1)
+    counted = CountingBody(lambda arguments, context: 1)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            answer = await calls.call(ask(counted.tool, text="x" * 20_000))
+        async with house.worker(counted.tool), house.executor() as executor:
+            answer = await executor.execute(ask(counted.tool, text="x" * 20_000))
             assert kind(answer) == "too-large"
             assert (
                 answer.outcome
@@ -288,23 +286,26 @@ def test_arguments_that_are_too_large_are_refused_before_anything_is_sent(tmp_pa
 
 
 def test_a_result_that_is_too_large_is_a_failure_that_says_so(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: "x" * 3_000_000)
+    counted = CountingBody(lambda arguments, context: "x" * 3_000_000)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert kind(await calls.call(ask(counted.tool))) == "result_not_kept"
-            assert (await calls.call(ask(counted.tool))).replayed
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert kind(await executor.execute(ask(counted.tool))) == "result_not_kept"
+            assert (await executor.execute(ask(counted.tool))).replayed
         assert counted.times == 1
 
     house(tmp_path, act)
 
 
 def test_what_temporal_itself_finds_too_large_was_not_run(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: 1)
+    counted = CountingBody(lambda arguments, context: 1)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls(largest=10_000_000) as calls:
-            assert kind(await calls.call(ask(counted.tool, text="x" * 3_000_000))) == "engine"
+        async with (
+            house.worker(counted.tool),
+            house.executor(max_payload_bytes=10_000_000) as executor,
+        ):
+            assert kind(await executor.execute(ask(counted.tool, text="x" * 3_000_000))) == "engine"
         assert counted.times == 0
 
     house(tmp_path, act)
@@ -314,27 +315,27 @@ def test_what_temporal_itself_finds_too_large_was_not_run(tmp_path: Path) -> Non
 
 
 def test_a_tool_that_the_worker_does_not_have_was_not_run_and_may_be_later(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: 1)
+    counted = CountingBody(lambda arguments, context: 1)
     other = runnable(counted.tool.body, "Other.Tool@1.0.0")
 
     async def act(house: House) -> None:
-        async with house.calls() as calls:
+        async with house.executor() as executor:
             async with house.worker(other):
-                assert kind(await calls.call(ask(counted.tool))) == "engine"
+                assert kind(await executor.execute(ask(counted.tool))) == "engine"
             async with house.worker(counted.tool):
-                assert await told(calls, ask(counted.tool)) == ("done", 1, 2)
+                assert await told(executor, ask(counted.tool)) == ("done", 1, 2)
 
     house(tmp_path, act)
 
 
 def test_a_call_that_no_worker_took_in_time_was_not_run_and_may_be_later(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: 1)
+    counted = CountingBody(lambda arguments, context: 1)
 
     async def act(house: House) -> None:
-        async with house.calls(patience=1.0) as calls:
-            assert kind(await calls.call(ask(counted.tool))) == "busy"
+        async with house.executor(worker_timeout=1.0) as executor:
+            assert kind(await executor.execute(ask(counted.tool))) == "busy"
             async with house.worker(counted.tool):
-                assert await told(calls, ask(counted.tool)) == ("done", 1, 2)
+                assert await told(executor, ask(counted.tool)) == ("done", 1, 2)
 
     house(tmp_path, act)
 
@@ -344,11 +345,11 @@ def test_a_tool_that_blocks_its_event_loop_does_not_look_dead(tmp_path: Path) ->
         time.sleep(3)
         return "slept"
 
-    counted = Counted(body)
+    counted = CountingBody(body)
 
     async def act(house: House) -> None:
-        async with house.worker(counted.tool), house.calls(heartbeat=1.0) as calls:
-            assert await told(calls, ask(counted.tool)) == ("done", "slept", 1)
+        async with house.worker(counted.tool), house.executor(heartbeat_timeout=1.0) as executor:
+            assert await told(executor, ask(counted.tool)) == ("done", "slept", 1)
 
     house(tmp_path, act)
 
@@ -362,31 +363,31 @@ def test_nobody_knows_what_became_of_a_call_whose_worker_was_shut_down_in_the_mi
         loop.call_soon_threadsafe(began.set)
         return await asyncio.sleep(60, "slept")
 
-    counted = Counted(body)
+    counted = CountingBody(body)
     loop: asyncio.AbstractEventLoop
 
     async def act(house: House) -> None:
         nonlocal loop
         loop = asyncio.get_running_loop()
-        async with house.calls() as calls:
-            async with house.worker(counted.tool, grace=0.0):
-                call = asyncio.create_task(calls.call(ask(counted.tool)))
+        async with house.executor() as executor:
+            async with house.worker(counted.tool, shutdown_timeout=0.0):
+                call = asyncio.create_task(executor.execute(ask(counted.tool)))
                 await began.wait()
             assert (await call).state == "lost"
-            assert (await calls.call(ask(counted.tool))).state == "lost"
+            assert (await executor.execute(ask(counted.tool))).state == "lost"
         assert counted.times == 1
 
     house(tmp_path, act)
 
 
 def test_a_transactional_tool_is_no_tool_for_a_worker(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: 1, on_crash="transactional")
+    counted = CountingBody(lambda arguments, context: 1, on_crash="transactional")
 
     async def act(house: House) -> None:
         with pytest.raises(ToolDefinitionError, match="transactional"):
             house.worker(counted.tool)
-        async with house.calls() as calls:
-            assert kind(await calls.call(ask(counted.tool))) == "engine"
+        async with house.executor() as executor:
+            assert kind(await executor.execute(ask(counted.tool))) == "engine"
 
     house(tmp_path, act)
 
@@ -395,31 +396,31 @@ def test_a_transactional_tool_is_no_tool_for_a_worker(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stops_leaves_its_calls_to_the_next_one(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: asyncio.sleep(1.0, "slept"))
+    counted = CountingBody(lambda arguments, context: asyncio.sleep(1.0, "slept"))
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool):
-            async with house.calls() as calls:
-                call = asyncio.create_task(calls.call(ask(counted.tool)))
+            async with house.executor() as executor:
+                call = asyncio.create_task(executor.execute(ask(counted.tool)))
                 while not counted.times:
                     await asyncio.sleep(0.02)
-                await calls.drain(0.0)
+                await executor.drain(0.0)
                 assert (await call).state == "running"
-            async with house.calls() as calls:
-                assert await told(calls, ask(counted.tool)) == ("done", "slept", 1)
+            async with house.executor() as executor:
+                assert await told(executor, ask(counted.tool)) == ("done", "slept", 1)
         assert counted.times == 1
 
     house(tmp_path, act)
 
 
-async def _begin_and_leave(house: House, counted: Counted) -> None:
+async def _begin_and_leave(house: House, counted: CountingBody) -> None:
     """A call that has run, and of which no server has heard the end."""
     async with house.worker(counted.tool):
-        async with house.calls() as calls:
-            call = asyncio.create_task(calls.call(ask(counted.tool)))
+        async with house.executor() as executor:
+            call = asyncio.create_task(executor.execute(ask(counted.tool)))
             while not counted.times:
                 await asyncio.sleep(0.02)
-            await calls.drain(0.0)
+            await executor.drain(0.0)
             assert (await call).state == "running"
         await house.client.get_activity_handle(house.id()).result()
 
@@ -428,7 +429,7 @@ async def _begin_and_leave(house: House, counted: Counted) -> None:
 def test_a_call_that_temporal_has_forgotten_is_lost_and_not_run_again(
     tmp_path: Path, days: float
 ) -> None:
-    counted = Counted(lambda arguments, context: asyncio.sleep(0.5))
+    counted = CountingBody(lambda arguments, context: asyncio.sleep(0.5))
 
     async def act(house: House) -> None:
         await _begin_and_leave(house, counted)
@@ -438,9 +439,9 @@ def test_a_call_that_temporal_has_forgotten_is_lost_and_not_run_again(
         await house.client.workflow_service.delete_activity_execution(forget)
         await _until_forgotten(house)
         later = time.time() + days * 86400  # the namespace keeps what has ended for a day
-        async with house.worker(counted.tool), house.calls(clock=lambda: later) as calls:
-            assert (await calls.call(ask(counted.tool))).state == "lost"
-            assert (await calls.call(ask(counted.tool))).state == "lost"
+        async with house.worker(counted.tool), house.executor(clock=lambda: later) as executor:
+            assert (await executor.execute(ask(counted.tool))).state == "lost"
+            assert (await executor.execute(ask(counted.tool))).state == "lost"
         assert counted.times == 1
 
     house(tmp_path, act)
@@ -454,35 +455,35 @@ async def _until_forgotten(house: House) -> None:
 
 
 def test_a_call_that_is_old_gets_its_result_as_long_as_temporal_has_it(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: asyncio.sleep(0.5, "kept"))
+    counted = CountingBody(lambda arguments, context: asyncio.sleep(0.5, "kept"))
 
     async def act(house: House) -> None:
         await _begin_and_leave(house, counted)
-        async with house.calls(clock=lambda: time.time() + 40 * 86400) as calls:
-            assert await told(calls, ask(counted.tool)) == ("done", "kept", 1)
+        async with house.executor(clock=lambda: time.time() + 40 * 86400) as executor:
+            assert await told(executor, ask(counted.tool)) == ("done", "kept", 1)
         assert counted.times == 1
 
     house(tmp_path, act)
 
 
 def test_a_call_that_was_lost_before_the_engine_was_used_is_not_begun_on_it(tmp_path: Path) -> None:
-    counted = Counted(lambda arguments, context: 1)
+    counted = CountingBody(lambda arguments, context: 1)
 
     async def act(house: House) -> None:
         before = SqliteLedger(tmp_path / "ledger.db")
         await before.open()
-        first = ToolExecutor(before, guard_all_logs=False)
+        first = ToolExecutor(before)
         hanging = runnable(lambda arguments, context: asyncio.sleep(60))
-        call = asyncio.create_task(first.call(ask(hanging)))
+        call = asyncio.create_task(first.execute(ask(hanging)))
         while await before.get(key_of("p", None, "c")) is None:
             await asyncio.sleep(0.02)
         await before.close()  # as a crash leaves it
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        async with house.worker(counted.tool), house.calls() as calls:
-            assert (await calls.call(ask(counted.tool))).state == "lost"
+        async with house.worker(counted.tool), house.executor() as executor:
+            assert (await executor.execute(ask(counted.tool))).state == "lost"
         assert counted.times == 0
-        first_left = [flight.task for flight in first._live if flight.task is not None]
+        first_left = [flight.task for flight in first._in_progress if flight.task is not None]
         for task in first_left:
             task.cancel()
         await asyncio.gather(*first_left, return_exceptions=True)
@@ -493,16 +494,16 @@ def test_a_call_that_was_lost_before_the_engine_was_used_is_not_begun_on_it(tmp_
 def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_different_call(
     tmp_path: Path,
 ) -> None:
-    counted = Counted(lambda arguments, context: arguments["n"])
+    counted = CountingBody(lambda arguments, context: arguments["n"])
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool):
-            async with house.calls() as calls:
-                assert await told(calls, ask(counted.tool, n=1)) == ("done", 1, 1)
+            async with house.executor() as executor:
+                assert await told(executor, ask(counted.tool, n=1)) == ("done", 1, 1)
             house.folder = tmp_path / "other"
             house.folder.mkdir()
-            async with house.calls() as calls:
-                assert (await calls.call(ask(counted.tool, n=2))).state == "lost"
+            async with house.executor() as executor:
+                assert (await executor.execute(ask(counted.tool, n=2))).state == "lost"
         assert counted.times == 1
 
     house(tmp_path, act)

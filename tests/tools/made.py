@@ -95,6 +95,6 @@ def schema_of(one: Runnable, parameter: str) -> Object:
 
 def errors(one: Runnable, given: Object) -> dict[str, str]:
     with pytest.raises(InvalidInput) as caught:
-        one.takes(given)
+        one.decode_arguments(given)
     assert caught.value.__context__ is None, "the rejected value would be in every log"
     return caught.value.errors

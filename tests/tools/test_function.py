@@ -70,18 +70,19 @@ def test_names_follow_from_the_function_and_its_module() -> None:
     get_unread_emails.__module__ = "my_company.mail_tools"
     assert str(tool(get_unread_emails).runnable.id) == "MailTools.GetUnreadEmails@0.1.0"
     assert (
-        str(tool(get_unread_emails, kit="Mail", version="2.0.1").runnable.id)
+        str(tool(get_unread_emails, toolkit="Mail", version="2.0.1").runnable.id)
         == "Mail.GetUnreadEmails@2.0.1"
     )
     assert (
-        str(tool(get_unread_emails, kit="Mail", name="unread").runnable.id) == "Mail.unread@0.1.0"
+        str(tool(get_unread_emails, toolkit="Mail", name="unread").runnable.id)
+        == "Mail.unread@0.1.0"
     )
     assert (
         str(tool(get_unread_emails, id="Mail.Unread", version="2.0.1").runnable.id)
         == "Mail.Unread@2.0.1"
     )
-    again = tool(get_unread_emails, kit="Mail")
-    assert len(Tools(again, tool(again, kit="Mail", version="2.0.0"))) == 2
+    again = tool(get_unread_emails, toolkit="Mail")
+    assert len(Tools(again, tool(again, toolkit="Mail", version="2.0.0"))) == 2
 
 
 def test_what_is_said_of_a_tool_is_kept() -> None:
@@ -252,7 +253,7 @@ def test_function_tools_need_neither_pydantic_nor_a_validator_of_schemas() -> No
     code = (
         "import sys; sys.modules['jsonschema_rs'] = None\nfrom toolwire.tools import tool, "
         " ToolDefinitionError\ndef double(a: int) -> int:\n    'Double.\\n\\n    Args:\\n        a: A"
-        " number.'\n    return 2 * a\none = tool(double, kit='Kit').runnable\nprint(one.takes({'a':"
+        " number.'\n    return 2 * a\none = tool(double, toolkit='Kit').runnable\nprint(one.decode_arguments({'a':"
         " 5.0}), 'pydantic' in sys.modules, 'asyncio' in sys.modules)\ntry:"
         " tool.from_schema\nexcept ToolDefinitionError as error: print(error)\n"
     )

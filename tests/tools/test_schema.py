@@ -16,9 +16,16 @@ from pydantic import BaseModel
 from tools.made import CONTEXT, errors, made, with_type
 
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.tools import Runnable, ToolContext, ToolDefinitionError, ToolWarning, tool
+from toolwire.tools import (
+    InvalidInput,
+    Runnable,
+    ToolContext,
+    ToolDefinitionError,
+    ToolWarning,
+    tool,
+)
 from toolwire.tools.options import Behaviour
-from toolwire.tools.schema import inlined, nodes, of_type
+from toolwire.tools.schema import inline_references, schema_of_type, subschemas
 
 
 class Level(Enum):
@@ -62,7 +69,7 @@ def test_the_schema_of_a_nested_type_has_no_reference_and_is_a_valid_schema(
     for schema in (one.input_schema, one.output_schema):
         assert isinstance(schema, dict)
         jsonschema.Draft202012Validator.check_schema(schema)
-        assert not {key for node in nodes(schema) for key in node} & {
+        assert not {key for node in subschemas(schema) for key in node} & {
             "$ref",
             "$defs",
             "definitions",
@@ -91,7 +98,7 @@ def test_an_independent_validator_agrees_on_what_a_tool_takes(boat: JSON, good: 
     one = with_type(Annotated[Boat, "It."])
     assert jsonschema.Draft202012Validator(one.input_schema).is_valid({"value": boat}) is good
     if good:
-        assert isinstance(one.takes({"value": boat})["value"], Boat)
+        assert isinstance(one.decode_arguments({"value": boat})["value"], Boat)
     else:
         assert list(errors(one, {"value": boat})) == ["value"]
 
@@ -137,11 +144,11 @@ POINT: Object = {"type": "object", "properties": {"x": {"type": "number"}}}
     ],
 )
 def test_a_reference_is_replaced_by_what_it_stands_for(schema: JSON, plain: JSON) -> None:
-    assert inlined(schema) == plain
+    assert inline_references(schema) == plain
 
 
 def test_a_whole_number_or_a_number_is_a_number() -> None:
-    assert of_type(int | float | None) == {"anyOf": [{"type": "number"}, {"type": "null"}]}
+    assert schema_of_type(int | float | None) == {"anyOf": [{"type": "number"}, {"type": "null"}]}
 
 
 # --- tools of a given schema ----------------------------------------------------------------------
@@ -171,7 +178,7 @@ def given(
 
 def test_a_given_schema_judges_the_input_and_all_problems_are_told_without_values() -> None:
     one = given({**SCHEMA, "properties": {**SCHEMA["properties"], "b": {"description": "B."}}})  # type: ignore[dict-item]
-    assert one.takes({"a": 5.0, "b": None}) == {"a": 5.0, "b": None}
+    assert one.decode_arguments({"a": 5.0, "b": None}) == {"a": 5.0, "b": None}
     found = errors(one, {"a": "x-secret", "list": ["x", "x-secret"], "z": 1, "y": 2})
     assert sorted(found) == ["a", "b", "list", "y", "z"]
     assert "x-secret" not in str(found)
@@ -186,7 +193,7 @@ def test_a_given_schema_judges_the_input_and_all_problems_are_told_without_value
 def test_a_schema_that_says_little_takes_any_object(schema: JSON) -> None:
     one = given(schema)
     assert one.input_schema == {"type": "object", "properties": {}}
-    assert one.takes({"z": 1}) == {"z": 1}
+    assert one.decode_arguments({"z": 1}) == {"z": 1}
 
 
 def test_an_older_dialect_is_read_as_such() -> None:
@@ -196,15 +203,28 @@ def test_an_older_dialect_is_read_as_such() -> None:
         "additionalItems": False,
     }
     one = given({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"p": pair}})
-    assert one.takes({"p": ["a", 1]})
+    assert one.decode_arguments({"p": ["a", 1]})
     assert list(errors(one, {"p": ["a", 1, 2]})) == ["p"]
 
 
-def test_the_name_of_the_dialect_that_is_meant_anyway_is_left_out() -> None:
-    assert given({"$schema": "https://json-schema.org/draft/2020-12/schema"}).input_schema == {
+def test_servers_list_a_schema_with_its_definitions_and_models_get_it_without_references() -> None:
+    schema: Object = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
-        "properties": {},
+        "properties": {"n": {"$ref": "#/$defs/n"}},
+        "$defs": {"n": {"type": "integer", "description": "A number."}},
+        "additionalProperties": False,
     }
+    one = given(schema)
+    assert one.input_schema == schema
+    assert one.definition().schema == {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": "A number."}},
+        "additionalProperties": False,
+    }
+    assert one.decode_arguments({"n": 1}) == {"n": 1}
+    with pytest.raises(InvalidInput, match="n"):
+        one.decode_arguments({"n": "1"})
 
 
 LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n in range(9)}
@@ -214,13 +234,13 @@ LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n
     ("schema", "why"),
     [
         ({"type": "array"}, '"type": "object"'),
-        (True, "true and false are none"),
-        ([], "JSON Schema of an object"),
+        (True, "must be an object"),
+        ([], "must be an object"),
         ({"properties": []}, "`properties`"),
         ({"properties": {"a": {"type": "text"}}}, "not a JSON Schema: /properties/a/type"),
         ({"properties": {"a": {"pattern": "("}}}, "not a JSON Schema"),
         ({"properties": {"a": 5}}, "not a JSON Schema"),
-        ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "leads nowhere"),
+        ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "has no target"),
         ({"properties": {"a": {"$ref": "https://example.com/a.json"}}}, "leads out of the schema"),
         ({"properties": {"a": {"$ref": "#"}}}, "contains itself"),
         (
@@ -236,14 +256,14 @@ LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n
     ],
     ids=lambda one: str(one)[:60],
 )
-def test_a_bad_schema_is_a_mistake_that_is_explained(schema: JSON, why: str) -> None:
+def test_an_invalid_schema_is_an_error_that_says_why(schema: JSON, why: str) -> None:
     with pytest.raises(ToolDefinitionError) as caught:
         given(schema)
     assert why in str(caught.value)
     assert str(caught.value).startswith("Kit.Do@1.0.0: ")
 
 
-def test_the_output_is_judged_by_its_schema() -> None:
+def test_a_result_is_validated_against_the_output_schema() -> None:
     one = given(
         {},
         output_schema={
@@ -252,14 +272,13 @@ def test_the_output_is_judged_by_its_schema() -> None:
             "$defs": {"n": {"type": "integer"}},
         },
     )
-    assert one.output_schema == {"type": "object", "properties": {"n": {"type": "integer"}}}
-    assert one.gives({"n": 10**30}) == {"n": 10**30}
+    assert one.encode_result({"n": 10**30}) == {"n": 10**30}
     for value in ({"n": "x-secret"}, {"n": float("nan")}, 5, object()):
         with pytest.raises((ValueError, TypeError)) as caught:
-            one.gives(value)
+            one.encode_result(value)
         assert "x-secret" not in str(caught.value)
-    assert given({}, output_schema={}).gives((1, 2)) == [1, 2]
-    assert given({}).gives(None) is None
+    assert given({}, output_schema={}).encode_result((1, 2)) == [1, 2]
+    assert given({}).encode_result(None) is None
     assert given({}).output_schema is None
 
 

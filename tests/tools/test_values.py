@@ -153,8 +153,10 @@ def test_a_type_has_a_schema_and_its_values_arrive_as_that_type(
         one = with_type(described(annotation))
     found = schema_of(one, "value")
     assert found == {**schema, "description": "What it is."}
-    assert one.takes({"value": given}) == {"value": got}
-    assert one.gives(got) == one.gives(one.body(one.takes({"value": given}), CONTEXT))
+    assert one.decode_arguments({"value": given}) == {"value": got}
+    assert one.encode_result(got) == one.encode_result(
+        one.body(one.decode_arguments({"value": given}), CONTEXT)
+    )
 
 
 WRONG: list[tuple[object, JSON, str]] = [
@@ -187,7 +189,7 @@ WRONG: list[tuple[object, JSON, str]] = [
         "/0: expected an integer, got a string; /2: expected an integer, got null",
     ),
     (dict[str, int], {"a/b": "x-secret"}, "/a~1b: expected an integer, got a string"),
-    (set[int], [1, 1], "holds an item twice"),
+    (set[int], [1, 1], "has a repeated item"),
     (Decimal, 5.5, "expected a string, got a number"),
     (tuple[int, str], [1], "must have at least 2 items"),
     (Point, {"y": "x-secret"}, "/x: is missing; /y: expected an integer, got a string"),
@@ -244,7 +246,7 @@ def test_a_tool_without_parameters_takes_nothing() -> None:
 
     one = made(do)
     assert one.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
-    assert one.takes({}) == {}
+    assert one.decode_arguments({}) == {}
     assert list(errors(one, {"z": 1})) == ["z"]
 
 
@@ -261,8 +263,8 @@ def test_a_missing_argument_leaves_the_default_of_the_function() -> None:
         None,
     ]
     assert one.input_schema["required"] == ["a"]
-    assert one.takes({"a": 1}) == {"a": 1}
-    assert one.gives(one.body({"a": 1}, CONTEXT)) == [1, {"x": 1, "y": 2}, None]
+    assert one.decode_arguments({"a": 1}) == {"a": 1}
+    assert one.encode_result(one.body({"a": 1}, CONTEXT)) == [1, {"x": 1, "y": 2}, None]
 
 
 def test_the_context_is_hidden_from_the_schema_and_handed_over() -> None:
@@ -272,7 +274,7 @@ def test_the_context_is_hidden_from_the_schema_and_handed_over() -> None:
     one = made(do)
     assert one.input_schema["properties"] == {"a": {"type": "integer"}}
     assert list(errors(one, {"a": 1, "context": {}})) == ["context"]
-    assert one.body(one.takes({"a": 1}), CONTEXT) == "user_1 1"
+    assert one.body(one.decode_arguments({"a": 1}), CONTEXT) == "user_1 1"
 
 
 GIVEN: list[tuple[object, JSON, object, JSON]] = [
@@ -305,7 +307,7 @@ def test_what_a_tool_gives_is_json_of_its_output_schema(
 ) -> None:
     one = with_type(described(object), returns=returns)
     assert schema is None or one.output_schema == schema
-    assert one.gives(value) == json
+    assert one.encode_result(value) == json
 
 
 @pytest.mark.parametrize(
@@ -330,14 +332,14 @@ def test_what_is_not_of_the_output_schema_or_not_json_is_refused(
 ) -> None:
     one = with_type(described(object), returns=returns)
     with pytest.raises((ValueError, TypeError)):
-        one.gives(value)
+        one.encode_result(value)
 
 
 def test_a_value_that_contains_itself_is_refused() -> None:
     round: list[object] = []
     round.append(round)
     with pytest.raises(ValueError, match="nested too deeply"):
-        with_type(described(object)).gives(round)
+        with_type(described(object)).encode_result(round)
 
 
 def test_no_annotation_is_any_value_and_none_is_no_value() -> None:
@@ -347,5 +349,5 @@ def test_no_annotation_is_any_value_and_none_is_no_value() -> None:
 
     assert made(anything).output_schema == {}
     assert made(nothing).output_schema is None
-    with pytest.warns(ToolWarning, match="declared to give none"):
-        assert made(nothing).gives(5) is None
+    with pytest.warns(ToolWarning, match="declared to return None"):
+        assert made(nothing).encode_result(5) is None

@@ -70,15 +70,16 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import InputError
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import key_of
+from toolwire.execution.errors import MissingRequirements
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import LedgerUnavailable
 from toolwire.execution.ledger.memory import MemoryLedger
-from toolwire.execution.tool_call import MissingRequirements, ToolCall
+from toolwire.execution.tool_call import ToolCall
 from toolwire.lint import repair
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import Accumulator
 from toolwire.tools.errors import InvalidInput
-from toolwire.tools.registry import Given
+from toolwire.tools.registry import ToolSource
 from toolwire.tools.runnable import Runnable
 
 LIMITS = Limits()
@@ -98,7 +99,7 @@ class Agent:
     def __init__(
         self,
         model: Model,
-        tools: Iterable[Given] = (),
+        tools: Iterable[ToolSource] = (),
         *,
         calls: ToolExecutor | None = None,
         system: str | None = None,
@@ -122,7 +123,7 @@ class Agent:
         self.secrets = dict(secrets or {})
         self.tokens = dict(tokens or {})
         self.user_id = user_id
-        self.calls.fits(self.offer.names.values())
+        self.calls.check_tools(self.offer.names.values())
         self._busy = False
         self._left: Thread | None = None
         """The thread as the last run left it: its calls are those that were recorded here."""
@@ -437,7 +438,7 @@ class _Turn:
             secrets=agent.secrets,
         )
         try:
-            answer = await asyncio.wait_for(agent.calls.call(asked), agent.limits.tool_seconds)
+            answer = await asyncio.wait_for(agent.calls.execute(asked), agent.limits.tool_seconds)
         except InvalidInput as error:
             return failed(call, f"the arguments do not fit: {error}"), "bad-arguments", False
         except MissingRequirements as error:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.model import Tool
-from toolwire.tools.export import names
-from toolwire.tools.registry import Given, Tools
+from toolwire.tools.names import tool_names
+from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import Runnable
 
 _ANYWHERE = IdRule("a-zA-Z0-9_-", 64, first="[a-zA-Z_]")
@@ -23,14 +23,14 @@ _ANYWHERE = IdRule("a-zA-Z0-9_-", 64, first="[a-zA-Z_]")
 class Toolset:
     """Tools by the names under which models see them."""
 
-    def __init__(self, tools: Iterable[Given] = ()) -> None:
-        named = names(Tools(*tools))
+    def __init__(self, tools: Iterable[ToolSource] = ()) -> None:
+        named = tool_names(Tools(*tools))
         fitted = fit_names(set(named), _ANYWHERE, {})
         self.names: dict[str, Runnable] = {
             fitted.get(name, name): one for name, one in named.items()
         }
         self.tools: tuple[Tool, ...] = tuple(
-            replace(one.offered(), name=name) for name, one in self.names.items()
+            replace(one.definition(), name=name) for name, one in self.names.items()
         )
 
     def find(self, name: str) -> Runnable | None:

@@ -203,11 +203,12 @@ async def _called(
         except errors.UnknownTool as error:
             raise CommandError(error.developer_message) from None
         values = _values(tool, given.arguments, given.input)
+        part("toolwire.execution.log_redaction").redact_all_logs()
         calls = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
         try:
-            calls.fits([tool])
+            calls.check_tools([tool])
             await stack.enter_async_context(calls)
-            answer: ToolCallResult = await calls.call(
+            answer: ToolCallResult = await calls.execute(
                 asking.ToolCall(
                     tool=tool,
                     input=values,
@@ -221,7 +222,7 @@ async def _called(
             raise CommandError(str(error)) from None
         except errors.InvalidInput as error:
             raise CommandError(f"{given.tool}: {error}") from None
-        except asking.MissingRequirements as error:
+        except part("toolwire.execution.errors").MissingRequirements as error:
             raise CommandError(f"{given.tool}: {error} (--token, --secret, --user)") from None
         return answer
 

@@ -301,6 +301,7 @@ def _own(row: ToolsRow) -> GatewayTools | None:
         return [await gathered(row.sources, stack)]
 
     secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
+    part("toolwire.execution.log_redaction").redact_all_logs()
     calls = part("toolwire.execution.executor").ToolExecutor
     made: GatewayTools = part("toolwire.gateway.tools").GatewayTools(
         gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets

@@ -205,6 +205,7 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
     async with AsyncExitStack() as stack:
         await gather(tools, setup.sources, stack)
         model = await _model(setup, stack)
+        part("toolwire.execution.log_redaction").redact_all_logs()
         calls = await stack.enter_async_context(
             part("toolwire.execution.executor").ToolExecutor(open_ledger(setup.ledger))
         )

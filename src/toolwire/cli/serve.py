@@ -110,19 +110,25 @@ def command(
     else:
         found = load_tools(tools)
     mistake = part("toolwire.tools.errors").ToolDefinitionError
+    part("toolwire.execution.log_redaction").redact_all_logs()
     calls: ToolExecutor = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
     try:
         with recorded(ledger):
             if stdio:
-                calls.fits(found)
+                calls.check_tools(found)
                 asyncio.run(over_stdio(found, calls))
                 return
             both = oxp == mcp
-            server = part("toolwire.oxp.server").ToolServer(
-                found, calls, auth=_auth(auth, audience), hosts=hosts, oxp=oxp or both
-            )
             if mcp or both:
-                part("toolwire.mcp.server").McpApp(found, calls).mount(server)
+                part("toolwire.mcp.server")  # says now which extra is missing
+            server = part("toolwire.tool_server").ToolServer(
+                found,
+                executor=calls,
+                auth=_auth(auth, audience),
+                allowed_hosts=hosts,
+                oxp=oxp or both,
+                mcp=mcp or both,
+            )
             listen(
                 server,
                 host,

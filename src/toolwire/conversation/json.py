@@ -17,6 +17,7 @@ from orjson import (
     OPT_PASSTHROUGH_DATACLASS,
     OPT_PASSTHROUGH_DATETIME,
     OPT_PASSTHROUGH_SUBCLASS,
+    OPT_SORT_KEYS,
     dumps,
 )
 
@@ -92,6 +93,15 @@ def _dump_any(value: JSON) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     except (RecursionError, ValueError, TypeError):
         raise UsageError(_TOO_DEEP) from None
+
+
+def sorted_json(value: JSON) -> bytes:
+    """Return compact JSON with sorted keys. Values that differ only in the order of keys are
+    equal."""
+    try:
+        return dumps(value, None, OPT_SORT_KEYS)
+    except TypeError:  # integers beyond 64 bits, lone surrogates, more than 254 levels
+        return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
 def text_of(value: JSON) -> str:

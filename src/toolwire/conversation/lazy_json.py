@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from msgspec import Struct
-from orjson import OPT_SORT_KEYS, dumps
 
-from toolwire.conversation.json import JSON, decode_text, parse, text_of
+from toolwire.conversation.json import JSON, decode_text, parse, sorted_json, text_of
 
 
 class LazyJson(Struct, frozen=True, eq=False, gc=False):
@@ -57,10 +54,7 @@ class LazyJson(Struct, frozen=True, eq=False, gc=False):
         """One text for all spellings of a value: no spaces, sorted keys. Broken text is itself."""
         if self.broken:
             return str(self.content)
-        try:
-            return dumps(self.value, None, OPT_SORT_KEYS).decode()
-        except TypeError:
-            return json.dumps(self.value, separators=(",", ":"), sort_keys=True)
+        return sorted_json(self.value).decode()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LazyJson):

@@ -1,14 +1,13 @@
-"""One call on its way: claimed, run, recorded; whatever goes wrong on the way has its answer too.
+"""Run one call against the ledger: claim it, run the tool, record the outcome.
 
-A body begins only after a durable claim, and what it came to is recorded before it is told. What
-the ledger cannot do is never guessed: before the body the call is refused, after it the outcome is
-told as not recorded. Knows no callers and no spans.
+A tool starts only after a durable claim, and its outcome is recorded before the caller gets it. If
+the ledger fails before the tool starts, the call is rejected. If it fails afterwards, the result
+says that the outcome is not recorded.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -17,7 +16,13 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from toolwire.execution.failures import ExecutorBusy, busy, cancelled, raised
+from toolwire.execution.call_metrics import CallMetrics
+from toolwire.execution.failures import (
+    ExecutorBusy,
+    busy_failure,
+    cancellation_failure,
+    failure_from,
+)
 from toolwire.execution.in_flight import InFlightCall
 from toolwire.execution.ledger.base import (
     CallIdTooOld,
@@ -32,338 +37,329 @@ from toolwire.execution.ledger.base import (
     Runner,
     Transactions,
 )
-from toolwire.execution.local_runner import CallContext, LocalRunner
-from toolwire.execution.metrics import Metrics
+from toolwire.execution.local_runner import LocalRunner, RunSlot
+from toolwire.execution.log_redaction import redacting_logger
 from toolwire.execution.tool_call import ToolCallResult
 from toolwire.tools.errors import NoEffect
 from toolwire.tools.runnable import ToolContext
 
-logger = logging.getLogger("toolwire.calls")
-LOOK_AGAIN = 5.0
-"""Seconds after which a call that runs elsewhere is claimed once more: its owner may have died."""
-_RERUN = ("retry", "transactional")
+logger = redacting_logger("toolwire.execution")
+RECLAIM_INTERVAL = 5.0
+"""Seconds between two claims of a call that another process runs: that process may have died."""
+_RERUNNABLE = ("retry", "transactional")
 
 
 class CallRunner:
-    """Runs flights against a ledger."""
+    """Runs calls against one ledger."""
 
     def __init__(
-        self, ledger: Ledger, runner: Runner | None, metrics: Metrics, wait: float
+        self, ledger: Ledger, runner: Runner | None, metrics: CallMetrics, *, wait: float
     ) -> None:
         self.ledger = ledger
         self.metrics = metrics
         self.wait = wait
         self._runner: Runner = runner or LocalRunner()
-        self._inline = self._runner if isinstance(self._runner, LocalRunner) else LocalRunner()
-        self._is_inline = self._inline is self._runner
+        self._local = self._runner if isinstance(self._runner, LocalRunner) else LocalRunner()
+        self._is_local = self._local is self._runner
         self._engine = runner if isinstance(runner, Engine) else None
         self._transactions = ledger if isinstance(ledger, Transactions) else None
-        self._behind: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     @property
-    def untransactional(self) -> str | None:
-        """Why a tool cannot write in the transaction of its own record; None if it can."""
-        if not self._is_inline:  # then no other ledger would help
-            return (
-                f"an engine ({type(self._runner).__name__}) runs it outside the ledger's"
-                " transactions"
-            )
-        return (
-            None
-            if self._transactions is not None
-            else f"a {type(self.ledger).__name__} has no transactions"
-        )
+    def transaction_obstacle(self) -> str | None:
+        """Why tools cannot write in the ledger's transaction; None if they can."""
+        if not self._is_local:
+            runner = type(self._runner).__name__
+            return f"an engine ({runner}) runs it outside the ledger's transactions"
+        if self._transactions is None:
+            return f"a {type(self.ledger).__name__} has no transactions"
+        return None
 
-    async def sweep(self, every: float) -> None:
-        """Sweep the ledger for ever."""
+    async def sweep(self, interval: float) -> None:
+        """Sweep the ledger every `interval` seconds, without end."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(interval)
             try:
                 await self.ledger.sweep()
             except Exception as error:
-                self._ledger_failed("sweep", error)
+                self._report_ledger_error("sweep", error)
 
     async def close(self) -> None:
-        """End what goes on behind the scenes."""
-        for task in self._behind:
+        """Cancel the background tasks."""
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*self._behind, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
-    def later(self, work: Coroutine[None, None, None]) -> None:
-        """Do something behind the scenes."""
+    def start_background(self, work: Coroutine[None, None, None]) -> None:
+        """Start a task that lives until `close`."""
         task = asyncio.get_running_loop().create_task(work)
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
-    def _ledger_failed(self, operation: str, error: Exception) -> None:
-        self.metrics.ledger_failed(operation)
-        unforeseen = None if isinstance(error, LedgerUnavailable) else error
-        logger.error("the ledger could not %s: %s", operation, error, exc_info=unforeseen)
+    def _report_ledger_error(self, operation: str, error: Exception) -> None:
+        self.metrics.count_ledger_error(operation)
+        unexpected = None if isinstance(error, LedgerUnavailable) else error
+        logger.error("ledger operation %s failed: %s", operation, error, exc_info=unexpected)
 
-    async def answer(self, flight: InFlightCall) -> ToolCallResult:
-        """The answer, also if it was stopped before its body began, or something here is broken."""
+    async def run(self, call: InFlightCall) -> ToolCallResult:
+        """Run a call and return its result. Exceptions become results, too."""
         try:
-            return await (
-                self._unrecorded(flight)
-                if flight.key is None
-                else self._recorded(flight, flight.key)
-            )
+            if call.key is None:
+                return await self._run_without_ledger(call)
+            return await self._run_with_ledger(call, call.key)
         except asyncio.CancelledError:
-            if flight.calmed():
-                return flight.unavailable()
+            if call.uncancel_after_stop():
+                return call.unavailable()
             raise
-        except ExecutorBusy as why:
-            return flight.refused(busy(str(why)))
+        except ExecutorBusy as error:
+            return call.rejection(busy_failure(str(error)))
         except Exception as error:
-            logger.exception("a call of %s could not be answered", flight.tool)
-            failure = raised(error)
-            return flight.refused(
-                failure if flight.secrets is None else flight.secrets.failure(failure)
-            )
+            logger.exception("a call of %s failed unexpectedly", call.tool_id)
+            return call.rejection(call.redact(failure_from(error)))
 
-    async def _admit(self, flight: InFlightCall) -> CallContext:
-        flight.cancellable = True
+    async def _acquire_slot(self, call: InFlightCall) -> RunSlot:
+        call.cancellable = True
         try:
-            return await self._inline.admit(flight.ask.tool)
+            return await self._local.acquire_slot(call.request.tool)
         finally:
-            flight.cancellable = False
+            call.cancellable = False
 
-    async def _body(
-        self, flight: InFlightCall, place: CallContext, claim: Claim | None, context: ToolContext
+    async def _run_tool(
+        self, call: InFlightCall, slot: RunSlot, claim: Claim | None, context: ToolContext
     ) -> Outcome:
-        """What the body came to, without secrets. Raises NoEffect, Busy, OutcomeUnknown, and
-        CancelledError if its caller goes.
+        """Run the tool and return its outcome without secrets.
 
-        Raises _LeftRunning if it was told to stop and an engine goes on with it.
+        Raises:
+            NoEffect: the tool promises that nothing happened.
+            ExecutorBusy: the runner has no free slot.
+            OutcomeUnknown: the engine cannot say how the run ended.
+            CancelledError: the caller is gone.
+            _StillRunning: the call was stopped, and an engine continues it.
         """
-        tool = flight.ask.tool
-        flight.cancellable = True
+        call.cancellable = True
         try:
-            if claim is None or self._is_inline:
-                outcome = await place.run(flight.arguments, context)
+            if claim is None or self._is_local:
+                outcome = await slot.run(call.arguments, context)
             else:
-                place.leave()
-                run = (
-                    self._runner.run
-                    if claim.state == "new" or self._engine is None
-                    else self._engine.resume
-                )
-                outcome = await run(claim, tool, flight.ask.input, context)
+                slot.release()
+                run = self._runner.run
+                if claim.state != "new" and self._engine is not None:
+                    run = self._engine.resume
+                outcome = await run(claim, call.request.tool, call.request.input, context)
         except asyncio.CancelledError:
-            if not flight.calmed():
+            if not call.uncancel_after_stop():
                 raise
-            if claim is not None and self._engine is not None and flight.slot is not None:
+            if claim is not None and self._engine is not None and call.registered_key is not None:
                 raise _StillRunning from None
-            return Outcome(None, cancelled(flight.tool, flight.stopped))
+            return Outcome(None, cancellation_failure(call.tool_id, call.stop_reason))
         except (NoEffect, ExecutorBusy, OutcomeUnknown):
             raise
-        except Exception as error:  # of an engine: what runs here tells everything by its outcome
-            logger.exception("the runner of %s failed", flight.tool)
+        except Exception as error:  # of an engine: a local run returns its exceptions as outcomes
+            logger.exception("the runner of %s failed", call.tool_id)
             if self._engine is not None:
                 raise OutcomeUnknown(f"the engine failed: {type(error).__name__}") from error
-            outcome = Outcome(None, raised(error))
+            outcome = Outcome(None, failure_from(error))
         finally:
-            flight.cancellable = False
-        self.metrics.took(flight.tool, outcome.duration_ms / 1000)
-        if flight.secrets is not None and outcome.failure is not None:
-            return replace(outcome, failure=flight.secrets.failure(outcome.failure))
+            call.cancellable = False
+        self.metrics.observe_duration(call.tool_id, outcome.duration_ms / 1000)
+        if call.redactor is not None and outcome.failure is not None:
+            return replace(outcome, failure=call.redact(outcome.failure))
         return outcome
 
-    async def _unrecorded(self, flight: InFlightCall) -> ToolCallResult:
-        place = await self._admit(flight)
+    async def _run_without_ledger(self, call: InFlightCall) -> ToolCallResult:
+        slot = await self._acquire_slot(call)
         try:
-            outcome = await self._body(flight, place, None, flight.context(1))
+            outcome = await self._run_tool(call, slot, None, call.context(1))
         except NoEffect as error:
-            outcome = _nothing(flight, error)
-        return flight.came_to(outcome, 1)
+            outcome = _no_effect_outcome(call, error)
+        return call.result(outcome, 1)
 
-    async def _recorded(self, flight: InFlightCall, key: CallKey) -> ToolCallResult:
-        until = perf_counter() + (self.wait if flight.ask.wait is None else flight.ask.wait)
+    async def _run_with_ledger(self, call: InFlightCall, key: CallKey) -> ToolCallResult:
+        wait = self.wait if call.request.wait is None else call.request.wait
+        deadline = perf_counter() + wait
         while True:
-            # Before the claim: who finds no room leaves no trace
-            place = self._inline.at_once(flight.ask.tool) or await self._admit(flight)
-            began = False
+            # Acquired before the claim: a call without a slot leaves no record
+            slot = self._local.unlimited_slot(call.request.tool) or await self._acquire_slot(call)
+            started = False
             try:
                 try:
-                    claim = await self._claim(flight, key)
+                    claim = await self._claim(call, key)
                 except CallIdTooOld:
-                    return ToolCallResult(state="too-old", call_id=flight.call_id)
+                    return ToolCallResult(state="too-old", call_id=call.call_id)
                 except Exception as error:
-                    self._ledger_failed("claim", error)
-                    return flight.unavailable()
+                    self._report_ledger_error("claim", error)
+                    return call.unavailable()
                 if claim.state == "new":
-                    if flight.stopped:
+                    if call.stop_reason:
                         await self._release(claim)
-                        return flight.unavailable()
-                    began = True
-                    return await self._mine(flight, claim, place)
-                if (
-                    claim.state == "lost"
-                    and self._engine is not None
-                    and claim.record is not None
-                    and claim.record.resumable
-                ):
-                    if flight.stopped:
-                        return flight.unavailable()
-                    resumed = await self._mine(flight, claim, place)
+                        return call.unavailable()
+                    started = True
+                    return await self._run_claim(call, claim, slot)
+                if self._can_resume(claim):
+                    if call.stop_reason:
+                        return call.unavailable()
+                    resumed = await self._run_claim(call, claim, slot)
                     if resumed.state != "lost":
                         return resumed
-                    place = await self._admit(flight)  # for the probe: an engine needs none here
-                if (
-                    claim.state == "lost"
-                    and flight.ask.tool.probe is not None
-                    and flight.ask.tool.on_crash == "probe"
-                ):
-                    began = True
-                    answer = await self._probed(flight, claim, place)
-                    if answer is not None:
-                        return answer
+                    slot = await self._acquire_slot(
+                        call
+                    )  # the engine released it; a probe needs one
+                if claim.state == "lost" and _has_probe(call):
+                    started = True
+                    result = await self._probe(call, claim, slot)
+                    if result is not None:
+                        return result
                     continue
                 if claim.state != "running":
-                    return flight.claimed(claim)
+                    return call.result_of_claim(claim)
             finally:
-                if not began:
-                    place.leave()
-            left = until - perf_counter()
-            if left <= 0:
-                return flight.running(claim)
-            await self._ended_elsewhere(flight, key, min(left, LOOK_AGAIN))
+                if not started:
+                    slot.release()
+            remaining = deadline - perf_counter()
+            if remaining <= 0:
+                return call.running(claim)
+            await self._wait_for_other(call, key, min(remaining, RECLAIM_INTERVAL))
 
-    async def _claim(self, flight: InFlightCall, key: CallKey) -> Claim:
-        on_crash = flight.ask.tool.on_crash if self._engine is None else "resume"
-        return await self.ledger.claim(
-            key, flight.fp, tool=flight.tool, on_crash=on_crash, token=os.urandom(16)
+    def _can_resume(self, claim: Claim) -> bool:
+        """True if the engine may still have the run of a dead process."""
+        return (
+            claim.state == "lost"
+            and self._engine is not None
+            and claim.record is not None
+            and claim.record.resumable
         )
 
-    async def _ended_elsewhere(
-        self, flight: InFlightCall, key: CallKey, timeout: float
+    async def _claim(self, call: InFlightCall, key: CallKey) -> Claim:
+        on_crash = call.request.tool.on_crash if self._engine is None else "resume"
+        return await self.ledger.claim(
+            key, call.fingerprint, tool=call.tool_id, on_crash=on_crash, token=os.urandom(16)
+        )
+
+    async def _wait_for_other(
+        self, call: InFlightCall, key: CallKey, timeout: float
     ) -> Record | None:
-        """The record of a call that somebody else runs; None if it is not known to have ended."""
-        flight.cancellable = True
+        """Wait for a call that another process runs; None if it has not ended in time."""
+        call.cancellable = True
         try:
             return await self.ledger.wait(key, timeout)
         except Exception as error:
-            self._ledger_failed("wait", error)
+            self._report_ledger_error("wait", error)
             await asyncio.sleep(min(timeout, 0.2))
             return None
         finally:
-            flight.cancellable = False
+            call.cancellable = False
 
-    async def _mine(self, flight: InFlightCall, claim: Claim, place: CallContext) -> ToolCallResult:
-        """Run what was claimed, or ask the engine for what somebody else began."""
+    async def _run_claim(self, call: InFlightCall, claim: Claim, slot: RunSlot) -> ToolCallResult:
+        """Run a claimed call, or let the engine resume it, and record the outcome."""
         if (
             self._transactions is not None
             and self._engine is None
-            and flight.ask.tool.on_crash == "transactional"
+            and call.request.tool.on_crash == "transactional"
         ):
-            return await self._transacted(flight, claim, place, self._transactions)
+            return await self._run_in_transaction(call, claim, slot, self._transactions)
         try:
-            outcome = await self._body(flight, place, claim, flight.context(claim.attempt))
+            outcome = await self._run_tool(call, slot, claim, call.context(claim.attempt))
         except (NoEffect, ExecutorBusy) as error:
-            return await self._undone(flight, claim, error)
+            return await self._release_without_effect(call, claim, error)
         except _StillRunning:
-            return flight.running(claim)
-        except OutcomeUnknown as why:
-            return await self._unknown(flight, claim, why)
-        return await self._settled(flight, claim, outcome)
+            return call.running(claim)
+        except OutcomeUnknown as error:
+            return await self._mark_lost(call, claim, error)
+        return await self._record_or_release(call, claim, outcome)
 
-    async def _unknown(
-        self, flight: InFlightCall, claim: Claim, why: OutcomeUnknown
+    async def _mark_lost(
+        self, call: InFlightCall, claim: Claim, error: OutcomeUnknown
     ) -> ToolCallResult:
-        """Nobody will know what it came to: said now, and written down for those who ask later."""
-        logger.error("what became of a call of %s is not known: %s", flight.tool, why)
+        logger.error("the outcome of a call of %s is unknown: %s", call.tool_id, error)
         if claim.state == "new":
-            await self._end(claim, "lose")
-        return ToolCallResult(state="lost", call_id=flight.call_id, attempt=claim.attempt)
+            await self._end_claim(claim, "lose")
+        return ToolCallResult(state="lost", call_id=call.call_id, attempt=claim.attempt)
 
-    async def _undone(
-        self, flight: InFlightCall, claim: Claim, error: NoEffect | ExecutorBusy
+    async def _release_without_effect(
+        self, call: InFlightCall, claim: Claim, error: NoEffect | ExecutorBusy
     ) -> ToolCallResult:
-        """Nothing happened: the same id may run again."""
+        """Release a call that had no effect: the same id may run again."""
         await self._release(claim)
         if isinstance(error, ExecutorBusy):
-            return flight.refused(busy(str(error)))
-        return flight.came_to(_nothing(flight, error), claim.attempt)
+            return call.rejection(busy_failure(str(error)))
+        return call.result(_no_effect_outcome(call, error), claim.attempt)
 
-    async def _settled(
-        self, flight: InFlightCall, claim: Claim, outcome: Outcome
+    async def _record_or_release(
+        self, call: InFlightCall, claim: Claim, outcome: Outcome
     ) -> ToolCallResult:
-        """Record an outcome that is to be replayed; let go of a call that may be tried again."""
-        tool = flight.ask.tool
+        """Record a final outcome; release a call that may be retried."""
+        tool = call.request.tool
         failure = outcome.failure
         if (
             failure is not None
-            and flight.stopped
+            and call.stop_reason
             and failure.kind == "cancelled"
             and tool.is_async
-            and tool.on_crash in _RERUN
+            and tool.on_crash in _RERUNNABLE
         ):
             failure = replace(failure, can_retry=True)
             outcome = replace(outcome, failure=failure)
         if failure is not None and failure.can_retry:
             await self._release(claim)
-            return flight.came_to(outcome, claim.attempt)
-        return await self._finished(flight, claim, outcome)
+            return call.result(outcome, claim.attempt)
+        return await self._finish(call, claim, outcome)
 
-    async def _finished(
-        self, flight: InFlightCall, claim: Claim, outcome: Outcome, *, replayed: bool = False
+    async def _finish(
+        self, call: InFlightCall, claim: Claim, outcome: Outcome, *, replayed: bool = False
     ) -> ToolCallResult:
         try:
-            said = await self.ledger.finish(claim, outcome)
+            status = await self.ledger.finish(claim, outcome)
         except Exception as error:
-            self._ledger_failed("finish", error)
-            return flight.came_to(outcome, claim.attempt, recorded=False, replayed=replayed)
-        if said == "fenced":
-            return await self._fenced(flight, claim)
-        return flight.came_to(outcome, claim.attempt, replayed=replayed)
+            self._report_ledger_error("finish", error)
+            return call.result(outcome, claim.attempt, recorded=False, replayed=replayed)
+        if status == "fenced":
+            return await self._result_of_successor(call, claim)
+        return call.result(outcome, claim.attempt, replayed=replayed)
 
-    async def _fenced(self, flight: InFlightCall, claim: Claim) -> ToolCallResult:
-        """Somebody else has taken the call over: what they recorded is the answer, what happened
-        here is not."""
-        record = await self._ended_elsewhere(flight, claim.key, self.wait)
-        return flight.running(claim) if record is None else flight.known(record)
+    async def _result_of_successor(self, call: InFlightCall, claim: Claim) -> ToolCallResult:
+        """The result of the process that took the call over. The local outcome is discarded."""
+        record = await self._wait_for_other(call, claim.key, self.wait)
+        return call.running(claim) if record is None else call.result_of_record(record)
 
     async def _release(self, claim: Claim) -> None:
-        await self._end(claim, "release")
+        await self._end_claim(claim, "release")
 
-    async def _end(self, claim: Claim, how: Literal["release", "lose"]) -> None:
-        """End a claim without an outcome, now or as soon as the ledger can."""
-        end = self.ledger.release if how == "release" else self.ledger.lose
+    async def _end_claim(self, claim: Claim, operation: Literal["release", "lose"]) -> None:
+        """End a claim without an outcome, now or as soon as the ledger is available."""
+        end = self.ledger.release if operation == "release" else self.ledger.lose
         try:
             await end(claim)
         except Exception as error:
-            self._ledger_failed(how, error)
-            self.later(self._end_later(claim, end))
+            self._report_ledger_error(operation, error)
+            self.start_background(self._retry_end(claim, end))
 
-    async def _end_later(self, claim: Claim, end: Callable[[Claim], Awaitable[None]]) -> None:
-        """A claim that nobody works on must not look as if somebody did."""
-        pause = 0.1
+    async def _retry_end(self, claim: Claim, end: Callable[[Claim], Awaitable[None]]) -> None:
+        """Repeat until it succeeds: an abandoned claim would look like a call in progress."""
+        delay = 0.1
         while True:
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 10.0)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 10.0)
             with suppress(Exception):
                 return await end(claim)
 
-    async def _probed(
-        self, flight: InFlightCall, claim: Claim, place: CallContext
+    async def _probe(
+        self, call: InFlightCall, claim: Claim, slot: RunSlot
     ) -> ToolCallResult | None:
-        """Ask a tool what became of a call after a crash; None if it never happened and may be
-        claimed again."""
-        tool = flight.ask.tool
+        """Ask the tool's probe how a call ended after a crash; None if it had no effect and was
+        released."""
+        tool = call.request.tool
         assert tool.probe is not None
-        flight.cancellable = True
+        call.cancellable = True
         try:
-            value = tool.gives(
-                await place.ask(tool.probe, flight.arguments, flight.context(claim.attempt))
-            )
+            returned = await slot.run_probe(tool.probe, call.arguments, call.context(claim.attempt))
+            value = tool.encode_result(returned)
         except asyncio.CancelledError:
-            if flight.stopped or (
-                (task := asyncio.current_task()) is not None and task.cancelling()
-            ):
+            task = asyncio.current_task()
+            if call.stop_reason or (task is not None and task.cancelling()):
                 raise
-            return flight.claimed(claim)
+            return call.result_of_claim(claim)
         except BaseException as error:
-            flight.cancellable = False
+            call.cancellable = False
             if isinstance(error, NoEffect):
                 await self._release(claim)
                 return None
@@ -371,58 +367,59 @@ class CallRunner:
                 logger.error(
                     "the probe of %s raised %s", tool.id, type(error).__name__, exc_info=error
                 )
-            return flight.claimed(claim)
+            return call.result_of_claim(claim)
         finally:
-            flight.cancellable = False
-        return await self._finished(flight, claim, Outcome(value), replayed=True)
+            call.cancellable = False
+        return await self._finish(call, claim, Outcome(value), replayed=True)
 
-    async def _transacted(
-        self, flight: InFlightCall, claim: Claim, place: CallContext, ledger: Transactions
+    async def _run_in_transaction(
+        self, call: InFlightCall, claim: Claim, slot: RunSlot, ledger: Transactions
     ) -> ToolCallResult:
-        """Run a tool inside the transaction that also records its result. A failure undoes what it
-        wrote."""
+        """Run a tool inside the transaction that records its result. A failure rolls both back."""
         outcome = None
         fenced = False
         try:
             async with ledger.transaction(claim) as scope:
-                context = replace(flight.context(claim.attempt), transaction=scope.connection)
-                outcome = await self._body(flight, place, claim, context)
+                context = replace(call.context(claim.attempt), transaction=scope.connection)
+                outcome = await self._run_tool(call, slot, claim, context)
                 if outcome.failure is not None:
-                    raise _ClaimRelease
+                    raise _Rollback
                 if await scope.finish(outcome) == "fenced":
                     fenced = True
-                    raise _ClaimRelease
-            return flight.came_to(outcome, claim.attempt)
-        except _ClaimRelease:
-            return (
-                await self._fenced(flight, claim)
-                if fenced
-                else await self._settled(flight, claim, outcome or Outcome())
-            )
+                    raise _Rollback
+            return call.result(outcome, claim.attempt)
+        except _Rollback:
+            if fenced:
+                return await self._result_of_successor(call, claim)
+            return await self._record_or_release(call, claim, outcome or Outcome())
         except (NoEffect, ExecutorBusy) as error:
-            return await self._undone(flight, claim, error)
+            return await self._release_without_effect(call, claim, error)
         except Exception as error:
-            self._ledger_failed("commit", error)
+            self._report_ledger_error("commit", error)
             if outcome is None:
-                place.leave()
-        # Committed or not: the record knows, and if it was not, this frees the call. A finished one
-        # cannot be released.
+                slot.release()
+        # The commit may have succeeded. If it did, `release` has no effect and the record has the
+        # result; otherwise `release` frees the call.
         await self._release(claim)
         with suppress(Exception):
             record = await self.ledger.get(claim.key)
             if record is not None and record.state in ("done", "failed"):
-                return flight.known(record)
-        return flight.unavailable()
+                return call.result_of_record(record)
+        return call.unavailable()
 
 
 class _StillRunning(Exception):
-    """The server stops, the engine does not: whoever asks next gets the answer."""
+    """The server stops and the engine continues the run: the next request gets the result."""
 
 
-class _ClaimRelease(Exception):
+class _Rollback(Exception):
     """Leaves a transaction without committing it."""
 
 
-def _nothing(flight: InFlightCall, error: NoEffect) -> Outcome:
-    failure = raised(error)
-    return Outcome(None, failure if flight.secrets is None else flight.secrets.failure(failure))
+def _has_probe(call: InFlightCall) -> bool:
+    tool = call.request.tool
+    return tool.probe is not None and tool.on_crash == "probe"
+
+
+def _no_effect_outcome(call: InFlightCall, error: NoEffect) -> Outcome:
+    return Outcome(None, call.redact(failure_from(error)))

@@ -1,7 +1,7 @@
-"""The first step of something awaited, taken at once: most of what is awaited does not wait.
+"""Take the first step of an awaitable without a task or a timer.
 
-A clock or a task around it costs more than all the rest, so it is only made for what really waits.
-Knows no clock.
+Most awaitables finish in their first step. A timer or a task costs more than all the rest, so the
+caller creates one only for an awaitable that really waits.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ T = TypeVar("T")
 
 
 @coroutine
-def resumed(steps: Generator[object, object, T], waits_for: object) -> Generator[object, object, T]:
-    """The rest of something awaited whose first step was taken: it waits, and whatever comes is
-    handed on to it."""
+def finish_await(
+    steps: Generator[object, object, T], awaited: object
+) -> Generator[object, object, T]:
+    """Await the rest of an awaitable whose first step yielded `awaited`."""
     try:
         while True:
             try:
-                sent = yield waits_for
+                sent = yield awaited
             except BaseException as error:
-                waits_for = steps.throw(error)
+                awaited = steps.throw(error)
             else:
-                waits_for = steps.send(sent)
+                awaited = steps.send(sent)
     except StopIteration as done:
         value: T = done.value
         return value

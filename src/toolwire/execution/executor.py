@@ -1,98 +1,127 @@
-"""The path of a call: checked, joined with its like, claimed, run, recorded, answered.
+"""Run tool calls so that a repeated call id runs its tool once.
 
-A call with an id runs on when its caller goes away, and whoever comes with the same id gets its
-answer. Before anything is looked up it is known that the caller has what the tool needs and that
-the input fits. A body begins only after a durable claim. Knows no protocol and no database.
+    executor = ToolExecutor(SqliteLedger("calls.db"))
+    result = await executor.run(ring, {"doorbell_id": "front"}, call_id="c1")
+    result.state, result.value
+
+A call with an id continues when its caller disconnects, and a repetition with the same id gets its
+result. The executor checks requirements and input before it uses the ledger, and a tool starts only
+after a durable claim.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from hmac import compare_digest
 from time import perf_counter
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
+from weakref import WeakKeyDictionary
 
 from opentelemetry.trace import Span, TracerProvider
 
+from toolwire.conversation.json import JSON
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import fingerprint, key_of
+from toolwire.execution.call_metrics import CallMetrics
 from toolwire.execution.call_runner import CallRunner
-from toolwire.execution.failures import busy
-from toolwire.execution.in_flight import AGAIN_MS, InFlightCall, shared
-from toolwire.execution.ledger.base import CallKey, Ledger, LedgerUnavailable, Runner
+from toolwire.execution.errors import ExecutorClosed, MissingRequirements
+from toolwire.execution.failures import busy_failure
+from toolwire.execution.in_flight import InFlightCall, as_replay
+from toolwire.execution.ledger.base import CallKey, Ledger, Runner
 from toolwire.execution.ledger.memory import MemoryLedger
-from toolwire.execution.metrics import Metrics
-from toolwire.execution.redaction import guard_logs, hiding
-from toolwire.execution.telemetry import Telemetry, answered, log
-from toolwire.execution.tool_call import MissingRequirements, ToolCall, ToolCallResult, missing
+from toolwire.execution.log_redaction import redact_logs
+from toolwire.execution.telemetry import Telemetry, log_result, set_result_attributes
+from toolwire.execution.tool_call import ToolCall, ToolCallResult, missing_requirements
 from toolwire.tools.errors import InvalidInput, ToolDefinitionError
+from toolwire.tools.function import Function, runnable
+from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import Runnable
 
-GRACE = 2.0
-"""Seconds that cancelled bodies have to clean up."""
+CLEANUP_SECONDS = 2.0
+"""Seconds that cancelled tools have to clean up."""
+AnyTool: TypeAlias = Runnable | Function[..., object] | Callable[..., object] | str
+"""A tool: made by `@tool`, a plain function, or the name or id of a tool in `tools`."""
 
 
 class ToolExecutor:
-    """Runs calls once.
+    """Runs tool calls, at most once per call id.
 
-    Without a ledger, calls are remembered in memory, for a while. With one, every call is recorded
-    in it, also those that came without an id (they get one, and nothing is promised about repeats);
-    tools that only read are not, unless `record_reads`. `wait` is how long a duplicate waits for
-    the first one, `max_running` how many may be under way at once. `guard_all_logs` keeps secrets
-    out of all log records of the process (see `scrub`).
+    The executor opens itself on first use. Close it with `close()`, or use `async with`.
+
+    Args:
+        ledger: where calls are recorded. By default, calls are recorded in memory, for a while.
+            With a ledger, calls without an id are recorded, too: they get a generated id.
+        tools: tools that `run` finds by name.
+        wait: seconds that a repetition waits for the call in progress.
+        runner: where tools run; by default in this process.
+        max_running: how many calls may be in progress; further ones fail as busy.
+        record_reads: also record calls of tools with `read_only`.
+        sweep_interval: seconds between two sweeps of the ledger; None for no sweeps.
+        metrics: where calls are counted.
+        tracer_provider: OpenTelemetry provider; by default that of the process.
     """
 
     def __init__(
         self,
         ledger: Ledger | None = None,
         *,
+        tools: ToolSource | Iterable[ToolSource] = (),
         wait: float = 55.0,
         runner: Runner | None = None,
         max_running: int = 4096,
         record_reads: bool = False,
-        sweep_every: float | None = 30.0,
-        metrics: Metrics | None = None,
+        sweep_interval: float | None = 30.0,
+        metrics: CallMetrics | None = None,
         tracer_provider: TracerProvider | None = None,
-        guard_all_logs: bool = True,
     ) -> None:
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
         self.wait = wait
-        self.metrics = metrics or Metrics()
-        self._records_unnamed = ledger is not None
-        self._runs = CallRunner(self.ledger, runner, self.metrics, wait)
+        self.metrics = metrics or CallMetrics()
+        self._tools = Tools.of(tools)
+        self._functions: WeakKeyDictionary[Callable[..., object], Runnable] = WeakKeyDictionary()
+        self._record_calls_without_id = ledger is not None
+        self._runner = CallRunner(self.ledger, runner, self.metrics, wait=wait)
         self._max_running = max_running
         self._record_reads = record_reads
-        self._sweep_every = sweep_every
+        self._sweep_interval = sweep_interval
         self._telemetry = Telemetry(tracer_provider)
-        self._live: set[InFlightCall] = set()
-        self._flights: dict[CallKey, InFlightCall] = {}
+        self._in_progress: set[InFlightCall] = set()
+        self._by_key: dict[CallKey, InFlightCall] = {}
+        self._is_open = False
+        self._is_closed = False
         self._draining = False
-        if guard_all_logs:
-            guard_logs()
+        self._opening = asyncio.Lock()
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- open and close ---------------------------------------------------------------------------
 
     @property
     def draining(self) -> bool:
-        """Whether new calls are refused."""
+        """True if the executor accepts no new calls."""
         return self._draining
 
     async def open(self) -> None:
-        """Open the ledger and keep it swept."""
-        await self.ledger.open()
-        self._draining = False
-        if self._sweep_every is not None:
-            self._runs.later(self._runs.sweep(self._sweep_every))
+        """Open the ledger and start its sweeps. A second call does nothing."""
+        async with self._opening:
+            self._draining = False
+            if self._is_open:
+                return
+            await self.ledger.open()
+            self._is_open = True
+            self._is_closed = False
+            if self._sweep_interval is not None:
+                self._runner.start_background(self._runner.sweep(self._sweep_interval))
 
     async def close(self) -> None:
-        """Stop what is still under way and close the ledger."""
+        """Stop the calls in progress and close the ledger."""
         await self.drain(0.0)
-        await self._runs.close()
+        await self._runner.close()
         await self.ledger.close()
+        self._is_open = False
+        self._is_closed = True
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -106,175 +135,269 @@ class ToolExecutor:
     ) -> None:
         await self.close()
 
-    def fits(self, tools: Iterable[Runnable]) -> None:
-        """Raises ToolDefinitionError for a tool that cannot be run as it wants."""
-        why = self._runs.untransactional
+    def check_tools(self, tools: Iterable[Runnable]) -> None:
+        """Raise ToolDefinitionError for a tool whose crash policy this executor cannot honour."""
+        obstacle = self._runner.transaction_obstacle
         for tool in tools:
-            if tool.on_crash == "transactional" and why is not None:
-                raise ToolDefinitionError(str(tool.id), f"on_crash is transactional, and {why}")
+            if tool.on_crash == "transactional" and obstacle is not None:
+                raise ToolDefinitionError(
+                    str(tool.id), f"on_crash is transactional, but {obstacle}"
+                )
             if tool.on_crash == "probe" and tool.probe is None:
                 raise ToolDefinitionError(
-                    str(tool.id), "on_crash is probe, and there is no probe to ask"
+                    str(tool.id), "on_crash is probe, but the tool has no probe"
                 )
 
     async def drain(self, timeout: float = 30.0) -> bool:
-        """Take no more calls, wait for those under way, then cancel them. Whether all
-        have ended.
+        """Reject new calls, wait for the calls in progress, then cancel them.
+
+        Returns True if all calls have ended.
         """
         self._draining = True
-        if not await self._quiet(timeout):
-            for flight in list(self._live):
-                flight.stop("the server is stopping")
-            await self._quiet(GRACE)
-        return not self._live
+        if not await self._wait_until_idle(timeout):
+            for call in list(self._in_progress):
+                call.stop("the server is stopping")
+            await self._wait_until_idle(CLEANUP_SECONDS)
+        return not self._in_progress
 
-    async def _quiet(self, timeout: float) -> bool:
-        until = perf_counter() + timeout
-        while self._live and perf_counter() < until:
+    async def _wait_until_idle(self, timeout: float) -> bool:
+        deadline = perf_counter() + timeout
+        while self._in_progress and perf_counter() < deadline:
             await asyncio.sleep(0.01)
-        return not self._live
+        return not self._in_progress
 
-    # --- one call ---------------------------------------------------------------------------------
+    # --- run a call -------------------------------------------------------------------------------
 
-    async def call(self, ask: ToolCall) -> ToolCallResult:
-        """What became of the call.
+    async def run(
+        self,
+        tool: AnyTool,
+        input: Mapping[str, JSON] | None = None,
+        *,
+        call_id: str | None = None,
+        principal: str = "",
+        user_id: str | None = None,
+        tokens: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        trace_id: str | None = None,
+        wait: float | None = None,
+    ) -> ToolCallResult:
+        """Run a tool.
 
-        Raises MissingRequirements and InvalidInput; nothing was looked up or recorded then.
-        Cancelled, it stops the call only if that has no id by which it could be asked for again.
+        Args:
+            tool: a tool made by `@tool`, a plain function, or a name in `tools`.
+            input: the arguments by name.
+            call_id: the idempotency key. A repetition gets the recorded result.
+            principal: the authenticated caller; call ids of different callers are independent.
+            user_id: the user on whose behalf the tool runs.
+            tokens: tokens by authorization id; the tool gets those that it declares.
+            secrets: secrets by id; the tool gets those that it declares.
+            trace_id: the caller's trace id.
+            wait: seconds to wait if the call is in progress already.
+
+        Raises:
+            UnknownTool: `tools` has no tool of this name.
+            InvalidInput: the input does not match the input schema.
+            MissingRequirements: the tool needs more tokens, secrets or a user id.
+            ToolDefinitionError: the function is not a valid tool.
+            ExecutorClosed: the executor was closed.
         """
-        tool = ask.tool
-        if tool.needs and (lacking := missing(ask)):
-            raise MissingRequirements(lacking)
-        arguments = tool.takes(ask.input)
-        if ask.call_id is None:
-            return await self._unnamed(ask, arguments)
-        key = key_of(ask.principal, ask.user_id, ask.call_id)
+        found = self._find(tool)
+        if found.on_crash in ("transactional", "probe"):
+            self.check_tools((found,))
+        return await self.execute(
+            ToolCall(
+                tool=found,
+                input=dict(input or {}),
+                call_id=call_id,
+                principal=principal,
+                user_id=user_id,
+                tokens=tokens or {},
+                secrets=secrets or {},
+                trace_id=trace_id,
+                wait=wait,
+            )
+        )
+
+    def run_sync(
+        self, tool: AnyTool, input: Mapping[str, JSON] | None = None, *, call_id: str | None = None
+    ) -> ToolCallResult:
+        """Run a tool like `run`, without an event loop. Opens and closes the ledger each time."""
+
+        async def main() -> ToolCallResult:
+            async with self:
+                return await self.run(tool, input, call_id=call_id)
+
+        return asyncio.run(main())
+
+    def _find(self, tool: AnyTool) -> Runnable:
+        if isinstance(tool, Runnable):
+            return tool
+        if isinstance(tool, Function):
+            return tool.runnable
+        if isinstance(tool, str):
+            return self._tools.find(tool)
+        found = self._functions.get(tool)
+        if found is None:
+            found = self._functions[tool] = runnable(tool, {}, stacklevel=4)
+        return found
+
+    async def execute(self, request: ToolCall) -> ToolCallResult:
+        """Run a call.
+
+        If the caller is cancelled, a call with an id continues; a call without one is stopped.
+
+        Raises:
+            MissingRequirements: the tool needs more than the call brings. Nothing was recorded.
+            InvalidInput: the input does not match the input schema. Nothing was recorded.
+            ExecutorClosed: the executor was closed.
+        """
+        if not self._is_open:
+            await self._open_on_first_use()
+        tool = request.tool
+        if tool.needs and (missing := missing_requirements(request)):
+            raise MissingRequirements(missing)
+        arguments = tool.decode_arguments(request.input)
+        if request.call_id is None:
+            return await self._execute_without_id(request, arguments)
+        key = key_of(request.principal, request.user_id, request.call_id)
         try:
-            fp = fingerprint(self.ledger.key, tool.id, ask.input)
-        except LedgerUnavailable:  # it is not open
-            return ToolCallResult(state="unavailable", call_id=ask.call_id, retry_after_ms=AGAIN_MS)
+            digest = fingerprint(self.ledger.key, tool.id, request.input)
         except RecursionError:
             raise InvalidInput({"input": "nested too deeply"}) from None
-        flight = self._flights.get(key)
-        if flight is not None:
-            return await self._join(flight, ask, fp)
+        running = self._by_key.get(key)
+        if running is not None:
+            return await self._join(running, request, digest)
         recorded = self._record_reads or not tool.read_only
-        flight = InFlightCall(ask, arguments, ask.call_id, key if recorded else None, fp)
-        if (refusal := self._refusal(flight)) is not None:
-            return refusal
-        flight.slot = key
-        self._flights[key] = flight
-        return await self._start(flight)
+        call = InFlightCall(
+            request,
+            arguments,
+            call_id=request.call_id,
+            key=key if recorded else None,
+            fingerprint=digest,
+        )
+        if (rejection := self._rejection(call)) is not None:
+            return rejection
+        call.registered_key = key
+        self._by_key[key] = call
+        return await self._start(call)
 
-    async def _unnamed(self, ask: ToolCall, arguments: Mapping[str, object]) -> ToolCallResult:
-        tool = ask.tool
+    async def _open_on_first_use(self) -> None:
+        if self._is_closed:
+            raise ExecutorClosed("this ToolExecutor is closed: call open(), or create a new one")
+        await self.open()
+
+    async def _execute_without_id(
+        self, request: ToolCall, arguments: Mapping[str, object]
+    ) -> ToolCallResult:
         call_id = uuid7()
-        recorded = self._records_unnamed and (self._record_reads or not tool.read_only)
-        if not recorded:
-            flight = InFlightCall(ask, arguments, call_id, None, b"")
-            return self._refusal(flight) or await self._flown(flight)
-        key = key_of(ask.principal, ask.user_id, call_id)
-        flight = InFlightCall(
-            ask, arguments, call_id, key, os.urandom(32)
-        )  # no other call has its id, so none is compared with it
-        if (refusal := self._refusal(flight)) is not None:
-            return refusal
+        recorded = self._record_calls_without_id and (
+            self._record_reads or not request.tool.read_only
+        )
+        call = InFlightCall(
+            request,
+            arguments,
+            call_id=call_id,
+            key=key_of(request.principal, request.user_id, call_id) if recorded else None,
+            fingerprint=os.urandom(32),  # the id is new, so no other call is compared with it
+        )
+        if (rejection := self._rejection(call)) is not None:
+            return rejection
         try:
-            return await self._start(flight)
+            return await self._start(call)
         except asyncio.CancelledError:
-            flight.stop("the caller is gone")
+            call.stop("the caller disconnected")
             raise
 
-    async def _join(self, flight: InFlightCall, ask: ToolCall, fp: bytes) -> ToolCallResult:
-        """The answer of a call that is under way here."""
-        if not compare_digest(flight.fp, fp):
-            answer = ToolCallResult(state="mismatch", call_id=flight.call_id)
+    async def _join(self, call: InFlightCall, request: ToolCall, digest: bytes) -> ToolCallResult:
+        """Wait for the call in progress with the same id."""
+        if not compare_digest(call.fingerprint, digest):
+            result = ToolCallResult(state="mismatch", call_id=call.call_id)
         else:
-            assert flight.task is not None
-            ended, _ = await asyncio.wait(
-                (flight.task,), timeout=self.wait if ask.wait is None else ask.wait
-            )
-            answer = shared(_result(flight)) if ended else flight.running()
-        self.metrics.called(str(ask.tool.id), answer.state, replayed=answer.replayed)
-        return answer
+            assert call.task is not None
+            wait = self.wait if request.wait is None else request.wait
+            done, _ = await asyncio.wait((call.task,), timeout=wait)
+            result = as_replay(_task_result(call)) if done else call.running()
+        self.metrics.count_result(str(request.tool.id), result.state, replayed=result.replayed)
+        return result
 
-    def _refusal(self, flight: InFlightCall) -> ToolCallResult | None:
+    def _rejection(self, call: InFlightCall) -> ToolCallResult | None:
         if self._draining:
-            answer = flight.unavailable()
-        elif len(self._live) >= self._max_running:
-            answer = flight.refused(busy(f"{self._max_running} calls are under way"))
+            result = call.unavailable()
+        elif len(self._in_progress) >= self._max_running:
+            result = call.rejection(busy_failure(f"{self._max_running} calls are in progress"))
         else:
             return None
-        self.metrics.called(flight.tool, answer.state)
-        return answer
+        self.metrics.count_result(call.tool_id, result.state)
+        return result
 
-    def _start(self, flight: InFlightCall) -> asyncio.Future[ToolCallResult]:
-        """Let a call fly in a task of its own, which outlives whoever waits for the answer."""
+    def _start(self, call: InFlightCall) -> asyncio.Future[ToolCallResult]:
+        """Start a call in a task, which continues when its caller is cancelled."""
         loop = asyncio.get_running_loop()
-        self._live.add(flight)
-        flight.waiter = loop.create_future()
-        flight.task = loop.create_task(self._landed(flight, flight.waiter))
-        return flight.waiter
+        self._in_progress.add(call)
+        call.waiter = loop.create_future()
+        call.task = loop.create_task(self._run_task(call, call.waiter))
+        return call.waiter
 
-    async def _landed(
-        self, flight: InFlightCall, waiter: asyncio.Future[ToolCallResult]
+    async def _run_task(
+        self, call: InFlightCall, waiter: asyncio.Future[ToolCallResult]
     ) -> ToolCallResult:
         try:
-            answer = await self._flown(flight)
+            result = await self._run_and_observe(call)
             if not waiter.done():
-                waiter.set_result(answer)
-            return answer
-        except (
-            Exception
-        ) as error:  # not of the call, which tells everything by its answer: of whoever watches it
+                waiter.set_result(result)
+            return result
+        except Exception as error:  # of logging, metrics or tracing: CallRunner raises none
             if not waiter.done():
                 waiter.set_exception(error)
             raise
         finally:
-            waiter.cancel()  # does nothing if it has its answer
-            if flight.slot is not None:
-                del self._flights[flight.slot]
+            waiter.cancel()  # no effect on a future that is done
+            if call.registered_key is not None:
+                del self._by_key[call.registered_key]
 
-    async def _flown(self, flight: InFlightCall) -> ToolCallResult:
-        """The answer of a call, told to whoever watches."""
-        if flight.task is None:
-            flight.task = asyncio.current_task()
-            self._live.add(flight)
-        self.metrics.in_flight += 1
+    async def _run_and_observe(self, call: InFlightCall) -> ToolCallResult:
+        """Run a call with its span, log line and metrics."""
+        self.metrics.change_in_flight(1)
         tracer = self._telemetry.tracer()
-        secrets = flight.secrets
+        redactor = call.redactor
         started = perf_counter()
         try:
-            if tracer is None and secrets is None:
-                return self._told(flight, await self._runs.answer(flight), started)
-            with (
-                hiding(secrets),
-                (
-                    nullcontext()
-                    if tracer is None
-                    else self._telemetry.call(tracer, flight.ask, flight.call_id, secrets)
-                ) as span,
-            ):
-                return self._told(flight, await self._runs.answer(flight), started, span)
+            if tracer is None and redactor is None:
+                return self._report(call, await self._runner.run(call), started)
+            span_context = (
+                nullcontext()
+                if tracer is None
+                else self._telemetry.call_span(
+                    tracer, call.request, call.call_id, redactor=redactor
+                )
+            )
+            with redact_logs(redactor), span_context as span:
+                return self._report(call, await self._runner.run(call), started, span=span)
         finally:
-            self._live.discard(flight)
-            self.metrics.in_flight -= 1
+            self._in_progress.discard(call)
+            self.metrics.change_in_flight(-1)
 
-    def _told(
-        self, flight: InFlightCall, answer: ToolCallResult, started: float, span: Span | None = None
+    def _report(
+        self,
+        call: InFlightCall,
+        result: ToolCallResult,
+        started: float,
+        *,
+        span: Span | None = None,
     ) -> ToolCallResult:
         if span is not None:
-            answered(span, answer)
-        log(flight.ask, answer, (perf_counter() - started) * 1000, flight.secrets)
-        self.metrics.called(flight.tool, answer.state, replayed=answer.replayed)
-        return answer
+            set_result_attributes(span, result)
+        duration_ms = (perf_counter() - started) * 1000
+        log_result(call.request, result, duration_ms, redactor=call.redactor)
+        self.metrics.count_result(call.tool_id, result.state, replayed=result.replayed)
+        return result
 
 
-def _result(flight: InFlightCall) -> ToolCallResult:
-    """The answer of a flight that has ended; a task that the event loop threw away has none."""
-    task = flight.task
+def _task_result(call: InFlightCall) -> ToolCallResult:
+    """The result of a call that has ended; `unavailable` if its task was cancelled or failed."""
+    task = call.task
     if task is None or task.cancelled() or task.exception() is not None:
-        return flight.unavailable()
-    answer = task.result()
-    assert isinstance(answer, ToolCallResult)
-    return answer
+        return call.unavailable()
+    result = task.result()
+    assert isinstance(result, ToolCallResult)
+    return result

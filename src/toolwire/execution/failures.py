@@ -1,8 +1,8 @@
-"""What a tool raised, as the failure that is answered.
+"""Convert exceptions of tools into failures.
 
-A caller reads the text of an exception only if the tool said so by its class; of any other it reads
-the type, and developers read the rest. Nothing an exception does while it is looked at goes any
-further. Scrubs nothing: that is done with the whole answer.
+The text of an exception is part of a failure only if the tool raised a ToolError. For any other
+exception, the failure names the type and the line, and the log has the rest: the text may hold
+secrets of the server. Redaction happens later, for the whole failure.
 """
 
 from __future__ import annotations
@@ -12,101 +12,97 @@ import traceback
 from toolwire.conversation.json import JSON, require_json
 from toolwire.errors import InputError, ToolwireError
 from toolwire.execution.ledger.base import Failure
-from toolwire.tools.errors import RetryableToolError, ToolError
-
-LONGEST = 2000
-"""Characters of an exception that are told to developers."""
+from toolwire.tools.errors import InvalidResult, RetryableToolError, ToolError
 
 
 class ExecutorBusy(ToolwireError):
-    """There was no room for this call. Its body did not begin."""
+    """There is no free slot for this call. The tool was not started."""
 
 
-def busy(why: str) -> Failure:
-    """Told instead of waiting for ever. Nothing is recorded, so the same id may come again."""
-    return Failure("The server is busy. Try again a little later.", why, True, 1000, None, "busy")
-
-
-def timed_out(tool: str, seconds: float) -> Failure:
-    """Nobody knows what a tool has done that was stopped in the middle; a thread cannot even be
-    stopped."""
+def busy_failure(reason: str) -> Failure:
+    """The failure of a call that found no free slot. It is not recorded: the call may be
+    repeated."""
     return Failure(
-        f"The tool did not end within {seconds:g} s. Whether it had an effect is not known.",
-        f"{tool} ran into its timeout of {seconds:g} s",
+        "The server is busy. Try again later.",
+        reason,
+        can_retry=True,
+        retry_after_ms=1000,
+        kind="busy",
+    )
+
+
+def timeout_failure(tool: str, seconds: float) -> Failure:
+    """The failure of a tool that exceeded its timeout. It may have had an effect."""
+    return Failure(
+        f"The tool did not finish within {seconds:g} s. It may have had its effect.",
+        f"{tool} exceeded its timeout of {seconds:g} s",
         kind="timeout",
     )
 
 
-def cancelled(tool: str, why: str) -> Failure:
-    """The body was stopped by the server."""
+def cancellation_failure(tool: str, reason: str) -> Failure:
+    """The failure of a tool that the server stopped."""
     return Failure(
-        f"The call was stopped: {why}. Whether it had an effect is not known.",
+        f"The call was stopped: {reason}. It may have had its effect.",
         f"{tool} was cancelled",
         kind="cancelled",
     )
 
 
-def unfit(tool: str, error: BaseException) -> Failure:
-    """The body gave what cannot be answered."""
+def invalid_result_failure(tool: str, error: BaseException) -> Failure:
+    """The failure of a tool whose result does not match its output schema."""
+    detail = f": {error}" if isinstance(error, InvalidResult) else f" ({type(error).__name__})"
     return Failure(
-        "The tool gave a result that is not what it promises.",
-        f"the result of {tool} does not fit its output schema: {type(error).__name__}:"
-        f" {said(error)}",
+        "The tool returned an invalid result.",
+        f"the result of {tool} does not match its output schema{detail}",
         kind="bad-result",
     )
 
 
-def raised(error: BaseException) -> Failure:
-    """The failure an exception stands for."""
-    error = only(error)
+def failure_from(error: BaseException) -> Failure:
+    """The failure for an exception that a tool raised."""
+    error = unwrap_group(error)
     if isinstance(error, ToolError):
-        return _told(error)
+        return _tool_error_failure(error)
     kind = type(error).__name__
     return Failure(
         f"The tool failed ({kind}).",
-        f"{kind}: {said(error)}{_inside(error)}{_place(error)}",
+        f"{kind}{_group_members(error)}{_location(error)}",
         kind="exception",
     )
 
 
-def only(error: BaseException) -> BaseException:
-    """The one exception in a group of one, as task groups raise it; else the exception itself."""
+def unwrap_group(error: BaseException) -> BaseException:
+    """The only exception in an exception group, as task groups raise it; else the error itself."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
-def _told(error: ToolError) -> Failure:
-    more = error.developer_message
-    retry = error if isinstance(error, RetryableToolError) else None
-    wait = None if retry is None else retry.retry_after_ms
-    prompt = None if retry is None else retry.additional_prompt_content
-    failure = Failure(
-        _text(error.message),
-        None if more is None else _text(more),
-        error.can_retry,
-        None if wait is None else max(0, round(wait)),
-        None if prompt is None else _text(prompt),
-        None if error.kind is None else _text(error.kind),
-        error.extra,
-    )
-    return failure if not error.extra or _is_json(error.extra) else _without_extra(failure)
-
-
-def _without_extra(failure: Failure) -> Failure:
+def _tool_error_failure(error: ToolError) -> Failure:
+    developer_message = _optional_text(error.developer_message)
+    retry_after_ms = prompt = None
+    if isinstance(error, RetryableToolError):
+        prompt = _optional_text(error.additional_prompt_content)
+        if error.retry_after_ms is not None:
+            retry_after_ms = max(0, round(error.retry_after_ms))
+    extra = error.extra
+    if extra and not _is_json(extra):
+        extra = {}
+        developer_message = f"{developer_message or ''} (its extra is not JSON)".strip()
     return Failure(
-        failure.message,
-        f"{failure.developer_message or ''} (its extra is not JSON and was left out)".strip(),
-        failure.can_retry,
-        failure.retry_after_ms,
-        failure.additional_prompt_content,
-        failure.kind,
+        _text(error.message),
+        developer_message,
+        can_retry=error.can_retry,
+        retry_after_ms=retry_after_ms,
+        additional_prompt_content=prompt,
+        kind=_optional_text(error.kind),
+        extra=extra,
     )
 
 
-def said(error: BaseException) -> str:
-    """The text of an exception, whatever its `__str__` does."""
-    return _text(error)[:LONGEST]
+def _optional_text(value: object) -> str | None:
+    return None if value is None else _text(value)
 
 
 def _text(value: object) -> str:
@@ -114,27 +110,25 @@ def _text(value: object) -> str:
         return value
     try:
         return str(value)
-    except BaseException as broken:  # a `__str__` may raise anything, SystemExit too
-        return f"<{type(value).__name__} has no text: its __str__ raised {type(broken).__name__}>"
+    except BaseException as error:  # `__str__` may raise anything, also SystemExit
+        return f"<{type(value).__name__}: its __str__ raised {type(error).__name__}>"
 
 
-def _inside(error: BaseException) -> str:
-    """The exceptions of a group, without those in groups within groups beyond a few."""
+def _group_members(error: BaseException) -> str:
+    """The types of the first exceptions in a group."""
     if not isinstance(error, BaseExceptionGroup):
         return ""
-    shown = "; ".join(f"{type(one).__name__}: {said(one)}" for one in error.exceptions[:5])
-    return f" [{shown}]"[:LONGEST]
+    return f" [{', '.join(type(inner).__name__ for inner in error.exceptions[:5])}]"
 
 
-def _place(error: BaseException) -> str:
-    """Where it was raised, by file name and line: paths of the server are nobody's business."""
+def _location(error: BaseException) -> str:
+    """The line that raised the error. Only the file name: paths of the server are private."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
-    last = frames[-1]
-    return (
-        f" ({last.filename.replace(chr(92), '/').rpartition('/')[2]}:{last.lineno} in {last.name})"
-    )
+    frame = frames[-1]
+    file = frame.filename.replace("\\", "/").rpartition("/")[2]
+    return f" ({file}:{frame.lineno} in {frame.name})"
 
 
 def _is_json(value: JSON) -> bool:

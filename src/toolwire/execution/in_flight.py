@@ -1,4 +1,4 @@
-"""A call under way, and the answers it may get. Runs nothing and asks no ledger."""
+"""A call in progress, and the results it can have."""
 
 from __future__ import annotations
 
@@ -10,103 +10,108 @@ from typing import Literal
 from msgspec.structs import replace
 
 from toolwire.execution.ledger.base import CallKey, Claim, Failure, Outcome, Record
-from toolwire.execution.redaction import Redactor, scrubber
+from toolwire.execution.redaction import Redactor, call_redactor
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.tools.runnable import Runnable, ToolContext
 
-AGAIN_MS = 1000
-"""What callers are told to wait before they ask again."""
+RETRY_AFTER_MS = 1000
+"""The delay after which callers may repeat a call that has no outcome yet."""
 
 
 @lru_cache(maxsize=4096)
-def label(tool: Runnable) -> str:
-    """The id of a tool as text, made once."""
+def _tool_id(tool: Runnable) -> str:
     return str(tool.id)
 
 
 class InFlightCall:
-    """A call under way in this process."""
+    """A call in progress in this process."""
 
     __slots__ = (
         "arguments",
-        "ask",
         "call_id",
         "cancellable",
-        "fp",
+        "fingerprint",
         "key",
-        "secrets",
-        "slot",
-        "stopped",
+        "redactor",
+        "registered_key",
+        "request",
+        "stop_reason",
         "task",
-        "tool",
+        "tool_id",
         "waiter",
     )
 
     def __init__(
         self,
-        ask: ToolCall,
+        request: ToolCall,
         arguments: Mapping[str, object],
+        *,
         call_id: str,
         key: CallKey | None,
-        fp: bytes,
+        fingerprint: bytes,
     ) -> None:
-        self.ask = ask
+        self.request = request
         self.arguments = arguments
         self.call_id = call_id
-        self.tool = label(ask.tool)
-        self.slot: CallKey | None = None
-        """Where others find it to join in."""
+        self.tool_id = _tool_id(request.tool)
+        self.registered_key: CallKey | None = None
+        """The key under which duplicates find this call; None if they cannot."""
         self.waiter: asyncio.Future[ToolCallResult] | None = None
-        """What the first caller waits for, so that it is not the task which is cancelled with it.
+        """The first caller awaits this future, so that its cancellation does not cancel the task.
         """
         self.key = key
-        """None if nothing is recorded."""
-        self.fp = fp
+        """The ledger key; None if the call is not recorded."""
+        self.fingerprint = fingerprint
         self.task: asyncio.Task[ToolCallResult] | asyncio.Task[object] | None = None
         self.cancellable = False
-        """Not while the ledger is at it: it must not be in doubt whether something was claimed."""
-        self.stopped = ""
-        """Why it was told to stop, if it was."""
-        self.secrets: Redactor | None = (
-            scrubber(ask.tokens, ask.secrets) if ask.tokens or ask.secrets else None
+        """False during ledger operations: a cancelled claim would leave its state unknown."""
+        self.stop_reason = ""
+        """Why the call must stop; empty if it need not."""
+        self.redactor: Redactor | None = (
+            call_redactor(request.tokens, request.secrets)
+            if request.tokens or request.secrets
+            else None
         )
 
-    def stop(self, why: str) -> None:
-        """Cancel the body now, or do not begin it."""
-        if not self.stopped:
-            self.stopped = why
+    def stop(self, reason: str) -> None:
+        """Cancel the tool if it runs, or prevent its start."""
+        if not self.stop_reason:
+            self.stop_reason = reason
             if self.cancellable and self.task is not None:
                 self.task.cancel()
 
-    def calmed(self) -> bool:
-        """Whether the task was cancelled by `stop`, which has then done its work and is
-        taken back.
-        """
-        if self.stopped and self.task is not None and self.task.cancelling():
+    def uncancel_after_stop(self) -> bool:
+        """Take back a cancellation by `stop`; False if the task was cancelled by something
+        else."""
+        if self.stop_reason and self.task is not None and self.task.cancelling():
             self.task.uncancel()
             return True
         return False
 
     def context(self, attempt: int) -> ToolContext:
-        """What the tool may see: what it declared and nothing else."""
-        ask = self.ask
-        needs = ask.tool.needs
+        """The context for the tool, with the credentials that it declares and no others."""
+        request = self.request
+        needs = request.tool.needs
         if not needs:
-            return ToolContext(self.call_id, self.tool, attempt, trace_id=ask.trace_id)
+            return ToolContext(self.call_id, self.tool_id, attempt, trace_id=request.trace_id)
         return ToolContext(
             self.call_id,
-            self.tool,
+            self.tool_id,
             attempt,
-            ask.user_id if needs.user_id else None,
-            {one.id: ask.tokens[one.id] for one in needs.authorization},
-            {one: ask.secrets[one] for one in needs.secrets},
-            ask.trace_id,
+            user_id=request.user_id if needs.user_id else None,
+            tokens={one.id: request.tokens[one.id] for one in needs.authorization},
+            secrets={id: request.secrets[id] for id in needs.secrets},
+            trace_id=request.trace_id,
         )
 
-    def came_to(
+    def redact(self, failure: Failure) -> Failure:
+        """The failure without the tokens and secrets of this call."""
+        return failure if self.redactor is None else self.redactor.redact_failure(failure)
+
+    def result(
         self, outcome: Outcome, attempt: int, *, recorded: bool = True, replayed: bool = False
     ) -> ToolCallResult:
-        """The answer of a run."""
+        """The result of a run."""
         state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
         return ToolCallResult(
             state=state,
@@ -117,12 +122,14 @@ class InFlightCall:
             attempt=attempt,
         )
 
-    def refused(self, failure: Failure) -> ToolCallResult:
-        """The answer of a call whose body did not begin, and may begin later."""
+    def rejection(self, failure: Failure) -> ToolCallResult:
+        """The result of a call whose tool was not started. It may be repeated."""
         return ToolCallResult(state="failed", call_id=self.call_id, outcome=Outcome(None, failure))
 
     def unavailable(self) -> ToolCallResult:
-        return ToolCallResult(state="unavailable", call_id=self.call_id, retry_after_ms=AGAIN_MS)
+        return ToolCallResult(
+            state="unavailable", call_id=self.call_id, retry_after_ms=RETRY_AFTER_MS
+        )
 
     def running(self, claim: Claim | None = None) -> ToolCallResult:
         record = None if claim is None else claim.record
@@ -131,32 +138,32 @@ class InFlightCall:
             call_id=self.call_id,
             attempt=1 if claim is None else claim.attempt,
             started_at=None if record is None else record.started_at,
-            retry_after_ms=AGAIN_MS,
+            retry_after_ms=RETRY_AFTER_MS,
         )
 
-    def claimed(self, claim: Claim) -> ToolCallResult:
-        """The answer of a call that was there before."""
+    def result_of_claim(self, claim: Claim) -> ToolCallResult:
+        """The result of a call that the ledger already knows."""
         if claim.record is not None:
-            return self.known(claim.record)
+            return self.result_of_record(claim.record)
         if claim.state in ("mismatch", "gone", "lost"):
             return ToolCallResult(state=claim.state, call_id=self.call_id, attempt=claim.attempt)
         return self.running(claim)
 
-    def known(self, record: Record) -> ToolCallResult:
-        """The answer that a record gives."""
-        ended = record.state in ("done", "failed")
+    def result_of_record(self, record: Record) -> ToolCallResult:
+        """The result that a ledger record holds."""
+        has_outcome = record.state in ("done", "failed")
         return ToolCallResult(
             state=record.state,
             call_id=self.call_id,
-            outcome=(record.outcome or Outcome()) if ended else None,
-            replayed=ended,
+            outcome=(record.outcome or Outcome()) if has_outcome else None,
+            replayed=has_outcome,
             recorded=record.recorded,
             attempt=record.attempt,
             started_at=record.started_at,
-            retry_after_ms=AGAIN_MS if record.state == "running" else None,
+            retry_after_ms=RETRY_AFTER_MS if record.state == "running" else None,
         )
 
 
-def shared(answer: ToolCallResult) -> ToolCallResult:
-    """The answer for those who came while the call was under way."""
-    return replace(answer, replayed=True) if answer.state in ("done", "failed") else answer
+def as_replay(result: ToolCallResult) -> ToolCallResult:
+    """The result for a duplicate that arrived while the call was in progress."""
+    return replace(result, replayed=True) if result.state in ("done", "failed") else result

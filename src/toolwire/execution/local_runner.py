@@ -1,15 +1,14 @@
-"""The bodies of tools, run in this process: async ones in the event loop, the others in threads.
+"""Run tools in this process: async functions in the event loop, others in threads.
 
-How many run at once is bounded for each tool and for all threads together; a thread that hangs
-keeps its place, so one tool that hangs leaves the others alone. Whatever a body raises becomes a
-failure; it never gets out of here. Records nothing.
+The number of concurrent runs is limited per tool and for all threads together. A thread that hangs
+keeps its slot, so that one hanging tool does not block the others. Every exception of a tool
+becomes a failure.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import copy_context
@@ -17,171 +16,191 @@ from time import perf_counter
 from types import CoroutineType
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.execution.eager_await import resumed
-from toolwire.execution.failures import ExecutorBusy, only, raised, timed_out, unfit
+from toolwire.execution.eager_await import finish_await
+from toolwire.execution.failures import (
+    ExecutorBusy,
+    failure_from,
+    invalid_result_failure,
+    timeout_failure,
+    unwrap_group,
+)
 from toolwire.execution.ledger.base import Claim, Outcome
+from toolwire.execution.log_redaction import redacting_logger
 from toolwire.execution.thread_pool import ThreadPool
 from toolwire.tools.errors import NoEffect, ToolError
 from toolwire.tools.runnable import Body, Runnable, ToolContext, ToolId
 
-logger = logging.getLogger("toolwire.calls")
+logger = redacting_logger("toolwire.execution")
 
 
 class LocalRunner:
-    """Runs bodies here.
+    """Runs tools in this process.
 
-    `threads` is how many functions may block at once, `per_tool` how many of them may be of one
-    tool (`concurrency` of a tool may ask for fewer). Who finds no room waits up to `patience`
-    seconds and is then told so.
+    Args:
+        threads: how many sync tools may run at once.
+        per_tool: how many of them may be of one tool. A tool can ask for fewer (`concurrency`).
+        slot_timeout: seconds to wait for a free slot before a call fails as busy.
     """
 
-    def __init__(self, *, threads: int = 64, per_tool: int = 16, patience: float = 10.0) -> None:
+    def __init__(
+        self, *, threads: int = 64, per_tool: int = 16, slot_timeout: float = 10.0
+    ) -> None:
         self._per_tool = min(per_tool, threads)
-        self._patience = patience
+        self._slot_timeout = slot_timeout
         self._threads = ThreadPool()
-        self._room = asyncio.Semaphore(threads)
-        self._rooms: dict[ToolId, asyncio.Semaphore] = {}
+        self._thread_slots = asyncio.Semaphore(threads)
+        self._tool_slots: dict[ToolId, asyncio.Semaphore] = {}
 
     async def run(
         self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
-        """As every runner; the arguments are converted here."""
-        place = await self.admit(tool)
-        return await place.run(tool.takes(arguments), context)
+        """Validate the arguments and run the tool (see `Runner.run`)."""
+        slot = await self.acquire_slot(tool)
+        return await slot.run(tool.decode_arguments(arguments), context)
 
-    def at_once(self, tool: Runnable) -> CallContext | None:
-        """A place for a tool that is not bounded; None for any other."""
-        return CallContext(self, tool, ()) if tool.is_async and tool.concurrency is None else None
+    def unlimited_slot(self, tool: Runnable) -> RunSlot | None:
+        """A slot for an async tool without a concurrency limit; None for any other tool."""
+        return RunSlot(self, tool, ()) if tool.is_async and tool.concurrency is None else None
 
-    async def admit(self, tool: Runnable) -> CallContext:
-        """A place for one run: use it, or leave it. Raises Busy."""
-        if (free := self.at_once(tool)) is not None:
-            return free
-        rooms = [self._room_of(tool)]
+    async def acquire_slot(self, tool: Runnable) -> RunSlot:
+        """Wait for a slot for one run. Use it or release it.
+
+        Raises:
+            ExecutorBusy: no slot became free within `slot_timeout`.
+        """
+        if (unlimited := self.unlimited_slot(tool)) is not None:
+            return unlimited
+        needed = [self._slots_of(tool)]
         if not tool.is_async:
-            rooms.append(self._room)
-        taken: list[asyncio.Semaphore] = []
+            needed.append(self._thread_slots)
+        acquired: list[asyncio.Semaphore] = []
         try:
-            for room in rooms:
-                await self._take(room)
-                taken.append(room)
+            for semaphore in needed:
+                await self._acquire(semaphore)
+                acquired.append(semaphore)
         except TimeoutError:
             raise ExecutorBusy(
-                f"no room for another run of {tool.id}, {self._patience:g} s long"
+                f"no free slot for {tool.id} within {self._slot_timeout:g} s"
             ) from None
         finally:
-            if len(taken) < len(rooms):
-                for room in taken:
-                    room.release()
-        return CallContext(self, tool, tuple(taken))
+            if len(acquired) < len(needed):
+                for semaphore in acquired:
+                    semaphore.release()
+        return RunSlot(self, tool, tuple(acquired))
 
-    def _room_of(self, tool: Runnable) -> asyncio.Semaphore:
-        room = self._rooms.get(tool.id)
-        if room is None:
-            most = tool.concurrency or self._per_tool
-            room = self._rooms[tool.id] = asyncio.Semaphore(
-                most if tool.is_async else min(most, self._per_tool)
-            )
-        return room
+    def _slots_of(self, tool: Runnable) -> asyncio.Semaphore:
+        semaphore = self._tool_slots.get(tool.id)
+        if semaphore is None:
+            limit = tool.concurrency or self._per_tool
+            if not tool.is_async:
+                limit = min(limit, self._per_tool)
+            semaphore = self._tool_slots[tool.id] = asyncio.Semaphore(limit)
+        return semaphore
 
-    async def _take(self, room: asyncio.Semaphore) -> None:
-        if not room.locked():
-            await room.acquire()
+    async def _acquire(self, semaphore: asyncio.Semaphore) -> None:
+        if not semaphore.locked():
+            await semaphore.acquire()
             return
-        async with asyncio.timeout(self._patience):
-            await room.acquire()
+        async with asyncio.timeout(self._slot_timeout):
+            await semaphore.acquire()
 
-    def start(self, job: Callable[[], None]) -> None:
-        """Run a job in a thread. Somebody has made sure that there is room."""
+    def start_thread(self, job: Callable[[], None]) -> None:
+        """Run a job in a thread. The caller holds a slot for it."""
         self._threads.start(job)
 
 
-class CallContext:
-    """Room for one run. It is given back when the body has really ended, which for a thread may be
-    long after its timeout."""
+class RunSlot:
+    """A slot for one run.
 
-    __slots__ = ("_rooms", "_runner", "tool")
+    It is released when the tool has really ended: for a thread, that may be long after its timeout.
+    """
+
+    __slots__ = ("_runner", "_semaphores", "tool")
 
     def __init__(
-        self, runner: LocalRunner, tool: Runnable, rooms: tuple[asyncio.Semaphore, ...]
+        self, runner: LocalRunner, tool: Runnable, semaphores: tuple[asyncio.Semaphore, ...]
     ) -> None:
         self._runner = runner
         self.tool = tool
-        self._rooms = rooms
+        self._semaphores = semaphores
 
-    def leave(self) -> None:
-        """Give the room back. Doing it twice is doing it once."""
-        for room in self._rooms:
-            room.release()
-        self._rooms = ()
+    def release(self) -> None:
+        """Give the slot back. A second call does nothing."""
+        for semaphore in self._semaphores:
+            semaphore.release()
+        self._semaphores = ()
 
     async def run(self, arguments: Mapping[str, object], context: ToolContext) -> Outcome:
-        """What the body came to. Raises NoEffect, and CancelledError if the task around it is
-        cancelled."""
+        """Run the tool and return its outcome.
+
+        Raises:
+            NoEffect: the tool promises that nothing happened.
+            CancelledError: the task around the run was cancelled.
+        """
         tool = self.tool
         started = perf_counter()
         failure = None
         value: JSON = None
         try:
-            given = await self._timed(tool.body, tool.is_async, arguments, context)
-            ms = _since(started)
+            returned = await self._run_function(tool.body, tool.is_async, arguments, context)
+            duration = _milliseconds_since(started)
             try:
-                value = tool.gives(given)
+                value = tool.encode_result(returned)
             except Exception as error:
-                failure = unfit(str(tool.id), error)
-        except _TimedOut:
-            ms = _since(started)
-            failure = timed_out(str(tool.id), tool.timeout or 0.0)
+                logger.error("%s returned an invalid result", tool.id, exc_info=error)
+                failure = invalid_result_failure(str(tool.id), error)
+        except _ToolTimeout:
+            duration = _milliseconds_since(started)
+            failure = timeout_failure(str(tool.id), tool.timeout or 0.0)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise  # it is the call that is cancelled, not something inside the tool
-            ms = _since(started)
-            failure = raised(error)
-        except (
-            BaseException
-        ) as error:  # SystemExit and KeyboardInterrupt of a tool are its own, not the server's
-            ms = _since(started)
-            one = only(error)
-            if isinstance(one, NoEffect):
-                raise one from None
-            if not isinstance(one, ToolError):
-                logger.error("%s raised %s", tool.id, type(one).__name__, exc_info=error)
-            failure = raised(one)
+                raise  # the call is cancelled, not a task inside the tool
+            duration = _milliseconds_since(started)
+            failure = failure_from(error)
+        except BaseException as error:  # SystemExit of a tool must not end the server
+            duration = _milliseconds_since(started)
+            cause = unwrap_group(error)
+            if isinstance(cause, NoEffect):
+                raise cause from None
+            if not isinstance(cause, ToolError):
+                logger.error("%s raised %s", tool.id, type(cause).__name__, exc_info=error)
+            failure = failure_from(cause)
         if failure is not None:
-            return Outcome(None, failure, ms)
-        return Outcome(value, None, ms)
+            return Outcome(None, failure, duration)
+        return Outcome(value, None, duration)
 
-    async def ask(
-        self, question: Body, arguments: Mapping[str, object], context: ToolContext
+    async def run_probe(
+        self, probe: Body, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
-        """What a tool's probe says. Raises what it raises, and TimeoutError."""
-        return await self._timed(
-            question, inspect.iscoroutinefunction(question), arguments, context
-        )
+        """Run the probe of a tool. Raises the exceptions of the probe, and TimeoutError."""
+        is_async = inspect.iscoroutinefunction(probe)
+        return await self._run_function(probe, is_async, arguments, context)
 
-    async def _timed(
-        self, body: Body, is_async: bool, arguments: Mapping[str, object], context: ToolContext
+    async def _run_function(
+        self, function: Body, is_async: bool, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
         if not is_async:
-            return await self._limited(self._threaded(body, arguments, context), self.tool.timeout)
+            work = self._run_and_await_in_thread(function, arguments, context)
+            return await self._with_timeout(work, self.tool.timeout)
         try:
             started = perf_counter()
-            given = body(arguments, context)
-            if not isinstance(given, (CoroutineType, Awaitable)):
-                return given
-            steps = given.__await__()
+            returned = function(arguments, context)
+            if not isinstance(returned, (CoroutineType, Awaitable)):
+                return returned
+            steps = returned.__await__()
             try:
-                waits_for = next(steps)
-            except StopIteration as ended:  # it has never waited, so no clock could have stopped it
-                return ended.value
+                awaited = next(steps)
+            except StopIteration as done:  # it never waited, so no timer could have stopped it
+                return done.value
             timeout = self.tool.timeout
-            left = None if timeout is None else timeout - (perf_counter() - started)
-            return await self._limited(resumed(steps, waits_for), left)
+            if timeout is not None:
+                timeout -= perf_counter() - started
+            return await self._with_timeout(finish_await(steps, awaited), timeout)
         finally:
-            self.leave()
+            self.release()
 
-    async def _limited(self, work: Awaitable[object], timeout: float | None) -> object:
+    async def _with_timeout(self, work: Awaitable[object], timeout: float | None) -> object:
         if timeout is None:
             return await work
         try:
@@ -189,53 +208,50 @@ class CallContext:
                 return await work
         except TimeoutError:
             if limit.expired():
-                raise _TimedOut from None
+                raise _ToolTimeout from None
             raise
 
-    async def _threaded(
-        self, body: Body, arguments: Mapping[str, object], context: ToolContext
+    async def _run_and_await_in_thread(
+        self, function: Body, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
-        given = await self._in_thread(body, arguments, context)
-        return await given if isinstance(given, Awaitable) else given
+        returned = await self._run_in_thread(function, arguments, context)
+        return await returned if isinstance(returned, Awaitable) else returned
 
-    async def _in_thread(
-        self, body: Body, arguments: Mapping[str, object], context: ToolContext
+    async def _run_in_thread(
+        self, function: Body, arguments: Mapping[str, object], context: ToolContext
     ) -> object:
-        """What a function gives, run in a thread with the context variables of here."""
+        """Run a function in a thread, with the context variables of the caller."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
+        done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
         variables = copy_context()
 
-        def settle(given: object, error: BaseException | None) -> None:
-            self.leave()
-            if not answer.done():
-                answer.set_result((given, error))
+        def finish(value: object, error: BaseException | None) -> None:
+            self.release()
+            if not done.done():
+                done.set_result((value, error))
             else:
-                logger.warning(
-                    "%s ended after its call was answered; what it came to is dropped", self.tool.id
-                )
+                logger.warning("%s ended after its call; the result is discarded", self.tool.id)
 
         def job() -> None:
-            given, error = None, None
+            value: object = None
+            error: BaseException | None = None
             try:
-                given = variables.run(body, arguments, context)
-            except BaseException as raised_there:
-                error = raised_there
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(settle, given, error)
+                value = variables.run(function, arguments, context)
+            except BaseException as tool_error:
+                error = tool_error
+            with suppress(RuntimeError):  # the loop is closed: no caller is left
+                loop.call_soon_threadsafe(finish, value, error)
 
-        self._runner.start(job)
-        given, error = await answer
+        self._runner.start_thread(job)
+        value, error = await done
         if error is not None:
             raise error
-        return given
+        return value
 
 
-class _TimedOut(TimeoutError):
-    """The body took longer than its tool allows; one of its own would be a failure like
-    any other.
-    """
+class _ToolTimeout(TimeoutError):
+    """The tool exceeded its timeout. A TimeoutError inside the tool is an ordinary failure."""
 
 
-def _since(started: float) -> float:
+def _milliseconds_since(started: float) -> float:
     return round((perf_counter() - started) * 1000, 3)

@@ -1,105 +1,137 @@
-"""Counts and times of calls, in Prometheus' text format.
+"""Counters, gauges and histograms in Prometheus' text format.
 
-Labels are bounded: tools beyond the first few hundred are counted together, and nothing a caller
-chooses is ever a label. Knows no server: somebody else puts `render()` behind a route.
+A table says which metrics exist. The number of values of each label is limited, so that callers
+cannot fill the memory. Snapshots of several processes can be rendered together.
+`docs/decisions/012-metrics.md` says why this is not `prometheus_client`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
 
-TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-"""The media type of `render()`."""
-BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+from msgspec import Struct, convert
+
+from toolwire.conversation.json import dump, parse
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""The media type of `MetricSet.render`."""
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Upper bounds of the buckets of a histogram, in seconds."""
 OTHER = "other"
+"""The label value for all values beyond the limit."""
 
 
-class Metrics:
-    """What a server counts. Belongs to one event loop."""
+class Metric(Struct, frozen=True):
+    """A metric: its type, the names of its labels, and its help text."""
 
-    def __init__(self, *, most_tools: int = 300) -> None:
-        self.most_tools = most_tools
-        self.in_flight = 0
-        self._tools: set[str] = set()
-        self._calls: dict[tuple[str, str], int] = {}
-        self._replays: dict[str, int] = {}
-        self._ledger_errors: dict[str, int] = {}
-        self._seconds: dict[str, list[int]] = {}
-        self._sums: dict[str, float] = {}
+    type: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    help: str
 
-    def _label(self, tool: str) -> str:
-        if tool in self._tools:
-            return tool
-        if len(self._tools) >= self.most_tools:
-            return OTHER
-        self._tools.add(tool)
-        return tool
 
-    def called(self, tool: str, state: str, *, replayed: bool = False) -> None:
-        """One more answer."""
-        tool = self._label(tool)
-        self._calls[tool, state] = self._calls.get((tool, state), 0) + 1
-        if replayed:
-            self._replays[tool] = self._replays.get(tool, 0) + 1
+class MetricSet:
+    """The values of a table of metrics. It belongs to one event loop."""
 
-    def took(self, tool: str, seconds: float) -> None:
-        """One more run of a tool's body."""
-        tool = self._label(tool)
-        buckets = self._seconds.get(tool)
-        if buckets is None:
-            buckets = self._seconds[tool] = [0] * (len(BOUNDS) + 1)
-            self._sums[tool] = 0.0
-        buckets[bisect_left(BOUNDS, seconds)] += 1
-        self._sums[tool] += seconds
+    def __init__(
+        self, prefix: str, metrics: Mapping[str, Metric], *, max_label_values: int = 200
+    ) -> None:
+        self._prefix = prefix
+        self._metrics = metrics
+        self._max_label_values = max_label_values
+        self._cells: dict[tuple[str, ...], list[float]] = {}
+        self._label_values: dict[tuple[str, int], set[str]] = {}
 
-    def ledger_failed(self, operation: str) -> None:
-        """One more operation that the ledger could not do; `operation` is one of its methods."""
-        self._ledger_errors[operation] = self._ledger_errors.get(operation, 0) + 1
+    def add(self, name: str, *labels: str, amount: float = 1.0) -> None:
+        """Increase a counter or a gauge."""
+        self.cell(name, *labels)[0] += amount
 
-    def render(self) -> str:
-        """Everything counted so far."""
-        lines = _head("toolwire_calls_total", "counter", "Answers by tool and state.")
-        lines += (
-            f"toolwire_calls_total{_labels(tool=tool, state=state)} {n}"
-            for (tool, state), n in sorted(self._calls.items())
-        )
-        lines += _head(
-            "toolwire_replays_total",
-            "counter",
-            "Answers that came from the record or from a call under way.",
-        )
-        lines += (
-            f"toolwire_replays_total{_labels(tool=tool)} {n}"
-            for tool, n in sorted(self._replays.items())
-        )
-        lines += _head("toolwire_calls_in_flight", "gauge", "Calls under way.")
-        lines.append(f"toolwire_calls_in_flight {self.in_flight}")
-        lines += _head(
-            "toolwire_ledger_errors_total", "counter", "Operations the ledger could not do."
-        )
-        lines += (
-            f"toolwire_ledger_errors_total{_labels(operation=name)} {n}"
-            for name, n in sorted(self._ledger_errors.items())
-        )
-        lines += _head("toolwire_tool_seconds", "histogram", "How long the bodies of tools ran.")
-        for tool, buckets in sorted(self._seconds.items()):
-            total = 0
-            for bound, n in zip((*map(str, BOUNDS), "+Inf"), buckets, strict=True):
-                total += n
-                lines.append(f"toolwire_tool_seconds_bucket{_labels(tool=tool, le=bound)} {total}")
-            lines.append(f"toolwire_tool_seconds_sum{_labels(tool=tool)} {self._sums[tool]:.6f}")
-            lines.append(f"toolwire_tool_seconds_count{_labels(tool=tool)} {total}")
+    def observe(self, name: str, seconds: float, *labels: str) -> None:
+        """Add a duration to a histogram."""
+        observe(self.cell(name, *labels), seconds)
+
+    def cell(self, name: str, *labels: str) -> list[float]:
+        """The storage of one time series, for callers that update it often.
+
+        A counter or a gauge is one number. A histogram is its bucket counts and then the sum; use
+        `observe` to add to it.
+        """
+        cell = self._cells.get((name, *labels))
+        if cell is None:
+            limited = tuple(self._limit(name, n, value) for n, value in enumerate(labels))
+            size = len(BUCKETS) + 2 if self._metrics[name].type == "histogram" else 1
+            cell = self._cells.setdefault((name, *limited), [0.0] * size)
+        return cell
+
+    def _limit(self, name: str, position: int, value: str) -> str:
+        values = self._label_values.setdefault((name, position), set())
+        if value in values or len(values) < self._max_label_values:
+            values.add(value)
+            return value
+        return OTHER
+
+    def snapshot(self) -> bytes:
+        """All values, for `render` in another process."""
+        return dump([[list(key), list(cell)] for key, cell in self._cells.items()])
+
+    def render(self, live: Iterable[bytes] = (), dead: Iterable[bytes] = ()) -> str:
+        """All values, added to the snapshots of other processes.
+
+        Gauges of dead processes are left out.
+        """
+        total = {key: list(cell) for key, cell in self._cells.items()}
+        for snapshots, with_gauges in ((live, True), (dead, False)):
+            for key, values in (row for snapshot in snapshots for row in _rows(snapshot)):
+                metric = self._metrics.get(key[0])
+                if metric is not None and (with_gauges or metric.type != "gauge"):
+                    cell = total.setdefault(key, [0.0] * len(values))
+                    total[key] = [a + b for a, b in zip(cell, values, strict=True)]
+        lines: list[str] = []
+        for name, metric in self._metrics.items():
+            full_name = self._prefix + name
+            lines += [f"# HELP {full_name} {metric.help}", f"# TYPE {full_name} {metric.type}"]
+            for key in sorted(key for key in total if key[0] == name):
+                lines += _samples(full_name, metric, key[1:], total[key])
         return "\n".join(lines) + "\n"
 
 
-def _head(name: str, kind: str, says: str) -> list[str]:
-    return [f"# HELP {name} {says}", f"# TYPE {name} {kind}"]
+def observe(cell: list[float], seconds: float) -> None:
+    """Add a duration to the cell of a histogram."""
+    cell[bisect_left(BUCKETS, seconds)] += 1
+    cell[-1] += seconds
 
 
-def _labels(**labels: str) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+def _samples(name: str, metric: Metric, values: tuple[str, ...], cell: list[float]) -> list[str]:
+    """The lines of one time series."""
+    labels = [
+        f'{label}="{_escape(value)}"' for label, value in zip(metric.labels, values, strict=True)
+    ]
+    if metric.type != "histogram":
+        return [f"{name}{_braces(labels)} {cell[0]:.10g}"]
+    lines: list[str] = []
+    total = 0.0
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), cell[:-1], strict=True):
+        total += count
+        bucket = _braces([*labels, f'le="{bound}"'])
+        lines.append(f"{name}_bucket{bucket} {total:.10g}")
+    return [
+        *lines,
+        f"{name}_sum{_braces(labels)} {cell[-1]:.6f}",
+        f"{name}_count{_braces(labels)} {total:.10g}",
+    ]
 
 
-def _escaped(text: str) -> str:
+def _braces(labels: list[str]) -> str:
+    return "{" + ",".join(labels) + "}" if labels else ""
+
+
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _rows(snapshot: bytes) -> list[tuple[tuple[str, ...], list[float]]]:
+    try:
+        return convert(parse(snapshot), list[tuple[tuple[str, ...], list[float]]])
+    except ValueError:  # the other process is writing it
+        return []

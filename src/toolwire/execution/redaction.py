@@ -1,261 +1,144 @@
-"""Secrets taken out of text by their value, in every form they are likely to be written in.
+"""Remove secrets from text by their value, in every form in which they are likely to appear.
 
-A value is looked for as it is, and as URLs, JSON, Python, HTML, base64 and hexadecimal would show
-it; a value of several lines also line by line. What is shorter than `SHORT` is only removed where
-it stands alone: anything else would eat ordinary words. Cannot find what a tool has cut up or
-encrypted itself. Knows no calls.
+A value is searched verbatim, and as URLs, JSON, Python, HTML, base64 and hexadecimal write it. Each
+long line of a multi-line value is searched, too. A value that a tool has split or encrypted is not
+found. Short values are not searched: `none` or `test` are ordinary words as well.
 """
 
 from __future__ import annotations
 
 import html
 import json
-import logging
 import re
-import traceback
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 from toolwire.conversation.json import JSON
 from toolwire.execution.ledger.base import Failure
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 MASK = "[removed]"
-SHORT = 4
-LINE = 12
-"""A line of a secret with several lines is looked for by itself if it has so many characters."""
+MIN_LENGTH = 8
+"""The default length from which a value is searched. Placeholders such as `none`, `EMPTY` and
+`dummy` are shorter, API keys and tokens are longer."""
+MIN_CALL_SECRET_LENGTH = 4
+"""The length from which tokens and secrets of a tool call are searched: replacing too much in an
+error message does no harm."""
+MIN_LINE_LENGTH = 12
+"""The length from which a line of a multi-line value is searched."""
 
 
 class Redactor:
-    """The secrets of one call. Their forms are worked out when there is the first text to
-    look at.
-    """
+    """Replaces a set of values by a mask. It prepares the forms of the values on first use."""
 
-    __slots__ = ("_forms", "_short", "_values")
+    __slots__ = ("_forms", "_min_length", "_values")
 
-    def __init__(self, values: Iterable[str]) -> None:
-        self._values = {value for value in values if value}
+    def __init__(self, values: Iterable[str], *, min_length: int = MIN_LENGTH) -> None:
+        self._min_length = min_length
+        self._values = {value for value in values if len(value) >= min_length}
         self._forms: tuple[str, ...] | None = None
-        self._short: re.Pattern[str] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._values)
 
     def __repr__(self) -> str:
-        return f"Scrubber({len(self._values)} values)"
+        return f"Redactor({len(self._values)} values)"
 
     def _prepare(self) -> tuple[str, ...]:
         forms: set[str] = set()
-        short: list[str] = []
         for value in self._values:
-            if len(value) < SHORT:
-                short.append(re.escape(value))
-                continue
-            forms.update(_forms(value))
-            lines = [line for line in value.splitlines() if len(line.strip()) >= LINE]
-            for line in lines if len(lines) > 1 or lines != [value] else ():
-                forms.update(_forms(line.strip()))
-        if short:
-            self._short = re.compile(
-                rf"(?<![^\W_])(?:{'|'.join(sorted(short, key=len, reverse=True))})(?![^\W_])"
-            )
+            forms.update(_forms(value, self._min_length))
+            lines = [line.strip() for line in value.splitlines()]
+            if len(lines) > 1:
+                for line in lines:
+                    if len(line) >= MIN_LINE_LENGTH:
+                        forms.update(_forms(line, self._min_length))
         self._forms = tuple(sorted(forms, key=len, reverse=True))
         return self._forms
 
     def __call__(self, text: str) -> str:
-        """The text without any of the values. Forms that overlap are removed together."""
+        """The text without the values. Overlapping forms are replaced by one mask."""
         forms = self._prepare() if self._forms is None else self._forms
         spans: list[tuple[int, int]] = []
         for form in forms:
-            at = text.find(form)
-            while at >= 0:
-                spans.append((at, at + len(form)))
-                at = text.find(form, at + 1)
-        if self._short is not None:
-            spans += (found.span() for found in self._short.finditer(text))
-        return _cut(text, spans) if spans else text
+            start = text.find(form)
+            while start >= 0:
+                spans.append((start, start + len(form)))
+                start = text.find(form, start + 1)
+        return _mask(text, spans) if spans else text
 
-    def tree(self, value: JSON) -> JSON:
-        """A JSON value with every text in it scrubbed, keys too."""
+    def redact_json(self, value: JSON) -> JSON:
+        """A JSON value with every string redacted, keys included."""
         if isinstance(value, str):
             return self(value)
         if isinstance(value, list):
-            return [self.tree(one) for one in value]
+            return [self.redact_json(item) for item in value]
         if isinstance(value, dict):
-            return {self(name): self.tree(one) for name, one in value.items()}
+            return {self(name): self.redact_json(item) for name, item in value.items()}
         return value
 
-    def failure(self, failure: Failure) -> Failure:
-        """A failure as it may be told and recorded."""
-        more, prompt, kind = (
-            failure.developer_message,
-            failure.additional_prompt_content,
-            failure.kind,
-        )
+    def redact_failure(self, failure: Failure) -> Failure:
+        """A failure with every text redacted."""
         return Failure(
             self(failure.message),
-            None if more is None else self(more),
-            failure.can_retry,
-            failure.retry_after_ms,
-            None if prompt is None else self(prompt),
-            None if kind is None else self(kind),
-            {self(name): self.tree(one) for name, one in failure.extra.items()},
+            self._redact_optional(failure.developer_message),
+            can_retry=failure.can_retry,
+            retry_after_ms=failure.retry_after_ms,
+            additional_prompt_content=self._redact_optional(failure.additional_prompt_content),
+            kind=self._redact_optional(failure.kind),
+            extra={self(name): self.redact_json(item) for name, item in failure.extra.items()},
         )
 
-
-def scrubber(*given: Mapping[str, str]) -> Redactor | None:
-    """A scrubber for all these values; None if there is nothing to hide."""
-    values = [value for some in given for value in some.values() if value]
-    return Redactor(values) if values else None
+    def _redact_optional(self, text: str | None) -> str | None:
+        return None if text is None else self(text)
 
 
-def _cut(text: str, spans: list[tuple[int, int]]) -> str:
+def call_redactor(*credentials: Mapping[str, str]) -> Redactor | None:
+    """A redactor for the tokens and secrets of a tool call; None if there are none."""
+    values = [value for group in credentials for value in group.values()]
+    return Redactor(values, min_length=MIN_CALL_SECRET_LENGTH) or None
+
+
+def _mask(text: str, spans: list[tuple[int, int]]) -> str:
     spans.sort()
-    kept: list[str] = []
+    pieces: list[str] = []
     end = 0
     for start, stop in spans:
-        if start > end or (start == 0 and not kept):
-            kept += (text[end:start], MASK)
+        if start > end or (start == 0 and not pieces):
+            pieces += (text[end:start], MASK)
         end = max(end, stop)
-    return "".join(kept) + text[end:]
+    return "".join(pieces) + text[end:]
 
 
-def _forms(value: str) -> set[str]:
-    """How a value may look when something has written it down."""
+def _forms(value: str, min_length: int) -> set[str]:
+    """The forms in which programs write a value."""
     raw = value.encode("utf-8", "replace")
-    written = {value, value.strip()}
-    for quoted in (
+    forms = {value, value.strip()}
+    for literal in (
         repr(value)[1:-1],
         json.dumps(value)[1:-1],
         json.dumps(value, ensure_ascii=False)[1:-1],
         repr(raw)[2:-1],
     ):
-        written |= {
-            quoted,
-            quoted.lower(),
-            repr(quoted)[1:-1],
-            json.dumps(quoted)[1:-1],
-        }  # once more: a text inside a text
+        # The last two: a literal inside a literal
+        forms |= {literal, literal.lower(), repr(literal)[1:-1], json.dumps(literal)[1:-1]}
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
-        written |= {
-            quoted,
-            quote(quoted),
-            re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted),
-        }
-    written |= {html.escape(value), html.escape(value, quote=False), raw.hex(), raw.hex().upper()}
-    if len(raw) >= 2 * SHORT:
-        written |= set(_base64(raw))
-    return {form for form in written if len(form) >= SHORT}
+        lower_hex = re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
+        forms |= {quoted, quote(quoted), lower_hex}
+    forms |= {html.escape(value), html.escape(value, quote=False), raw.hex(), raw.hex().upper()}
+    if len(raw) >= MIN_LENGTH:
+        forms |= set(_base64_forms(raw))
+    return {form for form in forms if len(form) >= min_length}
 
 
-def _base64(raw: bytes) -> Iterator[str]:
-    """The characters that a value always gives in base64, wherever in a longer text it begins
-    ("user:secret")."""
-    for before in range(3):
-        whole = b64encode(b"\0" * before + raw).decode()
-        first = (0, 2, 3)[before]  # these characters also depend on what stands before
-        last = len(raw) + before
-        middle = whole[first : last * 8 // 6]  # and what follows these on what stands after
+def _base64_forms(raw: bytes) -> Iterator[str]:
+    """The base64 characters that a value always produces, at any offset in a longer text."""
+    for offset in range(3):
+        encoded = b64encode(b"\0" * offset + raw).decode()
+        first = (0, 2, 3)[offset]  # earlier characters depend on the preceding bytes
+        last = (len(raw) + offset) * 8 // 6  # later characters depend on the following bytes
+        middle = encoded[first:last]
         yield middle
         yield middle.replace("+", "-").replace("/", "_")
-        if before == 0:
-            yield whole.rstrip("=")
-
-
-# --- logs -----------------------------------------------------------------------------------------
-
-_here: ContextVar[Redactor | None] = ContextVar("toolwire_secrets", default=None)
-_active: dict[int, Redactor] = {}
-"""Of all calls under way: for what is logged by threads and tasks that a tool has started on its
-own."""
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-
-@contextmanager
-def hiding(secrets: Redactor | None) -> Iterator[None]:
-    """While this lasts, no log record of this process shows these secrets (see `guard_logs`)."""
-    if secrets is None:
-        yield
-        return
-    token = _here.set(secrets)
-    _active[id(secrets)] = secrets
-    try:
-        yield
-    finally:
-        del _active[id(secrets)]
-        _here.reset(token)
-
-
-def _clean(text: str) -> str:
-    here = _here.get()
-    if here is not None:
-        text = here(text)
-    for secrets in list(_active.values()):
-        if secrets is not here:
-            text = secrets(text)
-    return text
-
-
-def cleaned(record: logging.LogRecord) -> logging.LogRecord:
-    """The record without the secrets of the calls under way: its message, its traceback and what
-    was put beside them."""
-    if not _active and _here.get() is None:
-        return record
-    try:
-        message = record.getMessage()
-    except Exception:  # broken arguments: logging would print them with a traceback of its own
-        message = f"{record.msg} {record.args!r}"
-        record.msg, record.args = message, ()
-    if (clean := _clean(message)) != message:
-        record.msg, record.args = clean, ()
-    if record.exc_info and record.exc_info[0] is not None:
-        text = record.exc_text or "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
-        if (clean := _clean(text)) != text:
-            record.exc_info, record.exc_text = None, clean
-    elif record.exc_text:
-        record.exc_text = _clean(record.exc_text)
-    if record.stack_info:
-        record.stack_info = _clean(record.stack_info)
-    for name, value in list(vars(record).items()):
-        if name not in _STANDARD and not isinstance(value, (int, float, type(None))):
-            text = value if isinstance(value, str) else repr(value)
-            if (clean := _clean(text)) != text:
-                setattr(record, name, clean)
-    return record
-
-
-class RedactionFilter(logging.Filter):
-    """For a handler or a logger: what passes shows no secret of a call under way. It also sees what
-    `extra` brought."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        cleaned(record)
-        return True
-
-
-class _RecordFactory:
-    """A factory of log records around another one."""
-
-    def __init__(self, inner: Callable[..., logging.LogRecord]) -> None:
-        self.inner = inner
-
-    def __call__(self, *args: object, **kwargs: object) -> logging.LogRecord:
-        return cleaned(self.inner(*args, **kwargs))
-
-
-def guard_logs() -> None:
-    """From now on every log record of this process is cleaned when it is made, whichever logger and
-    handler it goes to.
-
-    Doing it twice is doing it once. `extra` is put into a record later: `ScrubFilter` on a handler
-    cleans that too.
-    """
-    factory = logging.getLogRecordFactory()
-    if not isinstance(factory, _RecordFactory):
-        logging.setLogRecordFactory(_RecordFactory(factory))
+        if offset == 0:
+            yield encoded.rstrip("=")

@@ -1,8 +1,8 @@
-"""Spans and log lines about calls.
+"""Spans and log lines of calls.
 
-Spans follow OpenTelemetry's conventions for generative AI (`execute_tool`), by its API only:
-without an SDK there is no span and next to no cost. Neither spans nor lines hold inputs or results;
-a line at debug level holds the input, without secrets.
+Spans follow OpenTelemetry's conventions for generative AI (`execute_tool`) and use its API only:
+without an SDK there is no span and almost no cost. Spans and log lines have no inputs and results;
+a line at debug level has the redacted input.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvider
 
 from toolwire.conversation.json import text_of
-from toolwire.execution.redaction import RedactionFilter, Redactor
+from toolwire.execution.log_redaction import redacting_logger
+from toolwire.execution.redaction import Redactor
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
 
-logger = logging.getLogger("toolwire.calls")
-logger.addFilter(RedactionFilter())
+logger = redacting_logger("toolwire.execution")
 _SCOPE = "toolwire"
-_OFTEN = 100
-"""So many calls look for an SDK each by itself: programs that set one up do it at their beginning.
-"""
-_SELDOM = 16
-"""After that, one in so many."""
+_CHECK_EVERY_CALL = 100
+"""Calls that each look for an SDK: programs set one up when they start."""
+_CHECK_INTERVAL = 16
+"""After that, one call in this many looks."""
 
 
 @contextmanager
-def joined(carrier: Mapping[str, str]) -> Iterator[None]:
-    """What is called in here belongs to the trace that a request names (W3C `traceparent` and
-    `tracestate`, lower case)."""
+def use_trace_context(carrier: Mapping[str, str]) -> Iterator[None]:
+    """Make the trace of a request current (W3C `traceparent` and `tracestate`, lower case)."""
     if "traceparent" not in carrier:
         yield
         return
@@ -44,18 +42,18 @@ def joined(carrier: Mapping[str, str]) -> Iterator[None]:
 
 
 class Telemetry:
-    """Where spans go: the provider given, or the one of the process if it has one."""
+    """The tracer: of the given provider, or of the process's provider if there is one."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer: Tracer | None = None if provider is None else provider.get_tracer(_SCOPE)
-        self._asked = 0
+        self._lookups = 0
 
     def tracer(self) -> Tracer | None:
-        """None if nobody collects spans. An SDK may be set up at any time, so this is looked at
-        again every few calls."""
+        """The tracer; None without an SDK. The lookup is repeated: a program may set up an SDK at
+        any time."""
         if self._tracer is None:
-            self._asked += 1
-            if self._asked > _OFTEN and self._asked % _SELDOM:
+            self._lookups += 1
+            if self._lookups > _CHECK_EVERY_CALL and self._lookups % _CHECK_INTERVAL:
                 return None
             provider = trace.get_tracer_provider()
             if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
@@ -64,22 +62,22 @@ class Telemetry:
         return self._tracer
 
     @contextmanager
-    def call(
-        self, tracer: Tracer, ask: ToolCall, call_id: str, secrets: Redactor | None
+    def call_span(
+        self, tracer: Tracer, call: ToolCall, call_id: str, *, redactor: Redactor | None
     ) -> Iterator[Span]:
-        """A span that is the current one, for what tools and their libraries trace themselves."""
-        name = ask.tool.name
+        """A span for a call. It is the parent of the spans that the tool creates."""
+        name = call.tool.name
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
-            "gen_ai.tool.type": "extension" if ask.tool.remote else "function",
+            "gen_ai.tool.type": "extension" if call.tool.remote else "function",
             "gen_ai.tool.call.id": call_id,
-            "toolwire.tool.id": str(ask.tool.id),
+            "toolwire.tool.id": str(call.tool.id),
         }
-        if ask.trace_id:
-            attributes["oxp.trace_id"] = ask.trace_id
-        if secrets is not None:
-            attributes = {key: secrets(value) for key, value in attributes.items()}
+        if call.trace_id:
+            attributes["oxp.trace_id"] = call.trace_id
+        if redactor is not None:
+            attributes = {key: redactor(value) for key, value in attributes.items()}
         span = tracer.start_span(
             f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes
         )
@@ -89,43 +87,45 @@ class Telemetry:
             yield span
 
 
-def answered(span: Span, answer: ToolCallResult) -> None:
-    """Write into a span what became of its call. Failures are scrubbed by now."""
-    span.set_attribute("toolwire.state", answer.state)
-    span.set_attribute("toolwire.attempt", answer.attempt)
-    span.set_attribute("toolwire.replayed", answer.replayed)
-    failure = None if answer.outcome is None else answer.outcome.failure
-    if answer.state != "done":
-        span.set_attribute("error.type", (failure and failure.kind) or answer.state)
+def set_result_attributes(span: Span, result: ToolCallResult) -> None:
+    """Add the result of a call to its span. The failure is redacted already."""
+    span.set_attribute("toolwire.state", result.state)
+    span.set_attribute("toolwire.attempt", result.attempt)
+    span.set_attribute("toolwire.replayed", result.replayed)
+    failure = result.failure
+    if result.state != "done":
+        span.set_attribute("error.type", (failure and failure.kind) or result.state)
         span.set_status(StatusCode.ERROR, None if failure is None else failure.message)
 
 
-def log(ask: ToolCall, answer: ToolCallResult, ms: float, secrets: Redactor | None) -> None:
-    """One line about a call that was answered, with the same things as fields of the record."""
+def log_result(
+    call: ToolCall, result: ToolCallResult, duration_ms: float, *, redactor: Redactor | None
+) -> None:
+    """Log one line about a finished call, with its data as fields of the record."""
     if not logger.isEnabledFor(logging.INFO):
         return
     fields: dict[str, object] = {
-        "call_id": answer.call_id,
-        "tool": str(ask.tool.id),
-        "state": answer.state,
-        "attempt": answer.attempt,
-        "replayed": answer.replayed,
-        "ms": round(ms, 3),
+        "call_id": result.call_id,
+        "tool": str(call.tool.id),
+        "state": result.state,
+        "attempt": result.attempt,
+        "replayed": result.replayed,
+        "ms": round(duration_ms, 3),
     }
     logger.info(
         "call %r of %s: %s in %.1f ms%s",
-        answer.call_id,
+        result.call_id,
         fields["tool"],
-        answer.state,
-        ms,
-        " (replayed)" if answer.replayed else "",
+        result.state,
+        duration_ms,
+        " (replayed)" if result.replayed else "",
         extra=fields,
     )
     if logger.isEnabledFor(logging.DEBUG):
-        text = text_of(ask.input)
+        text = text_of(call.input)
         logger.debug(
             "input of %r: %s",
-            answer.call_id,
-            text if secrets is None else secrets(text),
+            result.call_id,
+            text if redactor is None else redactor(text),
             extra=fields,
         )

@@ -1,7 +1,4 @@
-"""A call as a protocol hands it over, and the answer it gets back: the same for every protocol.
-
-Input is checked and requirements are met before anything is looked up or recorded. Runs nothing.
-"""
+"""A tool call and its result, the same for every protocol."""
 
 from __future__ import annotations
 
@@ -10,42 +7,45 @@ from typing import Literal
 
 from msgspec import Struct
 
-from toolwire.conversation.json import Object
-from toolwire.errors import ToolwireError
-from toolwire.execution.ledger.base import Outcome
-from toolwire.tools.runnable import Authorization, Runnable
+from toolwire.conversation.json import JSON, Object
+from toolwire.execution.ledger.base import Failure, Outcome
+from toolwire.tools.runnable import Requirements, Runnable
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """One call of one tool."""
+    """A call of one tool."""
 
     tool: Runnable
     input: Object = {}
     call_id: str | None = None
-    """None if the caller gave none: one is made, and nothing is promised about repeats."""
+    """The idempotency key. If None, the executor generates one and cannot detect repetitions."""
     principal: str = ""
-    """Who was authenticated; part of the key of the record, together with the user."""
+    """The authenticated caller. Part of the ledger key, together with the user id."""
     user_id: str | None = None
     tokens: Mapping[str, str] = {}
     secrets: Mapping[str, str] = {}
     trace_id: str | None = None
     wait: float | None = None
-    """Seconds to wait for a call that is already under way; None is the default of the server."""
+    """Seconds to wait for a call in progress with the same id; None for the executor's default."""
 
     def __repr__(self) -> str:
-        """Without tokens and secrets: this ends up in logs."""
-        return f"Ask(tool={self.tool.id}, call_id={self.call_id!r})"
+        """The call without tokens and secrets, for logs."""
+        return f"ToolCall(tool={self.tool.id}, call_id={self.call_id!r})"
 
     __str__ = __repr__
 
 
 class ToolCallResult(Struct, frozen=True, kw_only=True):
-    """What became of a call.
+    """The result of a call.
 
-    `done` and `failed` have an outcome. `running`: the first one is still at it. `lost`: it ran and
-    nobody knows how it ended. `mismatch`: the id belongs to another call. `gone`: it ran, the
-    result is no longer kept. `unavailable`: the ledger could not record it, so it was not run.
-    `too-old`: the id is older than the record.
+    States:
+        done, failed: the tool ran; `outcome` holds its value or its failure.
+        running: another request runs this call; repeat it with the same call id.
+        lost: the tool ran, and its outcome is unknown.
+        gone: the tool ran, and its result has expired.
+        mismatch: the call id belongs to another call.
+        unavailable: the ledger could not record the call, so the tool was not run.
+        too-old: the call id is older than the ledger, so the tool was not run.
     """
 
     state: Literal[
@@ -54,42 +54,30 @@ class ToolCallResult(Struct, frozen=True, kw_only=True):
     call_id: str
     outcome: Outcome | None = None
     replayed: bool = False
+    """True if the result comes from an earlier call with the same id."""
     recorded: bool = True
-    """False if the outcome could not be written down yet."""
+    """False if the ledger could not store the outcome yet."""
     attempt: int = 1
     started_at: int | None = None
+    """Milliseconds since 1970, by the ledger's clock."""
     retry_after_ms: int | None = None
 
+    @property
+    def value(self) -> JSON:
+        """The value that the tool returned; None if it did not succeed."""
+        return None if self.outcome is None else self.outcome.value
 
-class MissingRequirement(Struct, frozen=True):
-    """What a tool needs and was not given."""
-
-    authorization: tuple[Authorization, ...] = ()
-    secrets: tuple[str, ...] = ()
-    user_id: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.authorization or self.secrets or self.user_id)
+    @property
+    def failure(self) -> Failure | None:
+        """Why the tool failed; None if it succeeded or has no outcome."""
+        return None if self.outcome is None else self.outcome.failure
 
 
-def missing(ask: ToolCall) -> MissingRequirement:
-    """What a call lacks of what its tool declares. An empty text is none."""
-    needs = ask.tool.needs
-    return MissingRequirement(
-        tuple(one for one in needs.authorization if not ask.tokens.get(one.id)),
-        tuple(one for one in needs.secrets if not ask.secrets.get(one)),
-        needs.user_id and not ask.user_id,
+def missing_requirements(call: ToolCall) -> Requirements:
+    """The requirements of the tool that the call does not meet. An empty value does not count."""
+    needs = call.tool.needs
+    return Requirements(
+        tuple(one for one in needs.authorization if not call.tokens.get(one.id)),
+        tuple(id for id in needs.secrets if not call.secrets.get(id)),
+        needs.user_id and not call.user_id,
     )
-
-
-class MissingRequirements(ToolwireError):
-    """A call that was not even looked up: its tool needs what was not given."""
-
-    def __init__(self, missing: MissingRequirement) -> None:
-        lacks = [
-            *(one.id for one in missing.authorization),
-            *missing.secrets,
-            *(["user_id"] if missing.user_id else []),
-        ]
-        super().__init__(f"the tool needs {', '.join(lacks)}")
-        self.missing = missing

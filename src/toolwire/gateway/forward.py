@@ -15,7 +15,7 @@ from urllib.parse import quote
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import dump, load
 from toolwire.errors import InputError
-from toolwire.execution.eager_await import resumed
+from toolwire.execution.eager_await import finish_await
 from toolwire.execution.redaction import Redactor
 from toolwire.gateway.client_apis import ClientApi, RouteMatch
 from toolwire.gateway.config import ModelTarget
@@ -281,7 +281,7 @@ class ResponseWriter:
             waits_for = next(steps)
         except StopIteration:
             return None
-        return resumed(steps, waits_for)
+        return finish_await(steps, waits_for)
 
 
 async def _streamed(

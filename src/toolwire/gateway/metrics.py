@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from msgspec import convert
 
 from toolwire.conversation.json import dump, parse
-from toolwire.execution.metrics import BOUNDS, OTHER
+from toolwire.execution.metrics import BUCKETS as BOUNDS
+from toolwire.execution.metrics import OTHER
 
 LABELS = 200
 """So many values of a label, and one for all others."""

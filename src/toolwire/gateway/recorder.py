@@ -66,7 +66,7 @@ class Recorder:
 
     def _clean(self, data: bytes) -> JSON:
         value = json_of(data)
-        return self.secrets.tree(value)
+        return self.secrets.redact_json(value)
 
     def _bytes(self, data: bytes) -> bytes:
         """A stream without secrets; one that is not text is left as it is, for its frames are

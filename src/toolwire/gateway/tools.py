@@ -30,8 +30,9 @@ from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Choice, Conversation, Format, Tool, Usage
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import DecodeError, InputError
+from toolwire.execution.errors import MissingRequirements
 from toolwire.execution.executor import ToolExecutor
-from toolwire.execution.tool_call import MissingRequirements, ToolCall, ToolCallResult
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.gateway.config import ToolsRow
 from toolwire.gateway.errors import UpstreamFailed
 from toolwire.gateway.merged_stream import MergedStream
@@ -42,7 +43,7 @@ from toolwire.streaming import events
 from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import Event
 from toolwire.tools.errors import InvalidInput
-from toolwire.tools.registry import Given
+from toolwire.tools.registry import ToolSource
 from toolwire.tools.runnable import Runnable
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 
@@ -75,7 +76,7 @@ class GatewayTools:
 
     def __init__(
         self,
-        gather: Callable[[AsyncExitStack], Awaitable[Collection[Given]]],
+        gather: Callable[[AsyncExitStack], Awaitable[Collection[ToolSource]]],
         calls: Callable[[], ToolExecutor],
         row: ToolsRow,
         *,
@@ -106,7 +107,7 @@ class GatewayTools:
         try:
             async with AsyncExitStack() as stack:
                 self.offer = Toolset(await self._gather(stack))
-                self.calls.fits(self.offer.names.values())
+                self.calls.check_tools(self.offer.names.values())
                 await stack.enter_async_context(self.calls)
                 opened.set_result(None)
                 await self._stop.wait()
@@ -461,7 +462,7 @@ class ToolLoop:
         """What became of a call; one that ran so long ago that nobody can be sending it again is
         another one."""
         for n in count(1):
-            answer = await self._own.calls.call(ask)
+            answer = await self._own.calls.execute(ask)
             age = time() - (answer.started_at or 0) / 1000
             if not answer.replayed or answer.started_at is None or age <= self._own.row.again:
                 return answer
@@ -485,7 +486,7 @@ def _free(read: Conversation) -> bool:
 
 
 def _offered(name: str, tool: Runnable) -> Tool:
-    return replace(tool.offered(), name=name)
+    return replace(tool.definition(), name=name)
 
 
 def _home(call: Call, sent: UpstreamRequest) -> str:

@@ -1,20 +1,19 @@
-"""An MCP server's tools as local ones, through the official client: a program on stdio, or an
-address.
+"""The tools of an MCP server as local tools, through the official client.
 
     async with McpClient(["uvx", "some-server"]) as client:
         tools = Tools(*await client.tools())
 
-The call id goes along in `_meta["toolwire/call_id"]`. A server of this library keeps a record by
-it, so a call whose answer got lost is asked for again; of any other server nobody knows whether the
-tool ran, and that is what the caller is told.
+The call id is sent in `_meta["toolwire/call_id"]`. A toolwire server records the call under it, so
+a call whose response was lost is repeated. Any other server might run the tool twice, so the caller
+is told that the outcome is unknown.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Self
 
 import httpx2
@@ -36,34 +35,39 @@ from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import DecodeError, UsageError
 from toolwire.mcp import protocol as mcp
-from toolwire.mcp.protocol import McpArguments
-from toolwire.oxp.dialects import LEGAL
+from toolwire.mcp.protocol import CallMetadata
+from toolwire.oxp.dialects import TOOL_NAME_RULE
 from toolwire.oxp.transport import Credentials
 from toolwire.tools.errors import NoEffect, ToolError
 from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
 TIMEOUT = 60.0
 RETRIES = 2
-_LOST = (CONNECTION_CLOSED, REQUEST_TIMEOUT)
+_CONNECTION_ERRORS = (CONNECTION_CLOSED, REQUEST_TIMEOUT)
 _NOT_RUN = (INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS)
-_MOST_PAGES = 1000
-_LONGEST_ID = 500
+_MAX_PAGES = 1000
+_MAX_ID_LENGTH = 500
 _log = logging.getLogger("toolwire.clients")
 
 
 class McpClient:
-    """One MCP server: the command of a program, or an address.
+    """A client for one MCP server.
 
-    `name` is the toolkit of its tools; without one it is what the server calls itself. `env` is
-    what the program gets beside the few variables that are safe to hand on. `auth` makes the
-    headers of each request, fresh.
+    Args:
+        server: the command of a program that speaks MCP on stdio, or an address.
+        toolkit: the toolkit of the tools; by default the name of the server.
+        auth: makes the headers of each request.
+        env: environment variables for the program, beside the few that are safe to inherit.
+        cwd: the working directory of the program.
+        timeout: seconds for one request.
+        retries: how often a request is repeated after a lost connection, if that is safe.
     """
 
     def __init__(
         self,
         server: str | Sequence[str],
         *,
-        name: str | None = None,
+        toolkit: str | None = None,
         auth: Credentials | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
@@ -71,34 +75,32 @@ class McpClient:
         retries: int = RETRIES,
     ) -> None:
         if isinstance(server, str) and not server.startswith(("http://", "https://")):
-            raise UsageError(
-                "expected an http or https address, or a command as a list", wire="mcp"
-            )
+            raise UsageError("expected an http or https address, or a command as a list", "mcp")
         if not server:
-            raise UsageError("expected a command, got an empty list", wire="mcp")
-        self._server, self._name, self._auth = server, name, auth
+            raise UsageError("expected a command, got an empty list", "mcp")
+        self._server, self._toolkit, self._auth = server, toolkit, auth
         self._env, self._cwd = dict(env or {}), cwd
         self._timeout, self._retries = timeout, retries
-        self._link: _McpConnection | None = None
-        self._links: set[_McpConnection] = set()
+        self._current: _McpConnection | None = None
+        self._connections: set[_McpConnection] = set()
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        await self._connected()
+        await self._connect()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
     async def close(self) -> None:
-        """Leave the server; a program is stopped."""
-        self._link = None
-        for link in list(self._links):
-            await link.close()
-        self._links.clear()
+        """Close the connections and stop the program."""
+        self._current = None
+        for connection in list(self._connections):
+            await connection.close()
+        self._connections.clear()
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Client]:
+    async def _open_client(self) -> AsyncIterator[Client]:
         if not isinstance(self._server, str):
             command, *args = self._server
             program = StdioServerParameters(
@@ -107,12 +109,11 @@ class McpClient:
             async with Client(program, read_timeout_seconds=self._timeout) as client:
                 yield client
             return
-        signed = None if self._auth is None else _AuthorizedTransport(self._auth)
-        limits = httpx2.Timeout(
-            self._timeout, read=None
-        )  # an answer may stream as long as it takes; the request has its own limit
+        auth = None if self._auth is None else _HeaderAuth(self._auth)
+        # A response may stream for long; `read_timeout_seconds` limits each request
+        timeouts = httpx2.Timeout(self._timeout, read=None)
         async with (
-            httpx2.AsyncClient(auth=signed, timeout=limits) as http,
+            httpx2.AsyncClient(auth=auth, timeout=timeouts) as http,
             Client(
                 streamable_http_client(self._server, http_client=http),
                 read_timeout_seconds=self._timeout,
@@ -120,49 +121,52 @@ class McpClient:
         ):
             yield client
 
-    async def _connected(self) -> _McpConnection:
+    async def _connect(self) -> _McpConnection:
         async with self._lock:
-            if self._link is None or self._link.stale:
-                link = _McpConnection(self._opened())
-                await link.open()
-                self._link = link
-                self._links = {one for one in self._links if not one.ended} | {link}
-            return self._link
+            if self._current is None or self._current.stale:
+                connection = _McpConnection(self._open_client())
+                await connection.open()
+                self._current = connection
+                self._connections = {one for one in self._connections if not one.ended}
+                self._connections.add(connection)
+            return self._current
 
     # --- tools ------------------------------------------------------------------------------------
 
     async def tools(self) -> list[Runnable]:
-        """The server's tools. Their ids are its own if it says any; otherwise the names, made
-        legal, under its name."""
-        link = await self._connected()
-        with link.used() as client:
-            listed = await _all(client)
-            about = client.server_info
-        legal = fit_names([tool.name for tool in listed], LEGAL, {})
-        kit = _kit(self._name or (about.name if about is not None else "") or "Mcp")
-        found: list[Runnable] = []
-        taken: set[ToolId] = set()
+        """Return the server's tools as local tools.
+
+        A toolwire server gives its tools ids. For other servers, an id is made from the names of
+        the server and the tool.
+        """
+        connection = await self._connect()
+        with connection.use() as client:
+            listed = await _list_all(client)
+            info = client.server_info
+        names = fit_names([tool.name for tool in listed], TOOL_NAME_RULE, {})
+        toolkit = _fit_toolkit(self._toolkit or (info.name if info is not None else "") or "Mcp")
+        tools: list[Runnable] = []
+        used: set[ToolId] = set()
         for tool in listed:
-            id = _own(tool)
-            if id is None or id in taken:
-                id = ToolId(kit, legal.get(tool.name, tool.name), _version(about))
-            taken.add(id)
-            found.append(self._runnable(id, tool))
-        return found
+            id = _toolwire_id(tool)
+            if id is None or id in used:
+                id = ToolId(toolkit, names.get(tool.name, tool.name), _version(info))
+            used.add(id)
+            tools.append(self._runnable(id, tool))
+        return tools
 
     def _runnable(self, id: ToolId, tool: Tool) -> Runnable:
         meta = require_json(tool.meta or {}, "mcp")
         assert isinstance(meta, dict)
-        kept = mcp.ID in meta
+        has_ledger = mcp.ID in meta
         hints = tool.annotations
         read_only = hints is not None and hints.read_only_hint is True
         idempotent = hints is not None and hints.idempotent_hint is True
+        repeatable = has_ledger or read_only or idempotent
         deprecated = meta.get(mcp.DEPRECATED)
 
         async def body(arguments: Mapping[str, object], context: ToolContext) -> JSON:
-            return await self._forward(
-                tool.name, arguments, context, safe=kept or read_only or idempotent
-            )
+            return await self._forward(tool.name, arguments, context, repeatable=repeatable)
 
         return Runnable(
             id=id,
@@ -170,11 +174,11 @@ class McpClient:
             input_schema=tool.input_schema,
             output_schema=tool.output_schema or {},
             body=body,
-            takes=lambda input: input,  # the server that knows the tool checks them
-            gives=lambda value: require_json(value, "mcp"),
-            needs=mcp.needs_of(meta),
-            timeout=None,  # every request has its own
-            on_crash="retry" if kept or read_only or idempotent else "report",
+            decode_arguments=lambda input: input,  # the server validates them
+            encode_result=lambda value: require_json(value, "mcp"),
+            needs=mcp.read_requirements(meta),
+            timeout=None,  # each request has its own
+            on_crash="retry" if repeatable else "report",
             read_only=read_only,
             idempotent=idempotent,
             deprecated=deprecated if isinstance(deprecated, str) else None,
@@ -184,98 +188,105 @@ class McpClient:
     # --- calls ------------------------------------------------------------------------------------
 
     async def _forward(
-        self, name: str, arguments: Mapping[str, object], context: ToolContext, *, safe: bool
+        self, name: str, arguments: Mapping[str, object], context: ToolContext, *, repeatable: bool
     ) -> JSON:
-        """What a tool gives. `safe`: asking twice does not run it twice, or does no harm."""
-        given = McpArguments(
-            context.call_id, context.user_id, context.tokens, context.secrets, context.trace_id
+        """Call a tool of the server. `repeatable`: a repeated request does no harm."""
+        metadata = CallMetadata(
+            context.call_id,
+            context.user_id,
+            tokens=context.tokens,
+            secrets=context.secrets,
+            trace_id=context.trace_id,
         )
-        input, meta = require_json(arguments, "mcp"), mcp.meta_of(given)
+        input, meta = require_json(arguments, "mcp"), mcp.write_metadata(metadata)
         assert isinstance(input, dict)
-        tried = 0
+        attempt = 0
         while True:
             try:
-                result = await self._asked(name, input, meta)
+                result = await self._call_tool(name, input, meta)
                 break
             except MCPError as error:
-                if error.code not in _LOST or not safe or tried >= self._retries:
-                    raise _raised(error, safe=safe) from error
-                tried += 1
-                await asyncio.sleep(0.2 * tried)
+                lost = error.code in _CONNECTION_ERRORS
+                if not lost or not repeatable or attempt >= self._retries:
+                    raise _tool_error(error, repeatable=repeatable) from error
+                attempt += 1
+                await asyncio.sleep(0.2 * attempt)
         if result.get("isError") is True:
-            raise mcp.failure(result)
-        return mcp.value(result)
+            raise mcp.read_failure(result)
+        return mcp.read_value(result)
 
-    async def _asked(self, name: str, input: Object, meta: Object) -> Object:
+    async def _call_tool(self, name: str, input: Object, meta: Object) -> Object:
         try:
-            link = await self._connected()
+            connection = await self._connect()
         except Exception as error:
+            _log.warning("cannot connect to an MCP server", exc_info=error)
             raise NoEffect(
                 "the server cannot be reached",
-                developer_message=str(error),
+                developer_message=type(error).__name__,
                 kind="server_unavailable",
             ) from error
-        with link.used() as client:
+        with connection.use() as client:
             try:
-                answer = await client.call_tool(name, input, meta=meta)  # type: ignore[arg-type]
+                response = await client.call_tool(name, input, meta=meta)  # type: ignore[arg-type]
             except MCPError as error:
-                if error.code in _LOST:
-                    link.retire()
+                if error.code in _CONNECTION_ERRORS:
+                    connection.retire()
                 raise
-            except (
-                RuntimeError,
-                ValueError,
-            ) as error:  # the SDK checks the result against the tool's own schema
+            except (RuntimeError, ValueError) as error:  # the SDK validates the result
+                _log.warning("invalid result of the MCP tool %s", name, exc_info=error)
                 raise ToolError(
-                    "the server's answer is broken",
-                    developer_message=str(error),
-                    kind="broken_answer",
+                    "the server returned an invalid result",
+                    developer_message=type(error).__name__,
+                    kind="invalid_response",
                 ) from error
         try:
             result = require_json(
-                answer.model_dump(mode="json", by_alias=True, exclude_none=True), "mcp"
+                response.model_dump(mode="json", by_alias=True, exclude_none=True), "mcp"
             )
         except DecodeError as error:
             raise ToolError(
-                "the server's answer is broken", developer_message=error.why, kind="broken_answer"
+                "the server returned an invalid result",
+                developer_message=error.why,
+                kind="invalid_response",
             ) from error
         assert isinstance(result, dict)
         return result
 
 
 class _McpConnection:
-    """A connection that lives in a task of its own: the SDK's scopes must be left by the task that
-    entered them."""
+    """A connection with a task of its own: the SDK's scopes must be left by the task that entered
+    them."""
 
-    def __init__(self, opened: AbstractAsyncContextManager[Client]) -> None:
-        self._opened = opened
+    def __init__(self, context: AbstractAsyncContextManager[Client]) -> None:
+        self._context = context
         self._client: Client | None = None
         self._users = 0
-        self._over = asyncio.Event()
+        self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.stale = False
+        """True if new calls must not use this connection."""
 
     @property
     def ended(self) -> bool:
         return self._task is None or self._task.done()
 
     async def open(self) -> None:
-        """Raises what the connection raises."""
+        """Connect. Raises the errors of the SDK."""
         ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(ready))
+        self._task = asyncio.create_task(self._run(ready))
         try:
             await ready
         except asyncio.CancelledError:
             self._task.cancel()
             raise
 
-    async def _live(self, ready: asyncio.Future[None]) -> None:
+    async def _run(self, ready: asyncio.Future[None]) -> None:
         try:
-            async with self._opened as client:
+            async with self._context as client:
                 self._client = client
                 if not ready.done():
                     ready.set_result(None)
-                await self._over.wait()
+                await self._closing.wait()
         except Exception as error:
             if not ready.done():
                 ready.set_exception(error)
@@ -287,40 +298,32 @@ class _McpConnection:
                 ready.cancel()
 
     def retire(self) -> None:
-        """No new calls; it is left when the last one has its answer."""
+        """Accept no new calls, and close when the last one has ended."""
         self.stale = True
         if not self._users:
-            self._over.set()
+            self._closing.set()
 
     async def close(self) -> None:
-        """Leave at once."""
-        self._over.set()
+        """Close at once."""
+        self._closing.set()
         if self._task is not None:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    def used(self) -> _SessionUse:
-        """The client, for as long as a call takes."""
-        return _SessionUse(self)
+    @contextmanager
+    def use(self) -> Iterator[Client]:
+        """The client, for the duration of a call."""
+        assert self._client is not None
+        self._users += 1
+        try:
+            yield self._client
+        finally:
+            self._users -= 1
+            if self.stale:
+                self.retire()
 
 
-class _SessionUse:
-    def __init__(self, link: _McpConnection) -> None:
-        self._link = link
-
-    def __enter__(self) -> Client:
-        client = self._link._client
-        assert client is not None
-        self._link._users += 1
-        return client
-
-    def __exit__(self, *exc: object) -> None:
-        self._link._users -= 1
-        if self._link.stale:
-            self._link.retire()
-
-
-class _AuthorizedTransport(httpx2.Auth):
+class _HeaderAuth(httpx2.Auth):
     def __init__(self, auth: Credentials) -> None:
         self._auth = auth
 
@@ -331,51 +334,54 @@ class _AuthorizedTransport(httpx2.Auth):
         yield request
 
 
-async def _all(client: Client) -> list[Tool]:
-    found: list[Tool] = []
+async def _list_all(client: Client) -> list[Tool]:
+    tools: list[Tool] = []
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
         if cursor is None:
             break
-    return found
+    return tools
 
 
-def _own(tool: Tool) -> ToolId | None:
-    """The id that a server of this library gives its tool."""
-    said = str((tool.meta or {}).get(mcp.ID, ""))
-    found = ToolId.read(said) if len(said) <= _LONGEST_ID else None
-    return found if found is not None and found.version is not None else None
+def _toolwire_id(tool: Tool) -> ToolId | None:
+    """The id that a toolwire server gives its tool."""
+    text = str((tool.meta or {}).get(mcp.ID, ""))
+    id = ToolId.read(text) if len(text) <= _MAX_ID_LENGTH else None
+    return id if id is not None and id.version is not None else None
 
 
-def _kit(name: str) -> str:
-    return fit_names([name], LEGAL, {}).get(name, name)
+def _fit_toolkit(name: str) -> str:
+    return fit_names([name], TOOL_NAME_RULE, {}).get(name, name)
 
 
-def _version(about: Implementation | None) -> Version:
-    parts = (about.version if about is not None else "").split(".")
+def _version(info: Implementation | None) -> Version:
+    parts = (info.version if info is not None else "").split(".")
     numbers = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 10]
     return Version(*numbers) if len(numbers) == len(parts) <= 3 else Version(0)
 
 
-def _raised(error: MCPError, *, safe: bool) -> ToolError:
-    """What a local tool raises for an error of the protocol."""
-    said = error.data.get("kind") if isinstance(error.data, dict) else None
+def _tool_error(error: MCPError, *, repeatable: bool) -> ToolError:
+    """The exception that a local tool raises for a JSON-RPC error."""
     extra: Object = {"code": error.code}
-    if error.code in _LOST:
-        if safe:  # the same id may come again: it is the server's record, or a harmless tool
+    if error.code in _CONNECTION_ERRORS:
+        if repeatable:
             return NoEffect(
-                "the server gave no answer",
+                "the server did not respond",
                 developer_message=error.message,
                 kind="server_unavailable",
                 extra=extra,
             )
-        message = "the server gave no answer; nobody knows whether the tool ran"
         return ToolError(
-            message, developer_message=error.message, kind="outcome_unknown", extra=extra
+            "the server did not respond; it is unknown whether the tool ran",
+            developer_message=error.message,
+            kind="outcome_unknown",
+            extra=extra,
         )
-    kind = said if isinstance(said, str) else "protocol_error"
-    raised = NoEffect if error.code in _NOT_RUN else ToolError
-    return raised(error.message, kind=kind, extra=extra)
+    kind = error.data.get("kind") if isinstance(error.data, dict) else None
+    error_class = NoEffect if error.code in _NOT_RUN else ToolError
+    return error_class(
+        error.message, kind=kind if isinstance(kind, str) else "protocol_error", extra=extra
+    )

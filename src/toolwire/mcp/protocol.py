@@ -1,24 +1,20 @@
-"""Tools and calls as MCP says them: entries of `tools/list`, results of `tools/call`, and both read
-back.
+"""MCP as pure functions: entries of `tools/list`, and requests and results of `tools/call`.
 
-What MCP has no field for travels in `_meta` under `toolwire/…`: the id of the tool, the id of the
-call, what a failure means to a program. The call id never comes from the JSON-RPC id, which starts
-again with every client. Knows no transport and no SDK.
+Data without a field in MCP is in `_meta` under `toolwire/…`: the id of the tool, the call id, the
+details of a failure. The call id never comes from the JSON-RPC id, which every client starts again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, field
 
-from toolwire.conversation.fitting import fit
-from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.execution.ledger.base import Failure
-from toolwire.execution.tool_call import MissingRequirement, ToolCall, ToolCallResult
+from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
 from toolwire.tools.runnable import Authorization, Requirements, Runnable
 
@@ -30,20 +26,19 @@ RECORDED = "toolwire/recorded"
 ERROR = "toolwire/error"
 CONTEXT = "toolwire/context"
 TRACE = "toolwire/trace_id"
-"""A trace id of the caller's own. W3C's `traceparent` is the SDKs' business."""
+"""The caller's trace id. The SDK handles W3C's `traceparent`."""
 REQUIREMENTS = "toolwire/requirements"
 DEPRECATED = "toolwire/deprecated"
+CONTENT = "toolwire/content"
+"""Marks a result whose content blocks are the value itself."""
 JSON_TEXT = "toolwire/json"
-"""Says that the text of a result is JSON: a wire that takes only objects as structured content
-cannot tell `5` from `"5"`."""
-
-NAMES = IdRule("A-Za-z0-9_-", longest=64)
-"""MCP allows 128 characters and dots; its hosts hand the names on to models, and those do not."""
-LONGEST_CALL_ID = 256
+"""Marks a text as JSON: structured content may be limited to objects, and text alone does not
+distinguish `5` from `"5"`."""
+MAX_CALL_ID_LENGTH = 256
 
 
 class McpRejection(Exception):
-    """A request that gets a JSON-RPC error instead of a result."""
+    """A request whose response is a JSON-RPC error."""
 
     def __init__(self, message: str, *, kind: str, code: int = INVALID_PARAMS) -> None:
         super().__init__(message)
@@ -55,91 +50,68 @@ class McpRejection(Exception):
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def names(tools: Iterable[Runnable]) -> dict[str, Runnable]:
-    """Every tool by the name it is offered under: the newest version as `Kit_Tool`, older ones as
-    `Kit_Tool_v1_0_0`.
-
-    No two tools share a name, and the same tools always get the same names, in whatever order they
-    come.
-    """
-    every = sorted(tools, key=lambda tool: tool.id)
-    newest = {tool.id.plain: tool for tool in every}
-    named: dict[str, Runnable] = {}
-    for tool in sorted(every, key=lambda tool: newest[tool.id.plain] is not tool):
-        want = (
-            tool.id.short
-            if newest[tool.id.plain] is tool
-            else f"{tool.id.short}_v{str(tool.id.version).replace('.', '_')}"
-        )
-        # `A_B.C` and `A.B_C` want the same name; the id has characters that never fit, so it gets a
-        # hash
-        named[fit(str(tool.id) if want in named else want, NAMES, named)] = tool
-    return dict(sorted(named.items(), key=lambda item: item[1].id))
-
-
-def entry(name: str, tool: Runnable) -> Object:
-    """A tool as `tools/list` shows it."""
+def list_entry(name: str, tool: Runnable) -> Object:
+    """A tool as an entry of `tools/list`."""
     meta: Object = {ID: str(tool.id)}
     if tool.needs:
         meta[REQUIREMENTS] = _requirements(tool.needs)
     if tool.deprecated is not None:
         meta[DEPRECATED] = tool.deprecated
-    made: Object = {
+    entry: Object = {
         "name": name,
         "description": tool.description,
         "inputSchema": {"type": "object", **tool.input_schema},
         "annotations": {"readOnlyHint": tool.read_only, "idempotentHint": tool.idempotent},
         "_meta": meta,
     }
-    if (
-        isinstance(tool.output_schema, dict) and tool.output_schema.get("type") == "object"
-    ):  # others are refused until 2026-07-28
-        made["outputSchema"] = tool.output_schema
-    return made
+    # Versions before 2026-07-28 reject output schemas of other types
+    if isinstance(tool.output_schema, dict) and tool.output_schema.get("type") == "object":
+        entry["outputSchema"] = tool.output_schema
+    return entry
 
 
-def _requirements(needs: Requirements | MissingRequirement) -> Object:
-    """What a tool needs, in the shape that OXP has for it."""
-    made: Object = {}
+def _requirements(needs: Requirements) -> Object:
+    """The requirements of a tool, as OXP writes them."""
+    fields: Object = {}
     if needs.authorization:
-        made["authorization"] = [
+        fields["authorization"] = [
             {"id": one.id, "oauth2": {"scopes": list(one.scopes)}} for one in needs.authorization
         ]
     if needs.secrets:
-        made["secrets"] = [{"id": one} for one in needs.secrets]
+        fields["secrets"] = [{"id": id} for id in needs.secrets]
     if needs.user_id:
-        made["user_id"] = True
-    return made
+        fields["user_id"] = True
+    return fields
 
 
-def needs_of(meta: Object) -> Requirements:
-    """What a listed tool says it needs; nothing if its server does not say."""
-    said = meta.get(REQUIREMENTS)
-    if not isinstance(said, dict):
+def read_requirements(meta: Object) -> Requirements:
+    """The requirements in the `_meta` of a listed tool; none if its server lists none."""
+    listed = meta.get(REQUIREMENTS)
+    if not isinstance(listed, dict):
         return Requirements()
     tokens = tuple(
         Authorization(
             str(one["id"]), tuple(str(scope) for scope in _items(one.get("oauth2"), "scopes"))
         )
-        for one in _items(said, "authorization")
+        for one in _items(listed, "authorization")
         if isinstance(one, dict) and "id" in one
     )
     secrets = tuple(
-        str(one["id"]) for one in _items(said, "secrets") if isinstance(one, dict) and "id" in one
+        str(one["id"]) for one in _items(listed, "secrets") if isinstance(one, dict) and "id" in one
     )
-    return Requirements(tokens, secrets, said.get("user_id") is True)
+    return Requirements(tokens, secrets, listed.get("user_id") is True)
 
 
 def _items(value: JSON, key: str) -> list[JSON]:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    items = value.get(key) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []
 
 
-# --- a call, as it is asked for -------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
-class McpArguments(Struct, frozen=True):
-    """What a request says beside the arguments."""
+class CallMetadata(Struct, frozen=True):
+    """The data of a `tools/call` request beside the arguments."""
 
     call_id: str | None = None
     user_id: str | None = None
@@ -148,13 +120,13 @@ class McpArguments(Struct, frozen=True):
     trace_id: str | None = None
 
     def __repr__(self) -> str:
-        """Without tokens and secrets: this ends up in logs."""
-        return f"Given(call_id={self.call_id!r})"
+        """The metadata without tokens and secrets, for logs."""
+        return f"CallMetadata(call_id={self.call_id!r})"
 
     __str__ = __repr__
 
-    def ask(self, tool: Runnable, arguments: Object, principal: str) -> ToolCall:
-        """The call that is asked for."""
+    def tool_call(self, tool: Runnable, arguments: Object, principal: str) -> ToolCall:
+        """The call of a tool with these arguments."""
         return ToolCall(
             tool=tool,
             input=arguments,
@@ -167,191 +139,223 @@ class McpArguments(Struct, frozen=True):
         )
 
 
-def given(meta: Mapping[str, JSON], idempotency_key: str | None = None) -> McpArguments:
-    """What the `_meta` of a request says, and its `Idempotency-Key` header where there is one.
+def read_metadata(meta: Mapping[str, JSON], idempotency_key: str | None = None) -> CallMetadata:
+    """Read the `_meta` of a request, and its `Idempotency-Key` header.
 
-    Raises Refused for anything that would have to be guessed: two different call ids, an id that is
-    not a text, credentials in another shape.
+    Raises:
+        McpRejection: two different call ids, or data of a wrong type.
     """
     context = meta.get(CONTEXT)
     if context is None:
         context = {}
     if not isinstance(context, dict):
-        raise _bad(f"_meta[{CONTEXT!r}] must be an object")
-    user, trace = context.get("user_id"), meta.get(TRACE)
-    if user is not None and not isinstance(user, str):
-        raise _bad(f"_meta[{CONTEXT!r}].user_id must be a string")
-    return McpArguments(
-        _call_id(meta.get(CALL_ID), _unquoted(idempotency_key)),
-        user or None,
-        _pairs(context, "authorization", "token"),
-        _pairs(context, "secrets", "value"),
-        trace if isinstance(trace, str) else None,
+        raise _bad_request(f"_meta[{CONTEXT!r}] must be an object")
+    user_id, trace_id = context.get("user_id"), meta.get(TRACE)
+    if user_id is not None and not isinstance(user_id, str):
+        raise _bad_request(f"_meta[{CONTEXT!r}].user_id must be a string")
+    return CallMetadata(
+        _call_id(meta.get(CALL_ID), _unquote(idempotency_key)),
+        user_id or None,
+        tokens=_credentials(context, "authorization", "token"),
+        secrets=_credentials(context, "secrets", "value"),
+        trace_id=trace_id if isinstance(trace_id, str) else None,
     )
 
 
-def _call_id(said: JSON, header: str | None) -> str | None:
-    if said is not None and not isinstance(said, str):
-        raise _bad(f"_meta[{CALL_ID!r}] must be a string")
-    if said and header and said != header:
-        raise _bad(f"_meta[{CALL_ID!r}] and the Idempotency-Key header differ")
-    found = said or header or None
-    if found is not None and len(found) > LONGEST_CALL_ID:
-        raise _bad(f"a call id has at most {LONGEST_CALL_ID} characters")
-    return found
+def _call_id(in_meta: JSON, in_header: str | None) -> str | None:
+    if in_meta is not None and not isinstance(in_meta, str):
+        raise _bad_request(f"_meta[{CALL_ID!r}] must be a string")
+    if in_meta and in_header and in_meta != in_header:
+        raise _bad_request(f"_meta[{CALL_ID!r}] and the Idempotency-Key header differ")
+    call_id = in_meta or in_header or None
+    if call_id is not None and len(call_id) > MAX_CALL_ID_LENGTH:
+        raise _bad_request(f"a call id has at most {MAX_CALL_ID_LENGTH} characters")
+    return call_id
 
 
-def _unquoted(header: str | None) -> str | None:
-    """The key of a header: it is a structured field, a string in quotes, though many send
-    it bare.
-    """
+def _unquote(header: str | None) -> str | None:
+    """The value of a header that should be a quoted string. Many clients send it without quotes."""
     if header is None or len(header) < 2 or not (header[0] == header[-1] == '"'):
         return header
     return header[1:-1].replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _pairs(context: Object, key: str, value: str) -> dict[str, str]:
+def _credentials(context: Object, key: str, value_key: str) -> dict[str, str]:
     items = context.get(key)
     if items is None:
         return {}
-    wrong = (
-        f"_meta[{CONTEXT!r}].{key} must be a list of objects with the texts `id` and `{value}`,"
-        " each id once"
+    error = _bad_request(
+        f"_meta[{CONTEXT!r}].{key} must be a list of objects with the strings `id` and"
+        f" `{value_key}`, each id once"
     )
     if not isinstance(items, list):
-        raise _bad(wrong)
-    found: dict[str, str] = {}
+        raise error
+    credentials: dict[str, str] = {}
     for item in items:
-        id, held = (item.get("id"), item.get(value)) if isinstance(item, dict) else (None, None)
-        if not isinstance(id, str) or not isinstance(held, str) or id in found:
-            raise _bad(wrong)
-        found[id] = held
-    return found
+        if not isinstance(item, dict):
+            raise error
+        id, value = item.get("id"), item.get(value_key)
+        if not isinstance(id, str) or not isinstance(value, str) or id in credentials:
+            raise error
+        credentials[id] = value
+    return credentials
 
 
-def _bad(message: str) -> McpRejection:
+def _bad_request(message: str) -> McpRejection:
     return McpRejection(message, kind="bad_request")
 
 
-def meta_of(given: McpArguments) -> Object:
-    """The `_meta` of a request: what `given` reads."""
-    made: Object = {}
-    if given.call_id:
-        made[CALL_ID] = given.call_id
-    if given.trace_id:
-        made[TRACE] = given.trace_id
+def write_metadata(metadata: CallMetadata) -> Object:
+    """The `_meta` of a request, as `read_metadata` reads it."""
+    meta: Object = {}
+    if metadata.call_id:
+        meta[CALL_ID] = metadata.call_id
+    if metadata.trace_id:
+        meta[TRACE] = metadata.trace_id
     context: Object = {}
-    if given.tokens:
+    if metadata.tokens:
         context["authorization"] = [
-            {"id": id, "token": token} for id, token in given.tokens.items()
+            {"id": id, "token": token} for id, token in metadata.tokens.items()
         ]
-    if given.secrets:
-        context["secrets"] = [{"id": id, "value": value} for id, value in given.secrets.items()]
-    if given.user_id:
-        context["user_id"] = given.user_id
+    if metadata.secrets:
+        context["secrets"] = [{"id": id, "value": value} for id, value in metadata.secrets.items()]
+    if metadata.user_id:
+        context["user_id"] = metadata.user_id
     if context:
-        made[CONTEXT] = context
-    return made
+        meta[CONTEXT] = context
+    return meta
 
 
-# --- the answer -----------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
-class _NoResult(Struct, frozen=True):
-    """A state of a call that has no outcome: what a program is told, and what a model reads."""
+class _NoOutcome(Struct, frozen=True):
+    """The error for a call without an outcome."""
 
     kind: str
     can_retry: bool
     message: str
 
 
-UNANSWERED: dict[Literal["running", "lost", "gone", "unavailable", "too-old"], _NoResult] = {
-    "running": _NoResult(
-        "still_running", True, "This call is still running; ask again with the same call id."
+WITHOUT_OUTCOME: dict[Literal["running", "lost", "gone", "unavailable", "too-old"], _NoOutcome] = {
+    "running": _NoOutcome(
+        "still_running", True, "This call is still running; repeat it with the same call id."
     ),
-    "lost": _NoResult(
-        "outcome_unknown",
-        False,
-        "The tool ran and nobody knows how it ended. It was not run again.",
+    "lost": _NoOutcome(
+        "outcome_unknown", False, "The tool ran, and its outcome is unknown. It was not run again."
     ),
-    "gone": _NoResult(
+    "gone": _NoOutcome(
         "result_expired",
         False,
-        "This call ran before and its result is no longer kept. It was not run again.",
+        "This call ran before, and its result has expired. It was not run again.",
     ),
-    "unavailable": _NoResult(
+    "unavailable": _NoOutcome(
         "unavailable", True, "Calls cannot be recorded at the moment, so the tool was not run."
     ),
-    "too-old": _NoResult(
-        "call_id_too_old",
-        False,
-        "This call id is older than the record of calls. The tool was not run.",
+    "too-old": _NoOutcome(
+        "call_id_too_old", False, "This call id is older than the ledger. The tool was not run."
     ),
 }
 SAME_ID = frozenset({"still_running", "unavailable", "invalid_input", "missing_requirements"})
-"""Failures that are asked again under the same call id: a new one could run the tool twice, or
-there is no need for it."""
+"""Kinds of failures after which a client repeats the same call id: with a new one, the tool could
+run twice."""
 
 
-def result(answer: ToolCallResult, *, any_value: bool = False) -> Object:
-    """The result of `tools/call` for an answer. `any_value`: structured content need not be an
-    object (since 2026-07-28).
+def write_result(result: ToolCallResult, *, any_structured_content: bool = False) -> Object:
+    """The result of `tools/call` for the result of a call.
 
-    Raises Refused if the call id belongs to another call: nothing about that one is told.
+    With `any_structured_content`, structured content may be any value (MCP since 2026-07-28);
+    otherwise it is an object.
+
+    Raises:
+        McpRejection: the call id belongs to another call.
     """
-    if answer.state == "mismatch":
+    if result.state == "mismatch":
         raise McpRejection("this call id was used for another call", kind="call_id_reused")
-    if answer.state in UNANSWERED:
-        row = UNANSWERED[answer.state]
+    if result.state in WITHOUT_OUTCOME:
+        row = WITHOUT_OUTCOME[result.state]
         failure = Failure(
             row.message,
             can_retry=row.can_retry,
-            retry_after_ms=answer.retry_after_ms,
+            retry_after_ms=result.retry_after_ms,
             kind=row.kind,
         )
-        return _failed(failure, answer)
-    outcome = answer.outcome
+        return _failure_result(failure, result)
+    outcome = result.outcome
     if outcome is None:
-        raise ValueError(f"a call that is {answer.state} has an outcome")
-    return (
-        _valued(outcome.value, answer, any_value)
-        if outcome.failure is None
-        else _failed(outcome.failure, answer)
-    )
+        raise ValueError(f"a call with state {result.state} must have an outcome")
+    if outcome.failure is not None:
+        return _failure_result(outcome.failure, result)
+    return _value_result(outcome.value, result, any_structured_content)
 
 
-def _meta(answer: ToolCallResult) -> Object:
-    meta: Object = {CALL_ID: answer.call_id}
-    if answer.replayed:
+def _meta(result: ToolCallResult) -> Object:
+    meta: Object = {CALL_ID: result.call_id}
+    if result.replayed:
         meta[REPLAYED] = True
-    if not answer.recorded:
+    if not result.recorded:
         meta[RECORDED] = False
     return meta
 
 
-def _valued(value: JSON, answer: ToolCallResult, any_value: bool) -> Object:
-    meta = _meta(answer)
-    made: Object = {
-        "content": [_text(value if isinstance(value, str) else text_of(value))],
-        "_meta": meta,
-    }
-    if isinstance(value, dict) or (any_value and value is not None):  # null is left out by the SDKs
-        made["structuredContent"] = value
-    elif not isinstance(value, str):
-        meta[JSON_TEXT] = True
-    return {**made, "isError": False, "resultType": "complete"}
+def _value_result(value: JSON, result: ToolCallResult, any_structured_content: bool) -> Object:
+    meta = _meta(result)
+    written = _returned_content(value)
+    if written is not None:
+        meta[CONTENT] = True
+    else:
+        written = {"content": [_text_block(value if isinstance(value, str) else text_of(value))]}
+        # The SDKs leave out a structured content of null
+        if isinstance(value, dict) or (any_structured_content and value is not None):
+            written["structuredContent"] = value
+        elif not isinstance(value, str):
+            meta[JSON_TEXT] = True
+    return {**written, "_meta": meta, "isError": False, "resultType": "complete"}
 
 
-def _failed(failure: Failure, answer: ToolCallResult) -> Object:
-    about: Object = {"call_id": answer.call_id, "attempt": answer.attempt}
-    if answer.started_at is not None:
-        about["started_at"] = answer.started_at
-    return _erroneous(failure, {**_meta(answer), ERROR: {**_told(failure), **about}})
+def _returned_content(value: JSON) -> Object | None:
+    """The content of a tool that returned MCP content blocks; None for any other value.
+
+    A tool returns a list of blocks, or an object with `content` and `structuredContent`.
+    """
+    fields: Object = value if isinstance(value, dict) else {"content": value}
+    blocks, structured = fields.get("content"), fields.get("structuredContent")
+    if not fields.keys() <= {"content", "structuredContent"} or not isinstance(blocks, list):
+        return None
+    if not blocks or not all(map(_is_content_block, blocks)):
+        return None
+    if isinstance(structured, dict):
+        return {"content": blocks, "structuredContent": structured}
+    return {"content": blocks}
 
 
-def _told(failure: Failure) -> Object:
-    """What a program is told of a failure."""
-    told: Object = {
+_BLOCK_KEYS = {
+    "text": "text",
+    "image": "mimeType",
+    "audio": "mimeType",
+    "resource": "resource",
+    "resource_link": "uri",
+}
+"""The types of MCP's content blocks, each with a key that it must have."""
+
+
+def _is_content_block(value: JSON) -> bool:
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    return isinstance(kind, str) and _BLOCK_KEYS.get(kind) in value
+
+
+def _failure_result(failure: Failure, result: ToolCallResult) -> Object:
+    details: Object = {"call_id": result.call_id, "attempt": result.attempt}
+    if result.started_at is not None:
+        details["started_at"] = result.started_at
+    return _error_result(failure, {**_meta(result), ERROR: {**_error_details(failure), **details}})
+
+
+def _error_details(failure: Failure) -> Object:
+    """The details of a failure for programs."""
+    details: Object = {
         **failure.extra,
         "kind": failure.kind or "tool_error",
         "can_retry": failure.can_retry,
@@ -362,56 +366,58 @@ def _told(failure: Failure) -> Object:
         ("additional_prompt_content", failure.additional_prompt_content),
     ):
         if value is not None:
-            told[key] = value
-    return told
+            details[key] = value
+    return details
 
 
-def _erroneous(failure: Failure, meta: Object) -> Object:
-    texts = [
-        failure.message,
-        *([failure.additional_prompt_content] if failure.additional_prompt_content else []),
-    ]
+def _error_result(failure: Failure, meta: Object) -> Object:
+    texts = [failure.message]
+    if failure.additional_prompt_content:
+        texts.append(failure.additional_prompt_content)
     return {
-        "content": [_text(text) for text in texts],
+        "content": [_text_block(text) for text in texts],
         "isError": True,
         "_meta": meta,
         "resultType": "complete",
     }
 
 
-def _text(text: str) -> Object:
+def _text_block(text: str) -> Object:
     return {"type": "text", "text": text}
 
 
-def invalid(error: InvalidInput) -> Object:
-    """The result of a call whose arguments do not fit: the model reads why, and may try again.
+def invalid_input_result(error: InvalidInput) -> Object:
+    """The result of a call with invalid arguments: the model reads the problems and may retry.
     Nothing was recorded."""
-    said = "; ".join(f"{name}: {why}" for name, why in error.errors.items())
-    errors: Object = dict(error.errors)
+    text = "; ".join(f"{name}: {problem}" for name, problem in error.errors.items())
+    parameter_errors: Object = dict(error.errors)
     failure = Failure(
-        f"Invalid arguments: {said}", kind="invalid_input", extra={"parameter_errors": errors}
+        f"Invalid arguments: {text}",
+        kind="invalid_input",
+        extra={"parameter_errors": parameter_errors},
     )
-    return _erroneous(failure, {ERROR: _told(failure)})
+    return _error_result(failure, {ERROR: _error_details(failure)})
 
 
-def lacking(missing: MissingRequirement) -> Object:
-    """The result of a call that lacks what its tool needs. Nothing was recorded."""
-    wants = [f"authorization for {one.id}" for one in missing.authorization]
-    wants += [f"the secret {one}" for one in missing.secrets]
-    wants += ["a user id"] if missing.user_id else []
-    extra: Object = {"missing_requirements": _requirements(missing)}
+def missing_requirements_result(missing: Requirements) -> Object:
+    """The result of a call without the requirements of its tool. Nothing was recorded."""
+    names = [f"authorization for {one.id}" for one in missing.authorization]
+    names += [f"the secret {id}" for id in missing.secrets]
+    if missing.user_id:
+        names.append("a user id")
     failure = Failure(
-        f"This tool needs {', '.join(wants)}.", kind="missing_requirements", extra=extra
+        f"This tool needs {', '.join(names)}.",
+        kind="missing_requirements",
+        extra={"missing_requirements": _requirements(missing)},
     )
-    return _erroneous(failure, {ERROR: _told(failure)})
+    return _error_result(failure, {ERROR: _error_details(failure)})
 
 
-# --- the answer, read back ------------------------------------------------------------------------
+# --- results, read by a client --------------------------------------------------------------------
 
 
-def value(result: Object) -> JSON:
-    """The value of a result that is no error. What is more than a text, or beside a structured
-    value, is kept as it is."""
+def read_value(result: Object) -> JSON:
+    """The value of a successful result. Content beyond one text is returned as content blocks."""
     blocks, meta = _items(result, "content"), _object(result.get("_meta"))
     texts = [
         block.get("text")
@@ -419,58 +425,65 @@ def value(result: Object) -> JSON:
         if isinstance(block, dict) and block.get("type") == "text"
     ]
     structured = result.get("structuredContent")
-    if structured is not None:
+    if meta.get(CONTENT) is True:
         return (
-            structured
-            if len(texts) == len(blocks)
-            else {"structuredContent": structured, "content": blocks}
+            blocks if structured is None else {"content": blocks, "structuredContent": structured}
         )
+    if structured is not None:
+        if len(texts) == len(blocks):
+            return structured
+        return {"structuredContent": structured, "content": blocks}
     if len(blocks) == len(texts) == 1 and isinstance(texts[0], str):
-        return _parsed(texts[0]) if meta.get(JSON_TEXT) is True else texts[0]
+        return _parse_json(texts[0]) if meta.get(JSON_TEXT) is True else texts[0]
     return blocks or None
 
 
-def _parsed(text: str) -> JSON:
+def _parse_json(text: str) -> JSON:
     try:
         return parse(text)
-    except ValueError:  # whoever said so was wrong
+    except ValueError:  # the server marked the text as JSON by mistake
         return text
 
 
-def failure(result: Object) -> ToolError:
-    """The failure of a result that is an error, as a local tool raises it."""
-    told = _object(_object(result.get("_meta")).get(ERROR))
+def read_failure(result: Object) -> ToolError:
+    """The exception that a local tool raises for an error result."""
+    details = _object(_object(result.get("_meta")).get(ERROR))
     blocks = [block for block in _items(result, "content") if isinstance(block, dict)]
     texts = [text for block in blocks if isinstance(text := block.get("text"), str)]
-    prompt, kind, delay = (
-        told.get("additional_prompt_content"),
-        told.get("kind"),
-        told.get("retry_after_ms"),
-    )
-    if isinstance(prompt, str) and texts[1:] == [prompt]:
+    prompt = _string(details.get("additional_prompt_content"))
+    if prompt is not None and texts[1:] == [prompt]:
         texts = texts[:1]
-    message = "\n".join(texts) or "the tool failed and said nothing"
-    developer = told.get("developer_message")
-    developer = developer if isinstance(developer, str) else None
-    kind = kind if isinstance(kind, str) else None
-    used = {"kind", "developer_message", "additional_prompt_content", "retry_after_ms", "can_retry"}
-    extra: Object = {key: held for key, held in told.items() if key not in used}
-    if len(blocks) > len(texts) + isinstance(prompt, str):
+    message = "\n".join(texts) or "the tool failed without a message"
+    developer_message = _string(details.get("developer_message"))
+    kind, delay = _string(details.get("kind")), details.get("retry_after_ms")
+    known = {
+        "kind",
+        "developer_message",
+        "additional_prompt_content",
+        "retry_after_ms",
+        "can_retry",
+    }
+    extra: Object = {key: value for key, value in details.items() if key not in known}
+    if len(blocks) > len(texts) + (prompt is not None):
         extra["content"] = [*blocks]
     if kind in SAME_ID:
-        return NoEffect(message, developer_message=developer, kind=kind, extra=extra)
-    if told.get("can_retry") is not True:
-        return ToolError(message, developer_message=developer, kind=kind, extra=extra)
+        return NoEffect(message, developer_message=developer_message, kind=kind, extra=extra)
+    if details.get("can_retry") is not True:
+        return ToolError(message, developer_message=developer_message, kind=kind, extra=extra)
     return RetryableToolError(
         message,
-        developer_message=developer,
-        additional_prompt_content=prompt if isinstance(prompt, str) else None,
+        developer_message=developer_message,
+        additional_prompt_content=prompt,
         retry_after_ms=(
             int(delay) if isinstance(delay, int | float) and math.isfinite(delay) else None
         ),
         kind=kind,
         extra=extra,
     )
+
+
+def _string(value: JSON) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _object(value: JSON) -> Object:

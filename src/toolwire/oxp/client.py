@@ -1,12 +1,12 @@
-"""A client of OXP servers, and their tools as local ones.
+"""A client for OXP servers, which can also expose their tools as local tools.
 
     async with OxpClient("https://tools.example/v1", auth=Jwt(secret)) as client:
-        total = await client.call("Calculator.Add", {"a": 10, "b": 5}) tools = Tools(*await
-        client.tools())
+        total = await client.call("Calculator.Add", {"a": 10, "b": 5})
+        tools = Tools(*await client.tools())
 
-Every call has a call id. It stays the same while the network is tried again, so that the tool runs
-once, and is a new one when a tool that ran asks to be called again. A tool is sent what it declares
-and nothing else.
+Every call has a call id. Retries of a request reuse the call id, so that the tool runs once. A
+retry that the tool itself asks for is a new call with a new call id. A tool receives the tokens,
+secrets and user id that it declares, and no others.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, dump, require_json
 from toolwire.execution.call_ids import uuid7
-from toolwire.execution.tool_call import MissingRequirement
 from toolwire.oxp.dialects import (
     CallResponse,
     RawResponse,
     ToolDefinition,
-    again,
-    answered,
-    definitions,
-    refused,
+    read_call_response,
+    read_error,
+    read_tool_list,
+    should_retry,
 )
 from toolwire.oxp.errors import (
+    AuthenticationError,
     BadRequest,
     InvalidInput,
     InvalidResponse,
@@ -40,7 +40,6 @@ from toolwire.oxp.errors import (
     ServerUnavailable,
     ToolCallFailed,
     ToolNotFound,
-    Unauthenticated,
 )
 from toolwire.oxp.protocol import HEADER, PATHS, SCHEMA, VERSION, AuthChallenge
 from toolwire.oxp.transport import ApiKey, Bearer, Credentials, Jwt, OxpRetryPolicy, OxpTransport
@@ -57,6 +56,7 @@ from toolwire.tools.runnable import (
 __all__ = [
     "ApiKey",
     "AuthChallenge",
+    "AuthenticationError",
     "BadRequest",
     "Bearer",
     "CallResponse",
@@ -72,23 +72,23 @@ __all__ = [
     "ToolCallFailed",
     "ToolDefinition",
     "ToolNotFound",
-    "Unauthenticated",
 ]
 
-Found: TypeAlias = str | None | Awaitable[str | None]
-Tokens: TypeAlias = Mapping[str, str] | Callable[[Authorization, str | None], Found]
-"""Tokens by the id of what they authorize, or who knows them: asked with what the tool declares,
-and the user."""
-Secrets: TypeAlias = Mapping[str, str] | Callable[[str], Found]
-Shape: TypeAlias = Literal["enveloped", "unnamed", "bare"]
-"""How a request is wrapped: with the version's name, without it, or not at all."""
+Credential: TypeAlias = str | None | Awaitable[str | None]
+Tokens: TypeAlias = Mapping[str, str] | Callable[[Authorization, str | None], Credential]
+"""Tokens by authorization id, or a function of the declared authorization and the user id."""
+Secrets: TypeAlias = Mapping[str, str] | Callable[[str], Credential]
+"""Secrets by id, or a function of the id."""
+RequestFormat: TypeAlias = Literal["enveloped", "without-schema", "bare"]
+"""`{"$schema": ..., "request": {...}}`, the same without `$schema`, or the request alone."""
 Runnables: TypeAlias = list[Runnable]
+"""`OxpClient.list` hides the builtin inside the class."""
 MIB = 1024 * 1024
-_LONGEST_ID = 500
+_MAX_ID_LENGTH = 500
 
 
 class _RemoteCall(Struct, frozen=True):
-    """One call, whatever id it is sent under."""
+    """A call without its call id."""
 
     tool: str
     input: Object
@@ -97,13 +97,23 @@ class _RemoteCall(Struct, frozen=True):
 
 
 class OxpClient:
-    """One OXP server.
+    """A client for one OXP server.
 
-    `auth` is a key, or an object that makes the headers of each request (`ApiKey`, `Bearer`,
-    `Jwt`). `tokens` and `secrets` give what tools declare. `repeats` is how often a tool that asks
-    for it is called again. With `envelope="auto"` a server that does not understand the published
-    shape is asked in the older ones, once, and remembered. `on_challenge` is shown where a user can
-    grant what is missing; the call then waits for it.
+    Args:
+        base_url: the address of the server, without credentials.
+        auth: an API key, or an object that makes the headers of each request (`ApiKey`, `Bearer`,
+            `Jwt`).
+        tokens: tokens for the authorizations that tools declare.
+        secrets: values of the secrets that tools declare.
+        user_id: the user on whose behalf calls are made, unless a call names one.
+        retry_policy: timeouts and retries of requests.
+        tool_retries: how often a call is repeated when the tool fails and allows a retry.
+        request_format: `auto` tries the published format first, then the older ones, and keeps
+            the first that the server accepts.
+        on_challenge: called with the address where a user can grant a missing authorization. The
+            call waits until the user has granted it.
+        default_toolkit: the toolkit of tools whose ids name none.
+        max_response_bytes: larger responses raise InvalidResponse.
     """
 
     def __init__(
@@ -114,28 +124,34 @@ class OxpClient:
         tokens: Tokens | None = None,
         secrets: Secrets | None = None,
         user_id: str | None = None,
-        patience: OxpRetryPolicy | None = None,
-        repeats: int = 0,
-        envelope: Literal["auto"] | Shape = "auto",
+        retry_policy: OxpRetryPolicy | None = None,
+        tool_retries: int = 0,
+        request_format: Literal["auto"] | RequestFormat = "auto",
         on_challenge: Callable[[AuthChallenge], Awaitable[None] | None] | None = None,
-        kit: str = "Remote",
-        limit: int = 64 * MIB,
+        default_toolkit: str = "Remote",
+        max_response_bytes: int = 64 * MIB,
         session: aiohttp.ClientSession | None = None,
     ) -> None:
-        self._patience = patience or OxpRetryPolicy()
+        self._retry_policy = retry_policy or OxpRetryPolicy()
         self._http = OxpTransport(
             base_url,
             ApiKey(auth) if isinstance(auth, str) else auth,
-            self._patience,
-            limit=limit,
+            self._retry_policy,
+            limit=max_response_bytes,
             session=session,
         )
-        self._tokens, self._secrets, self._user_id = tokens, secrets, user_id
-        self._repeats, self._on_challenge, self._kit = repeats, on_challenge, kit
-        self._shapes: tuple[Shape, ...] = (
-            ("enveloped", "unnamed", "bare") if envelope == "auto" else (envelope,)
+        self._tokens = tokens
+        self._secrets = secrets
+        self._user_id = user_id
+        self._tool_retries = tool_retries
+        self._on_challenge = on_challenge
+        self._default_toolkit = default_toolkit
+        self._formats: tuple[RequestFormat, ...] = (
+            ("enveloped", "without-schema", "bare")
+            if request_format == "auto"
+            else (request_format,)
         )
-        self._listed: dict[str, ToolDefinition] | None = None
+        self._definitions: dict[str, ToolDefinition] | None = None
 
     def __repr__(self) -> str:
         return f"OxpClient({str(self._http.base)!r})"
@@ -150,38 +166,36 @@ class OxpClient:
         """Close the connections."""
         await self._http.close()
 
-    # --- what there is ----------------------------------------------------------------------------
+    # --- health and tool list ---------------------------------------------------------------------
 
     async def health(self) -> bool:
-        """Whether the server takes calls. False as well if it does not answer."""
+        """True if the server accepts calls; False if it does not, or does not respond."""
         try:
-            raw = await self._http.peek(f"{str(self._http.base).rstrip('/')}{PATHS['health']}")
+            response = await self._http.peek(f"{str(self._http.base).rstrip('/')}{PATHS['health']}")
         except (ServerUnavailable, InvalidResponse):
             return False
-        return 200 <= raw.status < 300
+        return 200 <= response.status < 300
 
     async def list(self) -> tuple[ToolDefinition, ...]:
-        """The server's tools, asked anew."""
-        raw = await self._http.send("GET", PATHS["list"], headers=_HEADERS)
-        if raw.status != 200:
-            raise refused(raw)
-        found = definitions(raw, self._kit)
-        self._listed = {one.called: one for one in found}
-        return found
+        """Request the tool list from the server."""
+        response = await self._http.send("GET", PATHS["list"], headers=_HEADERS)
+        if response.status != 200:
+            raise read_error(response)
+        definitions = read_tool_list(response, self._default_toolkit)
+        self._definitions = {definition.server_id: definition for definition in definitions}
+        return definitions
 
     def _definition(self, tool_id: str) -> ToolDefinition | None:
-        """The definition that a tool id means, if it has been listed: the newest one for an id
-        without a version."""
-        listed = self._listed or {}
-        if tool_id in listed:
-            return listed[tool_id]
-        wanted = ToolId.read(tool_id) if len(tool_id) <= _LONGEST_ID else None
-        found = [
-            one for one in listed.values() if wanted is not None and one.id.plain == wanted.plain
-        ]
-        if wanted is not None and wanted.version is not None:
-            found = [one for one in found if one.id.version == wanted.version]
-        return max(found, key=lambda one: one.id.version or Version(0), default=None)
+        """Find a tool in the last tool list. An id without a version means the newest version."""
+        known = self._definitions or {}
+        if tool_id in known:
+            return known[tool_id]
+        if len(tool_id) > _MAX_ID_LENGTH or (wanted := ToolId.read(tool_id)) is None:
+            return None
+        matches = [one for one in known.values() if one.id.plain == wanted.plain]
+        if wanted.version is not None:
+            matches = [one for one in matches if one.id.version == wanted.version]
+        return max(matches, key=lambda one: one.id.version or Version(0), default=None)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -196,12 +210,18 @@ class OxpClient:
         secrets: Mapping[str, str] | None = None,
         trace_id: str | None = None,
     ) -> JSON:
-        """What the tool gives.
+        """Call a tool and return its value.
 
-        Raises ToolCallFailed, MissingRequirements, InvalidInput, ToolNotFound, Unauthenticated,
-        ServerUnavailable: all OxpErrors.
+        Raises:
+            ToolCallFailed: the tool ran and failed.
+            MissingRequirements: the tool needs a token, a secret or a user id.
+            InvalidInput: the arguments do not match the input schema.
+            ToolNotFound: the server has no such tool.
+            AuthenticationError: the server rejects the credentials.
+            ServerUnavailable: no response after all retries.
+            InvalidResponse: the response is not an OXP response.
         """
-        reply = await self.ask(
+        response = await self.send_call(
             tool_id,
             input,
             call_id=call_id,
@@ -210,9 +230,9 @@ class OxpClient:
             secrets=secrets,
             trace_id=trace_id,
         )
-        return reply.value
+        return response.value
 
-    async def ask(
+    async def send_call(
         self,
         tool_id: str,
         input: Mapping[str, JSON] | None = None,
@@ -222,65 +242,62 @@ class OxpClient:
         tokens: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
         trace_id: str | None = None,
-        repeats: int | None = None,
+        tool_retries: int | None = None,
     ) -> CallResponse:
-        """As `call`, with the call id it ran under and whether the answer is a recorded one."""
+        """Call a tool like `call`; return the value with its call id and `replayed` flag."""
         call_id = call_id or uuid7()
-        left = self._repeats if repeats is None else repeats
+        retries = self._tool_retries if tool_retries is None else tool_retries
         challenged = False
         while True:
             context = await self._context(tool_id, user_id, tokens, secrets)
             try:
-                return await self._sent(
+                return await self._send(
                     _RemoteCall(tool_id, dict(input or {}), context, trace_id), call_id
                 )
-            except ToolCallFailed as failed:
-                wait = (failed.retry_after_ms or 0) / 1000
-                if not failed.can_retry or left <= 0 or wait > self._patience.longest:
+            except ToolCallFailed as error:
+                delay = (error.retry_after_ms or 0) / 1000
+                if not error.can_retry or retries <= 0 or delay > self._retry_policy.longest:
                     raise
-                left -= 1
-                await asyncio.sleep(wait)
-                call_id = uuid7()  # it ran: the next time is another call
-            except MissingRequirements as lacking:
-                if challenged or self._on_challenge is None or not lacking.challenges:
+                retries -= 1
+                await asyncio.sleep(delay)
+                call_id = uuid7()  # the tool ran: a repetition is another call
+            except MissingRequirements as error:
+                if challenged or self._on_challenge is None or not error.challenges:
                     raise
                 challenged = True
-                if not all([await self._granted(one) for one in lacking.challenges]):
+                if not all([await self._request_grant(one) for one in error.challenges]):
                     raise
 
-    async def _sent(self, call: _RemoteCall, call_id: str) -> CallResponse:
-        """The answer to a call, in the first shape that the server understands."""
+    async def _send(self, call: _RemoteCall, call_id: str) -> CallResponse:
+        """Send a call in the first request format that the server accepts."""
         first: RawResponse | None = None
-        for shape in self._shapes:
-            raw = await self._http.send(
-                "POST", PATHS["call"], dump(_body(call, call_id, shape)), _HEADERS
+        for request_format in self._formats:
+            response = await self._http.send(
+                "POST", PATHS["call"], dump(_request_body(call, call_id, request_format)), _HEADERS
             )
-            if raw.status == 200:
-                self._shapes = (shape,)
-                return answered(raw, call_id)
-            first = first or raw
-            if not _misread(raw):
+            if response.status == 200:
+                self._formats = (request_format,)
+                return read_call_response(response, call_id)
+            first = first or response
+            if not _may_need_another_format(response):
                 break
         assert first is not None
-        error = refused(first)
-        if isinstance(error, ServerUnavailable | ToolNotFound) or type(error) is not BadRequest:
-            raise error
-        if await self._unknown(call.tool):
+        error = read_error(first)
+        if type(error) is BadRequest and await self._lacks_tool(call.tool):
             raise ToolNotFound(
                 error.message, developer_message=error.developer_message, status=error.status
             )
         raise error
 
-    async def _unknown(self, tool_id: str) -> bool:
-        """Whether the server has no such tool: the protocol has one status for this and for
-        everything else."""
+    async def _lacks_tool(self, tool_id: str) -> bool:
+        """True if the tool list lacks the tool. OXP reports most errors with the same status."""
         try:
             await self.list()
         except OxpError:
             return False
         return self._definition(tool_id) is None
 
-    # --- what a tool needs ------------------------------------------------------------------------
+    # --- requirements of tools --------------------------------------------------------------------
 
     async def _context(
         self,
@@ -289,115 +306,119 @@ class OxpClient:
         tokens: Mapping[str, str] | None,
         secrets: Mapping[str, str] | None,
     ) -> Object:
-        """What goes along with a call: of all that is there, what the tool declares."""
+        """Build the `context` of a call from the credentials that the tool declares."""
         user_id = user_id or self._user_id
         if not (user_id or tokens or secrets or self._tokens or self._secrets):
             return {}
-        if self._listed is None:
+        if self._definitions is None:
             try:
                 await self.list()
             except BadRequest:
-                self._listed = {}
-        found = self._definition(tool_id)
-        if found is None:  # what was given for this very call is meant for it
+                self._definitions = {}
+        definition = self._definition(tool_id)
+        if definition is None:  # the caller gave these credentials for this call
             return _context(tokens or {}, secrets or {}, user_id)
-        needs = found.needs
-        held = {
+        needs = definition.needs
+        found_tokens = {
             one.id: (tokens or {}).get(one.id) or await self._token(one, user_id)
             for one in needs.authorization
         }
-        kept = {one: (secrets or {}).get(one) or await self._secret(one) for one in needs.secrets}
-        lacks = MissingRequirement(
-            (), tuple(id for id, value in kept.items() if not value), needs.user_id and not user_id
+        found_secrets = {
+            id: (secrets or {}).get(id) or await self._secret(id) for id in needs.secrets
+        }
+        # A missing token is not an error yet: the server may respond with a challenge for it
+        missing = Requirements(
+            secrets=tuple(id for id, value in found_secrets.items() if not value),
+            user_id=needs.user_id and not user_id,
         )
-        if lacks:  # a missing token is not among them: the server may know where to get it
-            raise MissingRequirements(f"{tool_id} needs {_words(lacks)}", lacks)
+        if missing:
+            raise MissingRequirements(f"{tool_id} needs {_describe(missing)}", missing)
         return _context(
-            {id: token for id, token in held.items() if token},
-            {id: value for id, value in kept.items() if value},
+            {id: token for id, token in found_tokens.items() if token},
+            {id: value for id, value in found_secrets.items() if value},
             user_id if needs.user_id else None,
         )
 
-    async def _token(self, one: Authorization, user_id: str | None) -> str | None:
+    async def _token(self, authorization: Authorization, user_id: str | None) -> str | None:
         if self._tokens is None or isinstance(self._tokens, Mapping):
-            return (self._tokens or {}).get(one.id)
-        return await _now(self._tokens(one, user_id))
+            return (self._tokens or {}).get(authorization.id)
+        return await _resolve(self._tokens(authorization, user_id))
 
     async def _secret(self, id: str) -> str | None:
         if self._secrets is None or isinstance(self._secrets, Mapping):
             return (self._secrets or {}).get(id)
-        return await _now(self._secrets(id))
+        return await _resolve(self._secrets(id))
 
-    async def _granted(self, challenge: AuthChallenge) -> bool:
-        shown = self._on_challenge(challenge) if self._on_challenge is not None else None
-        if shown is not None:
-            await shown
-        return await self.settled(challenge)
+    async def _request_grant(self, challenge: AuthChallenge) -> bool:
+        if self._on_challenge is not None:
+            shown = self._on_challenge(challenge)
+            if shown is not None:
+                await shown
+        return await self.wait_for_grant(challenge)
 
-    async def settled(self, challenge: AuthChallenge, *, timeout: float = 300.0) -> bool:
-        """Whether a user granted what a challenge asks for, once that is known. False if they did
-        not within `timeout`.
+    async def wait_for_grant(self, challenge: AuthChallenge, *, timeout: float = 300.0) -> bool:
+        """Wait until the user grants or denies a challenge; False after `timeout` seconds.
 
-        A challenge without a `check_url` cannot be asked about and counts as granted: the server
-        will say.
+        A challenge without a `check_url` has no status to ask for and counts as granted. The
+        server decides when the call is repeated.
         """
         if challenge.check_url is None:
             return True
         try:
             async with asyncio.timeout(timeout):
                 while True:
-                    if (known := await self._state(challenge.check_url)) is not None:
-                        return known
-                    await asyncio.sleep(self._patience.poll)
+                    if (granted := await self._grant_status(challenge.check_url)) is not None:
+                        return granted
+                    await asyncio.sleep(self._retry_policy.poll)
         except TimeoutError:
             return False
 
-    async def _state(self, check_url: str) -> bool | None:
-        """Whether a challenge was met; None while nobody knows."""
+    async def _grant_status(self, check_url: str) -> bool | None:
+        """True if granted, False if denied, None while pending."""
         try:
-            raw = await self._http.peek(check_url)
+            response = await self._http.peek(check_url)
         except ServerUnavailable:
             return None
-        body = raw.json()
+        body = response.json()
         status = body.get("status") if isinstance(body, dict) else None
-        if raw.status == 200 and isinstance(status, str) and status in _GRANTED:
+        if response.status == 200 and isinstance(status, str) and status in _GRANTED:
             return _GRANTED[status]
-        if again(raw):
+        if should_retry(response):
             return None
-        raise InvalidResponse("the state of a challenge is unknown", status=raw.status)
+        raise InvalidResponse("the status of a challenge is unknown", status=response.status)
 
-    # --- its tools as local ones ------------------------------------------------------------------
+    # --- remote tools as local ones ---------------------------------------------------------------
 
     async def tools(self) -> Runnables:
-        """The server's tools. Each forwards the call id, the user, and those tokens and secrets
-        that it declares."""
-        return [self._runnable(one) for one in await self.list()]
+        """Return the server's tools as local tools.
 
-    def _runnable(self, found: ToolDefinition) -> Runnable:
+        Each forwards the call id, the user id, and the tokens and secrets that it declares.
+        """
+        return [self._runnable(definition) for definition in await self.list()]
+
+    def _runnable(self, definition: ToolDefinition) -> Runnable:
         async def body(arguments: Mapping[str, object], context: ToolContext) -> JSON:
-            return await self._forward(found, arguments, context)
+            return await self._forward(definition, arguments, context)
 
         return Runnable(
-            id=found.id,
-            description=found.description,
-            input_schema=found.input_schema,
-            output_schema=found.output_schema,
+            id=definition.id,
+            description=definition.description,
+            input_schema=definition.input_schema,
+            output_schema=definition.output_schema,
             body=body,
-            takes=lambda input: (
-                input
-            ),  # the server that knows the tool checks them, and says so before it runs
-            gives=lambda value: require_json(value, "oxp"),
-            needs=self._still_needed(found.needs),
-            timeout=None,  # every try has its own
-            on_crash="retry",  # the same call id: it is there that it runs once
-            read_only=found.read_only,
-            idempotent=found.idempotent,
-            deprecated=found.deprecated,
+            decode_arguments=lambda input: input,  # the server validates them
+            encode_result=lambda value: require_json(value, "oxp"),
+            needs=self._unmet(definition.needs),
+            timeout=None,  # each request has its own
+            on_crash="retry",  # the server's ledger makes the same call id run once
+            read_only=definition.read_only,
+            idempotent=definition.idempotent,
+            deprecated=definition.deprecated,
             remote=True,
         )
 
-    def _still_needed(self, needs: Requirements) -> Requirements:
-        """What a caller has to bring: all but what this client has itself."""
+    def _unmet(self, needs: Requirements) -> Requirements:
+        """The requirements that this client does not meet itself."""
         tokens, secrets = self._tokens, self._secrets
         return Requirements(
             tuple(
@@ -405,90 +426,90 @@ class OxpClient:
                 for one in needs.authorization
                 if not (callable(tokens) or one.id in (tokens or {}))
             ),
-            tuple(
-                one for one in needs.secrets if not (callable(secrets) or one in (secrets or {}))
-            ),
+            tuple(id for id in needs.secrets if not (callable(secrets) or id in (secrets or {}))),
             needs.user_id and not self._user_id,
         )
 
     async def _forward(
-        self, found: ToolDefinition, arguments: Mapping[str, object], context: ToolContext
+        self, definition: ToolDefinition, arguments: Mapping[str, object], context: ToolContext
     ) -> JSON:
         input = require_json(arguments, "oxp")
         assert isinstance(input, dict)
         try:
-            reply = await self.ask(
-                found.called,
+            response = await self.send_call(
+                definition.server_id,
                 input,
                 call_id=context.call_id,
                 user_id=context.user_id,
                 tokens=context.tokens,
                 secrets=context.secrets,
                 trace_id=context.trace_id,
-                repeats=0,  # whoever called decides whether to call again
+                tool_retries=0,  # the local caller decides about retries
             )
         except OxpError as error:
-            raise _raised(error) from error
-        return reply.value
+            raise _tool_error(error) from error
+        return response.value
 
 
 _GRANTED: dict[str, bool | None] = {"pending": None, "completed": True, "failed": False}
 _HEADERS = {HEADER: VERSION, "Accept": "application/json", "Content-Type": "application/json"}
 
 
-def _body(call: _RemoteCall, call_id: str, shape: Shape) -> Object:
+def _request_body(call: _RemoteCall, call_id: str, request_format: RequestFormat) -> Object:
     request: Object = {"tool_id": call.tool, "call_id": call_id, "input": call.input}
     if call.trace_id:
         request["trace_id"] = call.trace_id
     if call.context:
         request["context"] = call.context
-    if shape == "bare":
+    if request_format == "bare":
         return request
-    return {"$schema": SCHEMA, "request": request} if shape == "enveloped" else {"request": request}
+    if request_format == "without-schema":
+        return {"request": request}
+    return {"$schema": SCHEMA, "request": request}
 
 
-def _misread(raw: RawResponse) -> bool:
-    """Whether another shape of the same request is worth a try: refused without a word on arguments
-    or requirements."""
-    if raw.status not in (400, 422) or again(raw):
+def _may_need_another_format(response: RawResponse) -> bool:
+    """True if the error names neither parameters nor requirements: the server may expect another
+    request format."""
+    if response.status not in (400, 422) or should_retry(response):
         return False
-    error = refused(raw)
+    error = read_error(response)
     return type(error) is BadRequest or (
         isinstance(error, InvalidInput) and not error.parameter_errors
     )
 
 
 def _context(tokens: Mapping[str, str], secrets: Mapping[str, str], user_id: str | None) -> Object:
-    made: Object = {}
+    context: Object = {}
     if tokens:
-        made["authorization"] = [{"id": id, "token": token} for id, token in tokens.items()]
+        context["authorization"] = [{"id": id, "token": token} for id, token in tokens.items()]
     if secrets:
-        made["secrets"] = [{"id": id, "value": value} for id, value in secrets.items()]
+        context["secrets"] = [{"id": id, "value": value} for id, value in secrets.items()]
     if user_id:
-        made["user_id"] = user_id
-    return made
+        context["user_id"] = user_id
+    return context
 
 
-def _words(lacks: MissingRequirement) -> str:
-    return ", ".join(
-        [*(f"the secret {one}" for one in lacks.secrets), *(["a user id"] if lacks.user_id else [])]
-    )
+def _describe(missing: Requirements) -> str:
+    names = [f"the secret {id}" for id in missing.secrets]
+    if missing.user_id:
+        names.append("a user id")
+    return ", ".join(names)
 
 
-async def _now(found: Found) -> str | None:
-    return await found if inspect.isawaitable(found) else found
+async def _resolve(credential: Credential) -> str | None:
+    return await credential if inspect.isawaitable(credential) else credential
 
 
-def _raised(error: OxpError) -> ToolError:
-    """What a local tool raises for what the server said."""
+def _tool_error(error: OxpError) -> ToolError:
+    """The exception that a local tool raises for an error of the server."""
     if not isinstance(error, ToolCallFailed):
         kind, extra = _KINDS.get(type(error), "server_unavailable"), _extra(error)
         if isinstance(error, InvalidResponse):
             return ToolError(
                 error.message, developer_message=error.developer_message, kind=kind, extra=extra
             )
-        # It did not run; or if it did, the same id asks the server for its record: either way the
-        # same id may come again
+        # The tool did not run, or the server recorded its result: the same call id is safe
         return NoEffect(
             error.message, developer_message=error.developer_message, kind=kind, extra=extra
         )
@@ -511,11 +532,11 @@ def _raised(error: OxpError) -> ToolError:
 
 _KINDS: dict[type[OxpError], str] = {
     BadRequest: "bad_request",
-    InvalidResponse: "broken_answer",
+    InvalidResponse: "invalid_response",
     InvalidInput: "invalid_input",
     MissingRequirements: "missing_requirements",
     ToolNotFound: "tool_not_found",
-    Unauthenticated: "unauthenticated",
+    AuthenticationError: "unauthenticated",
 }
 
 

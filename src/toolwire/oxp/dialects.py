@@ -1,8 +1,8 @@
-"""What OXP servers of every dialect send, as one shape: definitions, answers, refusals.
+"""Read the responses of OXP servers of every dialect: tool lists, call results, errors.
 
-Lists come as `items`, `tools` or a bare array, answers in a `result` or bare, errors as the
-protocol says or as web frameworks do. Liberal in what it takes; what it cannot make sense of is a
-BrokenAnswer. Opens no connection.
+A tool list comes as `items`, `tools` or a bare array; a call result in `result` or bare; an error
+as the protocol writes it or as web frameworks do. A response of no known shape raises
+InvalidResponse.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from msgspec import Struct
 from toolwire.conversation.fitting import fit
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object, parse
-from toolwire.execution.tool_call import MissingRequirement
 from toolwire.oxp.errors import (
+    AuthenticationError,
     BadRequest,
     InvalidInput,
     InvalidResponse,
@@ -26,13 +26,12 @@ from toolwire.oxp.errors import (
     ServerUnavailable,
     ToolCallFailed,
     ToolNotFound,
-    Unauthenticated,
 )
 from toolwire.oxp.protocol import AuthChallenge
 from toolwire.tools.runnable import Authorization, Requirements, ToolId, Version
 
-LEGAL = IdRule("A-Za-z0-9_", longest=64)
-"""What either half of a tool id is made of."""
+TOOL_NAME_RULE = IdRule("A-Za-z0-9_", longest=64)
+"""The rule for toolkit names and tool names."""
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?")
 _ERROR_FIELDS = {
     "message",
@@ -42,11 +41,11 @@ _ERROR_FIELDS = {
     "additional_prompt_content",
     "kind",
 }
-_LONGEST_TEXT = 500
+_MAX_TEXT_LENGTH = 500
 
 
 class RawResponse(Struct, frozen=True):
-    """An HTTP answer, read whole."""
+    """An HTTP response with its whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -61,9 +60,9 @@ class RawResponse(Struct, frozen=True):
 
 
 class ToolDefinition(Struct, frozen=True):
-    """A tool as a server lists it. `called` is its id as that server spells it."""
+    """A tool as a server lists it. `server_id` is its id as the server writes it."""
 
-    called: str
+    server_id: str
     id: ToolId
     description: str
     input_schema: Object
@@ -75,7 +74,7 @@ class ToolDefinition(Struct, frozen=True):
 
 
 class CallResponse(Struct, frozen=True):
-    """The answer to a call that succeeded."""
+    """The result of a call that succeeded."""
 
     call_id: str
     value: JSON
@@ -86,129 +85,144 @@ class CallResponse(Struct, frozen=True):
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def definitions(raw: RawResponse, kit: str) -> tuple[ToolDefinition, ...]:
-    """The tools of a list. Ids without a toolkit belong to `kit`."""
-    body = raw.json()
-    found = body
+def read_tool_list(response: RawResponse, default_toolkit: str) -> tuple[ToolDefinition, ...]:
+    """Read a tool list. Ids without a toolkit get `default_toolkit`."""
+    body = response.json()
+    items = body
     if isinstance(body, dict):
-        found = next(
+        items = next(
             (body[key] for key in ("items", "tools") if isinstance(body.get(key), list)), None
         )
-    if not isinstance(found, list):
-        raise InvalidResponse("the list of tools is no list", status=raw.status)
-    taken: set[str] = set()
+    if not isinstance(items, list):
+        raise InvalidResponse("the response has no list of tools", status=response.status)
+    used: set[str] = set()
     return tuple(
-        _definition(item, kit, taken) for item in found if isinstance(item, dict) and _called(item)
+        _definition(item, default_toolkit, used)
+        for item in items
+        if isinstance(item, dict) and _server_id(item)
     )
 
 
-def _called(item: Object) -> str:
-    """What a tool is called by; nothing if it says nothing."""
-    said = item.get("id") or item.get("name")
-    return said if isinstance(said, str) else ""
+def _server_id(item: Object) -> str:
+    """The id of a listed tool; empty if it has none."""
+    id = item.get("id") or item.get("name")
+    return id if isinstance(id, str) else ""
 
 
-def _definition(item: Object, kit: str, taken: set[str]) -> ToolDefinition:
-    called, description = _called(item), item.get("description")
-    schema, output = _bare(item.get("input_schema")), item.get("output_schema", {})
-    hint = schema.get("x-deprecated") if schema.get("deprecated") is True else None
-    id = _id(called, item.get("version"), kit, taken)
-    taken.add(str(id))
+def _definition(item: Object, default_toolkit: str, used: set[str]) -> ToolDefinition:
+    server_id, description = _server_id(item), item.get("description")
+    input_schema, output_schema = _unwrap(item.get("input_schema")), item.get("output_schema", {})
+    deprecated = None
+    if input_schema.get("deprecated") is True:
+        deprecated = input_schema.get("x-deprecated")
+    id = _tool_id(server_id, item.get("version"), default_toolkit, used)
+    used.add(str(id))
     return ToolDefinition(
-        called,
+        server_id,
         id,
-        description if isinstance(description, str) else "",
-        {"type": "object", **schema},
-        _bare(output) if isinstance(output, dict) else None,
-        _needs(item.get("requirements")),
-        schema.get("x-read-only") is True,
-        schema.get("x-idempotent") is True,
-        hint if isinstance(hint, str) else None,
+        description=description if isinstance(description, str) else "",
+        input_schema={"type": "object", **input_schema},
+        output_schema=_unwrap(output_schema) if isinstance(output_schema, dict) else None,
+        needs=_requirements(item.get("requirements")),
+        read_only=input_schema.get("x-read-only") is True,
+        idempotent=input_schema.get("x-idempotent") is True,
+        deprecated=deprecated if isinstance(deprecated, str) else None,
     )
 
 
-def _bare(schema: JSON) -> Object:
-    """A schema out of its wrapper: a parameter of that name would stand under `properties`."""
+def _unwrap(schema: JSON) -> Object:
+    """The schema, without the `{"parameters": ...}` wrapper of some servers.
+
+    A parameter named `parameters` would be under `properties`.
+    """
     if not isinstance(schema, dict):
         return {}
     inner = schema.get("parameters")
     return inner if len(schema) == 1 and isinstance(inner, dict) else schema
 
 
-def _id(called: str, version: JSON, kit: str, taken: set[str]) -> ToolId:
-    """The id of a tool, made legal where it is not, and never that of another one."""
-    bare, _, said = called.partition("@")
-    numbers = _VERSION.fullmatch(said or (version if isinstance(version, str) else ""))
-    made = Version(*(int(number or 0) for number in numbers.groups())) if numbers else Version(0)
-    read = ToolId.read(bare)
-    if read is not None and str(ToolId(read.kit, read.name, made)) not in taken:
-        return ToolId(read.kit, read.name, made)
-    first, dot, rest = bare.partition(".")
+def _tool_id(server_id: str, listed_version: JSON, toolkit: str, used: set[str]) -> ToolId:
+    """A valid id for a listed tool, different from the ids in `used`."""
+    name, _, version_text = server_id.partition("@")
+    if not version_text and isinstance(listed_version, str):
+        version_text = listed_version
+    numbers = _VERSION.fullmatch(version_text)
+    version = Version(*(int(number or 0) for number in numbers.groups())) if numbers else Version(0)
+    parsed = ToolId.read(name)
+    if parsed is not None and str(ToolId(parsed.toolkit, parsed.name, version)) not in used:
+        return ToolId(parsed.toolkit, parsed.name, version)
+    prefix, dot, rest = name.partition(".")
     if dot:
-        kit, bare = fit(first, LEGAL), rest
-    used = {
+        toolkit, name = fit(prefix, TOOL_NAME_RULE), rest
+    used_names = {
         id.name
-        for text in taken
-        if (id := ToolId.read(text)) and id.kit == kit and id.version == made
+        for text in used
+        if (id := ToolId.read(text)) and id.toolkit == toolkit and id.version == version
     }
-    return ToolId(kit, fit(bare if bare not in used else f"{bare} ", LEGAL, used), made)
+    # A name with a space never matches the rule, so that `fit` adds a hash to it
+    wanted = name if name not in used_names else f"{name} "
+    return ToolId(toolkit, fit(wanted, TOOL_NAME_RULE, used_names), version)
 
 
-def _needs(said: JSON) -> Requirements:
-    if not isinstance(said, dict):
+def _requirements(listed: JSON) -> Requirements:
+    if not isinstance(listed, dict):
         return Requirements()
     return Requirements(
-        _authorizations(said.get("authorization")),
-        _ids(said.get("secrets")),
-        said.get("user_id") is True,
+        _authorizations(listed.get("authorization")),
+        _ids(listed.get("secrets")),
+        listed.get("user_id") is True,
     )
 
 
 def _authorizations(items: JSON) -> tuple[Authorization, ...]:
-    found: list[Authorization] = []
+    authorizations: list[Authorization] = []
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and isinstance(id := item.get("id"), str):
             oauth = item.get("oauth2")
             scopes = oauth.get("scopes") if isinstance(oauth, dict) else None
-            found.append(
-                Authorization(
-                    id, tuple(str(one) for one in scopes) if isinstance(scopes, list) else ()
-                )
-            )
-    return tuple(found)
+            names = tuple(map(str, scopes)) if isinstance(scopes, list) else ()
+            authorizations.append(Authorization(id, names))
+    return tuple(authorizations)
 
 
 def _ids(items: JSON) -> tuple[str, ...]:
-    found = (
-        [item.get("id") if isinstance(item, dict) else item for item in items]
-        if isinstance(items, list)
-        else []
-    )
-    return tuple(id for id in found if isinstance(id, str))
+    if not isinstance(items, list):
+        return ()
+    ids = [item.get("id") if isinstance(item, dict) else item for item in items]
+    return tuple(id for id in ids if isinstance(id, str))
 
 
-# --- answers --------------------------------------------------------------------------------------
+# --- call results ---------------------------------------------------------------------------------
 
 
-def answered(raw: RawResponse, call_id: str) -> CallResponse:
-    """The answer to a call. Raises ToolCallFailed, MissingRequirements or BrokenAnswer."""
-    body = raw.json()
+def read_call_response(response: RawResponse, call_id: str) -> CallResponse:
+    """Read the result of a call.
+
+    Raises:
+        ToolCallFailed: the tool failed.
+        MissingRequirements: the tool needs more credentials.
+        InvalidResponse: the body is not a result of this call.
+    """
+    body = response.json()
     if isinstance(body, dict) and isinstance(inner := body.get("result"), dict):
         body = inner
     if not isinstance(body, dict) or not isinstance(success := body.get("success"), bool):
-        raise InvalidResponse("the server's answer is no answer to a call", status=raw.status)
-    said = body.get("call_id")
-    if isinstance(said, str) and said and said != call_id:
+        raise InvalidResponse("the response has no call result", status=response.status)
+    actual_id = body.get("call_id")
+    if isinstance(actual_id, str) and actual_id and actual_id != call_id:
         raise InvalidResponse(
-            "the server answered another call",
-            developer_message=f"asked {call_id}, got {said}",
-            status=raw.status,
+            "the response belongs to another call",
+            developer_message=f"expected call_id {call_id}, got {actual_id}",
+            status=response.status,
         )
     if not success:
         raise _failure(body.get("error"), call_id)
-    duration = body.get("duration")
-    replayed = raw.headers.get("Idempotent-Replayed", "").lower() == "true"
-    return CallResponse(call_id, body.get("value"), _number(duration), replayed)
+    return CallResponse(
+        call_id,
+        body.get("value"),
+        duration_ms=_number(body.get("duration")),
+        replayed=response.headers.get("Idempotent-Replayed", "").lower() == "true",
+    )
 
 
 def _number(value: JSON) -> float | None:
@@ -217,11 +231,11 @@ def _number(value: JSON) -> float | None:
 
 def _failure(error: JSON, call_id: str) -> OxpError:
     error = error if isinstance(error, dict) else {}
-    message = _str(error.get("message")) or "the tool failed and said nothing"
+    message = _str(error.get("message")) or "the tool failed without a message"
     developer = _str(error.get("developer_message"))
-    lacks = error.get("missing_requirements")
-    if isinstance(lacks, dict):  # the other place for it, in a draft of the protocol
-        return _missing(lacks, message, developer, 200)
+    missing = error.get("missing_requirements")
+    if isinstance(missing, dict):  # a draft of the protocol reports them here
+        return _missing_requirements(missing, message, developer, status=200)
     delay = _number(error.get("retry_after_ms"))
     return ToolCallFailed(
         message,
@@ -239,53 +253,50 @@ def _str(value: JSON) -> str | None:
     return value if isinstance(value, str) else None
 
 
-# --- refusals -------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
-def refused(raw: RawResponse) -> OxpError:
-    """Why a server did not run a call."""
-    body = raw.json()
-    said = body if isinstance(body, dict) else {}
-    message, developer = _message(said, raw), _str(said.get("developer_message"))
-    lacks, errors = said.get("missing_requirements"), _parameters(said)
-    if isinstance(lacks, dict):
-        return _missing(lacks, message, developer, raw.status)
-    if raw.status == 422 or errors:
-        return InvalidInput(message, errors, developer_message=developer, status=raw.status)
-    if again(raw):
-        after = wait_ms(raw.headers)
+def read_error(response: RawResponse) -> OxpError:
+    """Return the error of a response whose status is not 200."""
+    body = response.json()
+    fields = body if isinstance(body, dict) else {}
+    message, developer = _message(fields, response), _str(fields.get("developer_message"))
+    status = response.status
+    missing, errors = fields.get("missing_requirements"), _parameter_errors(fields)
+    if isinstance(missing, dict):
+        return _missing_requirements(missing, message, developer, status=status)
+    if status == 422 or errors:
+        return InvalidInput(message, errors, developer_message=developer, status=status)
+    if status >= 500 or should_retry(response):
         return ServerUnavailable(
-            message, status=raw.status, retry_after_ms=after, developer_message=developer
+            message,
+            status=status,
+            retry_after_ms=retry_after_ms(response.headers) if should_retry(response) else None,
+            developer_message=developer,
         )
-    return _BY_STATUS.get(raw.status, BadRequest if raw.status < 500 else _ToolUnavailable)(
-        message, developer_message=developer, status=raw.status
-    )
+    error = _BY_STATUS.get(status, BadRequest)
+    return error(message, developer_message=developer, status=status)
 
 
-class _ToolUnavailable(ServerUnavailable):
-    def __init__(
-        self, message: str, *, developer_message: str | None = None, status: int | None = None
-    ) -> None:
-        super().__init__(message, status=status, developer_message=developer_message)
-
-
-_BY_STATUS: dict[int, type[BadRequest | Unauthenticated | _ToolUnavailable]] = {
-    401: Unauthenticated,
-    403: ToolNotFound,  # servers with auth on say so of a tool that the caller may not see
+_BY_STATUS: dict[int, type[BadRequest | AuthenticationError]] = {
+    401: AuthenticationError,
+    403: ToolNotFound,  # servers with authentication send it for tools that the caller may not see
     404: ToolNotFound,
 }
-AGAIN = frozenset({408, 409, 429})
+RETRYABLE = frozenset({408, 409, 429})
 
 
-def again(raw: RawResponse) -> bool:
-    """Whether the same bytes may be sent again: what the server says, or else what the status
-    means."""
-    said = raw.headers.get("x-should-retry", "").lower()
-    return said == "true" if said in ("true", "false") else raw.status in AGAIN or raw.status >= 500
+def should_retry(response: RawResponse) -> bool:
+    """True if the request may be repeated: by the `x-should-retry` header, or else by the
+    status."""
+    header = response.headers.get("x-should-retry", "").lower()
+    if header in ("true", "false"):
+        return header == "true"
+    return response.status in RETRYABLE or response.status >= 500
 
 
-def wait_ms(headers: Mapping[str, str]) -> int | None:
-    """How long the server asks to wait. A date is read by the server's own clock."""
+def retry_after_ms(headers: Mapping[str, str]) -> int | None:
+    """The delay that the server asks for. A date is relative to the server's own clock."""
     for name, unit in (("retry-after-ms", 1), ("Retry-After", 1000)):
         try:
             return max(0, int(float(headers.get(name, "")) * unit))
@@ -296,50 +307,59 @@ def wait_ms(headers: Mapping[str, str]) -> int | None:
             parsedate_to_datetime(headers.get(name, "")) for name in ("Retry-After", "Date")
         )
         return max(0, int((until - now).total_seconds() * 1000))
-    except (ValueError, TypeError):  # no date, or one with a zone and one without
+    except (ValueError, TypeError):  # not a date, or only one of them has a time zone
         return None
 
 
-def _message(said: Object, raw: RawResponse) -> str:
-    """What is fit to be shown. Web frameworks echo the arguments beside their sentence: only the
-    sentence is taken."""
-    if message := _str(said.get("message")):
+def _message(fields: Object, response: RawResponse) -> str:
+    """A message that may be shown to users.
+
+    Web frameworks repeat the arguments beside their message, so only the message is read.
+    """
+    if message := _str(fields.get("message")):
         return message
-    detail = said.get("detail")
+    detail = fields.get("detail")
     if isinstance(detail, list):
-        lines = [one.get("msg") if isinstance(one, dict) else one for one in detail]
+        lines = [item.get("msg") if isinstance(item, dict) else item for item in detail]
         detail = "; ".join(line for line in lines if isinstance(line, str))
     if isinstance(detail, str) and detail:
         return detail
-    text = (
-        ""
-        if said
-        else raw.body[: 4 * _LONGEST_TEXT].decode(errors="replace").strip()[:_LONGEST_TEXT]
-    )
-    return text or f"the server answered with status {raw.status}"
+    text = ""
+    if not fields:
+        start = response.body[: 4 * _MAX_TEXT_LENGTH].decode(errors="replace")
+        text = start.strip()[:_MAX_TEXT_LENGTH]
+    return text or f"the server responded with status {response.status}"
 
 
-def _parameters(said: Object) -> dict[str, str]:
-    """By parameter, what is wrong: as the protocol says it, or by the place that a web framework
-    names."""
-    errors = said.get("parameter_errors")
-    if isinstance(errors, dict):
-        return {name: why if isinstance(why, str) else "invalid" for name, why in errors.items()}
-    found: dict[str, str] = {}
-    detail = said.get("detail")
-    for one in detail if isinstance(detail, list) else ():
-        place, why = (one.get("loc"), one.get("msg")) if isinstance(one, dict) else (None, None)
-        if isinstance(place, list) and "input" in place[:-1] and isinstance(why, str):
-            found[str(place[place.index("input") + 1])] = why
-    return found
+def _parameter_errors(fields: Object) -> dict[str, str]:
+    """The problem of each parameter: `parameter_errors` of the protocol, or `detail` of web
+    frameworks."""
+    reported = fields.get("parameter_errors")
+    if isinstance(reported, dict):
+        return {
+            name: problem if isinstance(problem, str) else "invalid"
+            for name, problem in reported.items()
+        }
+    errors: dict[str, str] = {}
+    detail = fields.get("detail")
+    for item in detail if isinstance(detail, list) else ():
+        if not isinstance(item, dict):
+            continue
+        path, problem = item.get("loc"), item.get("msg")
+        if isinstance(path, list) and "input" in path[:-1] and isinstance(problem, str):
+            errors[str(path[path.index("input") + 1])] = problem
+    return errors
 
 
-def _missing(
-    lacks: Object, message: str, developer: str | None, status: int
+def _missing_requirements(
+    fields: Object, message: str, developer: str | None, *, status: int
 ) -> MissingRequirements:
-    tokens = _authorizations(lacks.get("required_authorization"))
-    missing = MissingRequirement(tokens, _ids(lacks.get("secrets")), lacks.get("user_id") is True)
-    items = lacks.get("authorization")
+    missing = Requirements(
+        _authorizations(fields.get("required_authorization")),
+        _ids(fields.get("secrets")),
+        fields.get("user_id") is True,
+    )
+    items = fields.get("authorization")
     challenges = _challenges(items if isinstance(items, list) else [])
     return MissingRequirements(
         message, missing, challenges, developer_message=developer, status=status
@@ -347,8 +367,8 @@ def _missing(
 
 
 def _challenges(items: Iterable[JSON]) -> list[AuthChallenge]:
-    found: list[AuthChallenge] = []
-    for item in items:
-        if isinstance(item, dict) and isinstance(url := item.get("url"), str):
-            found.append(AuthChallenge(str(item.get("id", "")), url, _str(item.get("check_url"))))
-    return found
+    return [
+        AuthChallenge(str(item.get("id", "")), url, _str(item.get("check_url")))
+        for item in items
+        if isinstance(item, dict) and isinstance(url := item.get("url"), str)
+    ]

@@ -1,7 +1,7 @@
-"""What a call of a tool on an OXP server can come to beside a value.
+"""Errors of an OXP client.
 
-`str()` of each may be shown to a person or a model: what is meant for developers stands in
-`developer_message` and nowhere else.
+`str()` of each error may be shown to a person or a model. Text for developers is in
+`developer_message` only.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.json import JSON
 from toolwire.errors import ToolwireError
-from toolwire.execution.tool_call import MissingRequirement
+from toolwire.execution import errors as execution_errors
 from toolwire.oxp.protocol import AuthChallenge
-from toolwire.tools import errors
+from toolwire.tools import errors as tool_errors
+from toolwire.tools.runnable import Requirements
 
 
 class OxpError(ToolwireError):
-    """An OXP server gave no value. `status` is what HTTP said, if it said anything."""
+    """A call to an OXP server failed. `status` is the HTTP status, if there was a response."""
 
     def __init__(
         self, message: str, *, developer_message: str | None = None, status: int | None = None
     ) -> None:
-        Exception.__init__(
-            self, message
-        )  # not the next in line: one of them is an InvalidInput with another signature
+        Exception.__init__(self, message)  # subclasses have a second base with other parameters
         self.message = message
         self.developer_message = developer_message
         self.status = status
@@ -33,8 +32,10 @@ class OxpError(ToolwireError):
 
 
 class ToolCallFailed(OxpError):
-    """The tool ran and failed. With `can_retry` it may be called again, under a new call id and
-    after `retry_after_ms`."""
+    """The tool ran and failed.
+
+    With `can_retry`, it may be called again under a new call id, after `retry_after_ms`.
+    """
 
     def __init__(
         self,
@@ -58,15 +59,15 @@ class ToolCallFailed(OxpError):
 
 
 class BadRequest(OxpError):
-    """The server refused the call, and did not run the tool."""
+    """The server rejected the call and did not run the tool."""
 
 
 class ToolNotFound(BadRequest):
-    """The server has no such tool, or not in this version."""
+    """The server has no such tool, or no such version of it."""
 
 
-class InvalidInput(BadRequest, errors.InvalidInput):
-    """The arguments do not fit the tool: by parameter, what is wrong."""
+class InvalidInput(BadRequest, tool_errors.InvalidInput):
+    """The arguments do not match the input schema of the tool."""
 
     def __init__(
         self,
@@ -81,36 +82,39 @@ class InvalidInput(BadRequest, errors.InvalidInput):
 
     @property
     def parameter_errors(self) -> dict[str, str]:
-        """By parameter, what is wrong with it."""
+        """The problem of each invalid parameter."""
         return self.errors
 
 
-class MissingRequirements(BadRequest):
-    """The tool needs a token, a secret or a user id that it was not given. `challenges` say where a
-    user can grant it."""
+class MissingRequirements(BadRequest, execution_errors.MissingRequirements):
+    """The tool needs a token, a secret or a user id that the call lacks.
+
+    `challenges` are addresses where a user can grant the missing authorizations.
+    """
 
     def __init__(
         self,
         message: str,
-        missing: MissingRequirement,
+        missing: Requirements,
         challenges: Sequence[AuthChallenge] = (),
         *,
         developer_message: str | None = None,
         status: int | None = None,
     ) -> None:
-        super().__init__(message, developer_message=developer_message, status=status)
+        BadRequest.__init__(self, message, developer_message=developer_message, status=status)
         self.missing = missing
         self.challenges = tuple(challenges)
 
 
-class Unauthenticated(OxpError):
-    """The server does not take these credentials. The tool was not run."""
+class AuthenticationError(OxpError):
+    """The server rejected the credentials. The tool was not run."""
 
 
 class ServerUnavailable(OxpError):
-    """No answer after all tries. `sent` is False if no request ever left: then nothing ran.
+    """There was no usable response after all retries.
 
-    The call may be asked again under the same call id, and under no other: it may have run.
+    `sent` is False if no request reached the server: then the tool did not run. Otherwise it may
+    have run; repeat the call with the same call id only.
     """
 
     def __init__(
@@ -128,4 +132,4 @@ class ServerUnavailable(OxpError):
 
 
 class InvalidResponse(OxpError):
-    """The server answered with something that is no answer to this call. It may have run."""
+    """The response is not a valid OXP response to this call. The tool may have run."""

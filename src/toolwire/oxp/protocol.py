@@ -1,10 +1,9 @@
-"""OXP 1.0 without a socket: requests in, replies out, and tools as it defines them.
+"""The server side of OXP 1.0 as pure functions: read requests, write responses and tool lists.
 
-    request = read_call(body, version)          # a Request, or a Refused reply(answer,
-    enveloped=request.enveloped)  # status, headers, body
+    request = read_call(body, version)                            # OxpRequest or OxpRejection
+    call_response(result, enveloped=request.enveloped)            # status, headers, body
 
-Where the published sources disagree, the choice stands beside the code. Runs nothing and keeps
-nothing.
+Where published sources disagree, a comment beside the code gives the choice.
 """
 
 from __future__ import annotations
@@ -12,60 +11,64 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.oxp.requests import OxpRequest, read_call, read_list
+from toolwire.oxp.requests import OxpRequest, check_list_request, read_call
 from toolwire.oxp.responses import (
-    CAUSES,
+    REJECTIONS,
     SCHEMA,
     AuthChallenge,
     OxpRejection,
     OxpResponse,
+    RejectionReason,
     authorization,
-    invalid,
-    lacking,
-    refused,
-    reply,
+    call_response,
+    invalid_input,
+    missing_requirements,
+    reject,
 )
 from toolwire.tools.runnable import Requirements, Runnable
 
 VERSION = "1.0"
 HEADER = "OXP-Version"
 PATHS = {"health": "/health", "list": "/tools", "call": "/tools/call", "call-alias": "/call"}
-"""The specification's own examples call under `/call`."""
+"""The examples in the specification use `/call`."""
 
 __all__ = [
-    "CAUSES",
     "HEADER",
     "PATHS",
+    "REJECTIONS",
     "SCHEMA",
     "VERSION",
     "AuthChallenge",
     "OxpRejection",
     "OxpRequest",
     "OxpResponse",
-    "definition",
-    "invalid",
-    "lacking",
-    "listing",
+    "RejectionReason",
+    "call_response",
+    "check_list_request",
+    "invalid_input",
+    "missing_requirements",
     "read_call",
-    "read_list",
-    "refused",
-    "reply",
+    "reject",
+    "tool_definition",
+    "tool_list",
 ]
 
 
-def listing(tools: Iterable[Runnable]) -> Object:
-    """The body of the list of tools, in one order: by id, then by version. Each version is a tool
-    of its own."""
+def tool_list(tools: Iterable[Runnable]) -> Object:
+    """The body of the tool list, sorted by id and version. Each version is an entry."""
     return {
         "$schema": SCHEMA,
-        "items": [definition(tool) for tool in sorted(tools, key=lambda tool: tool.id)],
+        "items": [tool_definition(tool) for tool in sorted(tools, key=lambda tool: tool.id)],
     }
 
 
-def definition(tool: Runnable) -> Object:
-    """A tool as clients see it: a closed object, so everything else about it goes into its schema
-    or its requirements."""
-    found: Object = {
+def tool_definition(tool: Runnable) -> Object:
+    """A tool as OXP lists it.
+
+    The definition is a closed object, so hints without a field of their own go into the input
+    schema.
+    """
+    definition: Object = {
         "id": str(tool.id),
         "name": tool.name,
         "description": tool.description,
@@ -74,12 +77,12 @@ def definition(tool: Runnable) -> Object:
         "output_schema": tool.output_schema,
     }
     if tool.needs:
-        found["requirements"] = requirements(tool.needs)
-    return found
+        definition["requirements"] = requirements(tool.needs)
+    return definition
 
 
 def _input_schema(tool: Runnable) -> JSON:
-    """Hints that have no field of their own go along as annotations of the schema."""
+    """The input schema with the tool's hints as annotations."""
     hints: Object = {}
     if tool.deprecated is not None:
         hints = {"deprecated": True, "x-deprecated": tool.deprecated}
@@ -91,12 +94,12 @@ def _input_schema(tool: Runnable) -> JSON:
 
 
 def requirements(needs: Requirements) -> Object:
-    """What a tool needs, as a definition lists it."""
-    found: Object = {}
+    """The requirements of a tool as its definition lists them."""
+    fields: Object = {}
     if needs.authorization:
-        found["authorization"] = [authorization(one) for one in needs.authorization]
+        fields["authorization"] = [authorization(one) for one in needs.authorization]
     if needs.secrets:
-        found["secrets"] = [{"id": one} for one in needs.secrets]
+        fields["secrets"] = [{"id": id} for id in needs.secrets]
     if needs.user_id:
-        found["user_id"] = True
-    return found
+        fields["user_id"] = True
+    return fields

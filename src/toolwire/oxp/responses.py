@@ -1,7 +1,7 @@
-"""What an OXP client is told: status, headers and body for everything that can become of a call.
+"""OXP responses: status, headers and body for every result of a call.
 
-Once a tool has begun it is 200, whatever it came to; everything before is an error of the request.
-Two tables say which. Knows no sockets: a reply is a value.
+A call whose tool has started is answered with status 200, also if the tool failed. Everything that
+happens before is an error of the request. Two tables hold the mapping.
 """
 
 from __future__ import annotations
@@ -13,239 +13,247 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.ledger.base import Failure, Outcome
-from toolwire.execution.tool_call import MissingRequirement, ToolCallResult
-from toolwire.tools.runnable import Authorization, Runnable
+from toolwire.execution.tool_call import ToolCallResult
+from toolwire.tools.runnable import Authorization, Requirements, Runnable
 
 SCHEMA = "urn:oxp:1.0"
 RETRY_MS = 1000
-"""How long a client is asked to wait if nobody knows better."""
+"""The default of `Retry-After`, in milliseconds."""
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
-Cause: TypeAlias = Literal[
+RejectionReason: TypeAlias = Literal[
     "malformed",
-    "version",
-    "tool",
-    "missing",
+    "unsupported-version",
+    "unknown-tool",
+    "missing-requirements",
     "mismatch",
     "unavailable",
     "running",
     "too-old",
-    "credentials",
-    "input",
-    "path",
-    "method",
-    "slow",
-    "large",
-    "host",
-    "media",
-    "bug",
+    "unauthorized",
+    "invalid-input",
+    "unknown-path",
+    "method-not-allowed",
+    "timeout",
+    "too-large",
+    "unknown-host",
+    "media-type",
+    "internal-error",
 ]
 
 
-class StatusRow(Struct, frozen=True):
-    """How a cause is told: the status, the sentence for people, and whether the same bytes may be
-    sent again."""
+class Rejection(Struct, frozen=True):
+    """The response for a reason: status, message for users, and the `x-should-retry` header."""
 
     status: int
     message: str
-    again: bool | None = None
+    should_retry: bool | None = None
 
 
-CAUSES: dict[Cause, StatusRow] = {
-    "malformed": StatusRow(400, "The request could not be understood."),
-    "version": StatusRow(400, "This version of the protocol is not supported."),
-    "tool": StatusRow(400, "There is no such tool."),
-    "missing": StatusRow(400, "This tool needs more than it was given."),
-    "mismatch": StatusRow(400, "This call_id already belongs to a different call."),
-    # The protocol wants 400 here, which clients do not repeat unless they are told to; then they
-    # do, with the same call_id.
-    "unavailable": StatusRow(
-        400, "The server cannot take the call right now. It was not run.", True
+REJECTIONS: dict[RejectionReason, Rejection] = {
+    "malformed": Rejection(400, "The request could not be understood."),
+    "unsupported-version": Rejection(400, "This version of the protocol is not supported."),
+    "unknown-tool": Rejection(400, "There is no such tool."),
+    "missing-requirements": Rejection(400, "This tool needs more than it was given."),
+    "mismatch": Rejection(400, "This call_id already belongs to a different call."),
+    # The protocol requires 400, which clients repeat only if a header asks for it. They repeat the
+    # same call_id then.
+    "unavailable": Rejection(
+        400, "The server cannot take the call right now. It was not run.", should_retry=True
     ),
-    # Not a failure of the tool that may be retried: that would be a new call_id, and the tool would
+    # Not a retryable failure of the tool: the client would choose a new call_id, and the tool would
     # run twice.
-    "running": StatusRow(400, "The call is still running. Ask again with the same call_id.", True),
-    "too-old": StatusRow(
-        400, "This call_id is older than the record of calls. The call was not run."
+    "running": Rejection(
+        400, "The call is still running. Repeat it with the same call_id.", should_retry=True
     ),
-    "credentials": StatusRow(401, "Authentication is required."),
-    "path": StatusRow(404, "There is nothing here."),
-    "method": StatusRow(405, "This method is not allowed here."),
-    "slow": StatusRow(408, "The request took too long to arrive."),
-    "large": StatusRow(413, "The request is too large."),
-    "media": StatusRow(415, "The body must be sent as application/json."),
-    "host": StatusRow(421, "This server does not answer under that name."),
-    "input": StatusRow(422, "The input does not fit the tool."),
-    "bug": StatusRow(500, "The server made a mistake.", False),
+    "too-old": Rejection(400, "This call_id is older than the ledger. The call was not run."),
+    "unauthorized": Rejection(401, "Authentication is required."),
+    "unknown-path": Rejection(404, "There is nothing at this path."),
+    "method-not-allowed": Rejection(405, "This method is not allowed here."),
+    "timeout": Rejection(408, "The request took too long to arrive."),
+    "too-large": Rejection(413, "The request is too large."),
+    "media-type": Rejection(415, "The body must be sent as application/json."),
+    "unknown-host": Rejection(421, "This server does not serve that host name."),
+    "invalid-input": Rejection(422, "The input does not match the tool's input schema."),
+    "internal-error": Rejection(500, "The server failed.", should_retry=False),
 }
-"""Every way to be refused. 409 is not among them: clients repeat it on their own."""
+"""Every rejection. None has status 409: clients repeat it without being asked."""
 
 
 class OxpResponse(Struct, frozen=True):
-    """An answer: the status, the body, and headers beside those that every answer has."""
+    """Status, body, and the headers beside those of every response."""
 
     status: int
     body: Object
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: Headers = ()
 
 
 class OxpRejection(OxpResponse, frozen=True):
-    """An answer to something that was not run."""
+    """The response to a request that ran no tool."""
 
 
 class AuthChallenge(Struct, frozen=True):
-    """Where a user can go to give the authorization that a tool needs. `id` names the challenge,
-    not the provider."""
+    """An address where a user can grant a missing authorization.
+
+    `id` names the challenge, not the provider.
+    """
 
     id: str
     url: str
     check_url: str | None = None
 
     def json(self) -> Object:
-        """As the protocol writes it: a closed object."""
-        found: Object = {"id": self.id, "url": self.url}
-        return found if self.check_url is None else {**found, "check_url": self.check_url}
+        """The challenge as OXP writes it: a closed object."""
+        fields: Object = {"id": self.id, "url": self.url}
+        if self.check_url is not None:
+            fields["check_url"] = self.check_url
+        return fields
 
 
-def refused(
-    cause: Cause,
+def reject(
+    reason: RejectionReason,
     developer_message: str | None = None,
     *,
     enveloped: bool = False,
     message: str | None = None,
     extra: Mapping[str, JSON] | None = None,
     retry_after_ms: int | None = None,
-    headers: tuple[tuple[bytes, bytes], ...] = (),
+    headers: Headers = (),
 ) -> OxpRejection:
-    """The refusal for a cause."""
-    row = CAUSES[cause]
+    """Return the response for a rejected request."""
+    row = REJECTIONS[reason]
     body: Object = {"$schema": SCHEMA} if enveloped else {}
     body["message"] = message or row.message
     if developer_message:
         body["developer_message"] = developer_message
-    return OxpRejection(
-        row.status, {**body, **(extra or {})}, headers + _again(row.again, retry_after_ms)
-    )
+    retry_headers = _retry_headers(row.should_retry, retry_after_ms)
+    return OxpRejection(row.status, {**body, **(extra or {})}, headers + retry_headers)
 
 
-def _again(again: bool | None, retry_after_ms: int | None) -> tuple[tuple[bytes, bytes], ...]:
-    if again is None:
+def _retry_headers(should_retry: bool | None, retry_after_ms: int | None) -> Headers:
+    if should_retry is None:
         return ()
-    if not again:
+    if not should_retry:
         return ((b"x-should-retry", b"false"),)
-    wait = RETRY_MS if retry_after_ms is None else max(0, retry_after_ms)
-    # Whole seconds for everybody, and the exact time for clients that know the second header
+    delay = RETRY_MS if retry_after_ms is None else max(0, retry_after_ms)
+    # Retry-After takes whole seconds; the second header is exact, for clients that know it
     return (
         (b"x-should-retry", b"true"),
-        (b"retry-after", str(-(-wait // 1000)).encode()),
-        (b"retry-after-ms", str(wait).encode()),
+        (b"retry-after", str(-(-delay // 1000)).encode()),
+        (b"retry-after-ms", str(delay).encode()),
     )
 
 
-def invalid(
+def invalid_input(
     errors: Mapping[str, str], *, enveloped: bool = False, call_id: str | None = None
 ) -> OxpRejection:
-    """The refusal of arguments, by parameter."""
+    """Reject the arguments of a call. `errors` has the problem of each invalid parameter."""
     extra: Object = {"parameter_errors": dict(errors)}
     if call_id is not None:
         extra["call_id"] = call_id
-    message = f"The input does not fit the tool: {', '.join(errors)}." if errors else None
-    return refused("input", enveloped=enveloped, message=message, extra=extra)
+    message = None
+    if errors:
+        message = f"The input does not match the tool's input schema: {', '.join(errors)}."
+    return reject("invalid-input", enveloped=enveloped, message=message, extra=extra)
 
 
-def lacking(
+def missing_requirements(
     tool: Runnable,
-    missing: MissingRequirement,
+    missing: Requirements,
     challenges: Sequence[AuthChallenge] = (),
     *,
     enveloped: bool = False,
 ) -> OxpRejection:
-    """The refusal of a call that lacks something, all of it at once.
+    """Reject a call that lacks requirements of its tool, and list all of them.
 
-    The protocol has a place for challenges, which need an address, and for the user; what else is
-    missing stands beside them.
+    The protocol has fields for challenges (which need an address) and for the user id. Other
+    missing requirements are in fields beside them.
     """
-    found: Object = {}
+    fields: Object = {}
     if challenges:
-        found["authorization"] = [one.json() for one in challenges]
+        fields["authorization"] = [challenge.json() for challenge in challenges]
     if missing.authorization:
-        found["required_authorization"] = [authorization(one) for one in missing.authorization]
+        fields["required_authorization"] = [authorization(one) for one in missing.authorization]
     if missing.secrets:
-        found["secrets"] = [{"id": one} for one in missing.secrets]
+        fields["secrets"] = [{"id": id} for id in missing.secrets]
     if missing.user_id:
-        found["user_id"] = True
-    words = [f"authorization for {one.id}" for one in missing.authorization]
-    words += [f"the secret {one}" for one in missing.secrets] + ["a user id"] * missing.user_id
-    places = [f"context.authorization[id={one.id}]" for one in missing.authorization]
-    places += [f"context.secrets[id={one}]" for one in missing.secrets] + [
-        "context.user_id"
-    ] * missing.user_id
-    sentence = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-    return refused(
-        "missing",
-        f"{tool.id}: {', '.join(places)}",
+        fields["user_id"] = True
+    names = [f"authorization for {one.id}" for one in missing.authorization]
+    names += [f"the secret {id}" for id in missing.secrets]
+    paths = [f"context.authorization[id={one.id}]" for one in missing.authorization]
+    paths += [f"context.secrets[id={id}]" for id in missing.secrets]
+    if missing.user_id:
+        names.append("a user id")
+        paths.append("context.user_id")
+    sentence = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return reject(
+        "missing-requirements",
+        f"{tool.id}: {', '.join(paths)}",
         enveloped=enveloped,
         message=f"This tool needs {sentence}.",
-        extra={"missing_requirements": found},
+        extra={"missing_requirements": fields},
     )
 
 
-def authorization(one: Authorization) -> Object:
-    """A requirement as a definition lists it."""
-    return {"id": one.id, "oauth2": {"scopes": list(one.scopes)}} if one.scopes else {"id": one.id}
+def authorization(needed: Authorization) -> Object:
+    """An authorization as tool definitions list it."""
+    if not needed.scopes:
+        return {"id": needed.id}
+    return {"id": needed.id, "oauth2": {"scopes": list(needed.scopes)}}
 
 
-# --- answers --------------------------------------------------------------------------------------
+# --- results of calls -----------------------------------------------------------------------------
 
-TOLD: dict[str, Cause] = {
+REJECTED_STATES: dict[str, RejectionReason] = {
     "mismatch": "mismatch",
     "running": "running",
     "unavailable": "unavailable",
     "too-old": "too-old",
 }
-"""States that are an error of the request: nothing was run for it."""
+"""States that are errors of the request: this request ran no tool."""
 
 WITHOUT_OUTCOME: dict[str, tuple[str, str]] = {
     "lost": (
         "outcome_unknown",
-        "The call was started, and how it ended is not known. It may have had its effect.",
+        "The call started, and its outcome is unknown. It may have had its effect.",
     ),
-    "gone": ("result_expired", "The call was made, and its result is no longer kept."),
+    "gone": ("result_expired", "The call ran, and its result has expired."),
 }
-"""States of a call that has begun and has no outcome to show: a kind for programs, a sentence for
-people. Never to be retried."""
+"""States of calls that started and have no outcome: the error kind and the message. Clients must
+not retry them."""
 
 _REPLAYED = ((b"idempotent-replayed", b"true"),)
 _UNRECORDED = ((b"toolwire-recorded", b"false"),)
 
 
-def reply(answer: ToolCallResult, *, enveloped: bool = False) -> OxpResponse:
-    """What a client is told of the answer to its call."""
-    state = answer.state
-    if (cause := TOLD.get(state)) is not None:
-        return refused(
-            cause,
-            f"call_id {answer.call_id}",
+def call_response(result: ToolCallResult, *, enveloped: bool = False) -> OxpResponse:
+    """Return the response for the result of a call."""
+    state = result.state
+    if (reason := REJECTED_STATES.get(state)) is not None:
+        return reject(
+            reason,
+            f"call_id {result.call_id}",
             enveloped=enveloped,
-            retry_after_ms=answer.retry_after_ms,
+            retry_after_ms=result.retry_after_ms,
         )
-    told: Object
-    if (known := WITHOUT_OUTCOME.get(state)) is not None:
-        kind, message = known
+    body: Object
+    if state in WITHOUT_OUTCOME:
+        kind, message = WITHOUT_OUTCOME[state]
         error: Object = {
             "message": message,
             "can_retry": False,
             "kind": kind,
-            "attempt": answer.attempt,
+            "attempt": result.attempt,
         }
-        if answer.started_at is not None:
-            error["started_at"] = answer.started_at
-        told = {"call_id": answer.call_id, "success": False, "error": error}
+        if result.started_at is not None:
+            error["started_at"] = result.started_at
+        body = {"call_id": result.call_id, "success": False, "error": error}
     else:
-        told = _outcome(answer.call_id, answer.outcome or Outcome())
-    headers: tuple[tuple[bytes, bytes], ...] = _REPLAYED if answer.replayed else ()
-    if not answer.recorded:
+        body = _outcome(result.call_id, result.outcome or Outcome())
+    headers: Headers = _REPLAYED if result.replayed else ()
+    if not result.recorded:
         headers += _UNRECORDED
-    return OxpResponse(200, {"$schema": SCHEMA, "result": told} if enveloped else told, headers)
+    return OxpResponse(200, {"$schema": SCHEMA, "result": body} if enveloped else body, headers)
 
 
 def _outcome(call_id: str, outcome: Outcome) -> Object:
@@ -261,8 +269,11 @@ def _outcome(call_id: str, outcome: Outcome) -> Object:
 
 
 def _failure(failure: Failure) -> Object:
-    """An open object: what a tool adds stands beside the known fields, and never in their place.
-    Nothing is null."""
+    """The `error` object of a failed call.
+
+    The object is open: the tool's `extra` fields are added, and cannot replace the known fields. No
+    value is null.
+    """
     error: Object = {"message": failure.message, "can_retry": failure.can_retry}
     for key, value in (
         ("developer_message", failure.developer_message),

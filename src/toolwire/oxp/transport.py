@@ -19,7 +19,7 @@ from msgspec import Struct
 from yarl import URL
 
 from toolwire.errors import UsageError
-from toolwire.oxp.dialects import RawResponse, again, wait_ms
+from toolwire.oxp.dialects import RawResponse, retry_after_ms, should_retry
 from toolwire.oxp.errors import InvalidResponse, ServerUnavailable
 
 LEAST = 32
@@ -169,9 +169,9 @@ class OxpTransport:
                 lost, sent = error, True
             else:
                 sent = True
-                if not again(raw):
+                if not should_retry(raw):
                     return raw
-                asked = wait_ms(raw.headers)
+                asked = retry_after_ms(raw.headers)
             delay = self._patience.delay(tried, asked)
             if delay is None:
                 if raw is not None:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.execution.eager_await import resumed
+from toolwire.execution.eager_await import finish_await
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]
@@ -102,7 +102,7 @@ class BodyReader:
                 assert isinstance(body, bytes)
                 return body if len(body) <= limits.body else "large"
             return await self._in_time(request, message)
-        return await self._in_time(request, None, resumed(steps, waits_for))
+        return await self._in_time(request, None, finish_await(steps, waits_for))
 
     async def _in_time(
         self, request: Request, message: Message | None, waited: Awaitable[Message] | None = None

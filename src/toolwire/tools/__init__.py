@@ -1,8 +1,7 @@
-"""Tools that can be run: made from typed Python functions or from JSON Schemas, kept by id and
-version.
+"""Tools: made from typed Python functions or from JSON Schemas, and kept by id and version.
 
-`tool` makes one, `Tools` keeps them, `offer` shows them to a model, `collect` finds those of a
-module.
+`tool` makes one, `Tools` holds them, `export_tools` writes their definitions for a wire, `collect`
+finds those of a module.
 """
 
 from __future__ import annotations
@@ -10,31 +9,42 @@ from __future__ import annotations
 from toolwire.tools.discovery import collect
 from toolwire.tools.errors import (
     InvalidInput,
+    InvalidResult,
     NoEffect,
     RetryableToolError,
     ToolDefinitionError,
     ToolError,
     UnknownTool,
 )
-from toolwire.tools.export import ExportedTools, offer
-from toolwire.tools.function import Function, tool
-from toolwire.tools.options import ToolWarning
-from toolwire.tools.registry import Tools
+from toolwire.tools.export import ExportedTools, export_tools
+from toolwire.tools.function import FromSchema, Function, tool
+from toolwire.tools.names import tool_names
+from toolwire.tools.options import Behaviour, Options, ToolWarning
+from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import (
     Authorization,
+    Body,
+    OnCrash,
     Requirements,
     Runnable,
     ToolContext,
     ToolId,
+    Transaction,
     Version,
 )
 
 __all__ = [
     "Authorization",
+    "Behaviour",
+    "Body",
     "ExportedTools",
+    "FromSchema",
     "Function",
     "InvalidInput",
+    "InvalidResult",
     "NoEffect",
+    "OnCrash",
+    "Options",
     "Requirements",
     "RetryableToolError",
     "Runnable",
@@ -42,11 +52,14 @@ __all__ = [
     "ToolDefinitionError",
     "ToolError",
     "ToolId",
+    "ToolSource",
     "ToolWarning",
     "Tools",
+    "Transaction",
     "UnknownTool",
     "Version",
     "collect",
-    "offer",
+    "export_tools",
     "tool",
+    "tool_names",
 ]

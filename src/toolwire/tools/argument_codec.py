@@ -1,7 +1,6 @@
-"""The values of a function's parameters and of what it gives: JSON in, Python in between, JSON out.
+"""Decode the arguments of a function from JSON, and encode its result as JSON.
 
-One conversion of the whole input when it is right; only when that refuses something is it walked,
-to say all that is wrong.
+A valid input is converted in one step. Only an invalid one is walked, to report every problem.
 """
 
 from __future__ import annotations
@@ -13,140 +12,147 @@ from msgspec import UNSET, Struct, convert, defstruct
 from msgspec.structs import asdict
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools.errors import InvalidInput
+from toolwire.tools.errors import InvalidInput, InvalidResult
 from toolwire.tools.options import ToolWarning
 from toolwire.tools.pydantic_types import Adapter, problems, read
-from toolwire.tools.schema import NOTHING, nodes
-from toolwire.tools.validate import Problem, by_parameter, plain, settle, unquoted
+from toolwire.tools.schema import NO_PARAMETERS, subschemas
+from toolwire.tools.validate import (
+    Problem,
+    by_parameter,
+    hide_value,
+    problem_text,
+    to_json,
+    validate,
+)
 
 
 class Parameter(Struct, frozen=True, eq=False):
-    """A parameter of a function, as its caller must give it."""
+    """A parameter of a function."""
 
     name: str
     type: object
     schema: Object
     required: bool
-    handler: Adapter | None = None
+    adapter: Adapter | None = None
     default: object = UNSET
 
 
-def taker(schema: Object, parameters: list[Parameter]) -> Callable[[Object], Mapping[str, object]]:
-    """What turns an input into arguments. It raises InvalidInput with every problem there is."""
+def argument_decoder(
+    schema: Object, parameters: list[Parameter]
+) -> Callable[[Object], Mapping[str, object]]:
+    """A function from an input to arguments. It raises InvalidInput with every problem."""
     if not parameters:
-        return _nothing
+        return _decode_nothing
     fields = [
-        (one.name, object if one.handler else one.type) + (() if one.required else (UNSET,))
+        (one.name, object if one.adapter else one.type) + (() if one.required else (UNSET,))
         for one in parameters
     ]
-    whole = defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)  # type: ignore[arg-type]
-    handlers = [(one.name, one.handler) for one in parameters if one.handler is not None]
-    partial = not all(one.required for one in parameters)
-    # pydantic takes true for the 1 of an enum, however strict
-    careful = bool(handlers) or any(_looser(node) for node in nodes(schema))
+    struct = defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)  # type: ignore[arg-type]
+    adapters = [(one.name, one.adapter) for one in parameters if one.adapter is not None]
+    has_optional = not all(one.required for one in parameters)
+    # pydantic accepts true for the 1 of an enum, even in strict mode
+    validate_first = bool(adapters) or any(map(_convert_accepts_more, subschemas(schema)))
 
-    def fast(given: Object) -> dict[str, object]:
-        made = asdict(convert(given, whole, str_keys=True))
-        if partial:
-            made = {name: value for name, value in made.items() if value is not UNSET}
-        for name, handler in handlers:
-            if name in made:
-                made[name] = read(handler, given[name])
-        return made
+    def decode_valid(input: Object) -> dict[str, object]:
+        arguments = asdict(convert(input, struct, str_keys=True))
+        if has_optional:
+            arguments = {name: one for name, one in arguments.items() if one is not UNSET}
+        for name, adapter in adapters:
+            if name in arguments:
+                arguments[name] = read(adapter, input[name])
+        return arguments
 
-    def takes(given: Object) -> Mapping[str, object]:
-        if not careful:
+    def decode(input: Object) -> Mapping[str, object]:
+        if not validate_first:
             try:
-                return fast(given)
-            except Exception:  # a type's own code may raise anything; the walk says what is wrong
+                return decode_valid(input)
+            except Exception:  # code of a type may raise anything; validation finds the problem
                 pass
-        told: list[Problem] = []
-        settled = settle(schema, given, (), told)
-        if not told and isinstance(settled, dict):
+        found: list[Problem] = []
+        normalized = validate(schema, input, (), found)
+        if not found and isinstance(normalized, dict):
             try:
-                return fast(settled)
+                return decode_valid(normalized)
             except Exception:
-                told = _blamed(parameters, settled)
-        raise InvalidInput(by_parameter(told))
+                found = _type_problems(parameters, normalized)
+        raise InvalidInput(by_parameter(found))
 
-    return takes
+    return decode
 
 
-def _nothing(given: Object) -> Mapping[str, object]:
-    if not given:
+def _decode_nothing(input: Object) -> Mapping[str, object]:
+    if not input:
         return {}
-    told: list[Problem] = []
-    settle(NOTHING, given, (), told)
-    raise InvalidInput(by_parameter(told))
+    found: list[Problem] = []
+    validate(NO_PARAMETERS, input, (), found)
+    raise InvalidInput(by_parameter(found))
 
 
-def _looser(node: Object) -> bool:
-    """Whether the conversion takes more than the schema allows: a number for a decimal text, an
-    item of a set twice."""
-    return node.get("format") == "decimal" or node.get("uniqueItems") is True
+def _convert_accepts_more(schema: Object) -> bool:
+    """True if msgspec accepts more than the schema: a number as a decimal, a repeated set item."""
+    return schema.get("format") == "decimal" or schema.get("uniqueItems") is True
 
 
-def _blamed(parameters: list[Parameter], given: Object) -> list[Problem]:
-    """What a type's own code has against its value, though it fits the schema."""
-    told: list[Problem] = []
-    for one in parameters:
-        if one.name not in given:
+def _type_problems(parameters: list[Parameter], input: Object) -> list[Problem]:
+    """The problems that code of a type finds in values that match the schema."""
+    found: list[Problem] = []
+    for parameter in parameters:
+        if parameter.name not in input:
             continue
-        value = given[one.name]
+        value = input[parameter.name]
         try:
-            if one.handler is None:
-                convert(value, one.type, str_keys=True)
+            if parameter.adapter is None:
+                convert(value, parameter.type, str_keys=True)
             else:
-                read(one.handler, value)
+                read(parameter.adapter, value)
         except ValueError as error:
-            told += problems(error, (one.name,), value)
+            found += problems(error, (parameter.name,), value)
         except Exception as error:
-            told.append(((one.name,), unquoted(f"is not accepted: {type(error).__name__}", value)))
-    return told or [((), "is not accepted")]
+            text = hide_value(f"is not accepted: {type(error).__name__}", value)
+            found.append(((parameter.name,), text))
+    return found or [((), "is not accepted")]
 
 
-def giver(
-    label: str, type: object, schema: JSON, handler: Adapter | None
+def result_encoder(
+    tool: str, type: object, schema: JSON, adapter: Adapter | None
 ) -> Callable[[object], JSON]:
-    """What turns the value a function gave into JSON. It raises ValueError or TypeError if it is
-    not what was declared."""
+    """A function from a returned value to JSON. It raises InvalidResult if the value does not
+    match."""
     if type is None:
-        return _silent(label)
+        return _discard_result(tool)
     if schema == {}:
-        return plain
-    whole = defstruct("Given", [("value", object if handler else type)])
+        return to_json
+    struct = defstruct("Result", [("value", object if adapter else type)])
 
-    def gives(value: object) -> JSON:
-        if handler is not None:
-            return _settled(
-                schema,
-                plain(handler.dump_python(value, mode="json", by_alias=True, warnings="error")),
-            )
-        made = plain(value)
+    def encode(value: object) -> JSON:
+        if adapter is not None:
+            dumped = adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
+            return _validate_result(schema, to_json(dumped))
+        encoded = to_json(value)
         try:
-            convert({"value": made}, whole, str_keys=True)
-        except Exception:  # as above; the schema decides
-            return _settled(schema, made)
-        return made
+            convert({"value": encoded}, struct, str_keys=True)
+        except Exception:  # code of a type may raise anything; the schema decides
+            return _validate_result(schema, encoded)
+        return encoded
 
-    return gives
+    return encode
 
 
-def _settled(schema: JSON, value: JSON) -> JSON:
-    told: list[Problem] = []
-    value = settle(schema, value, ("result",), told)
-    if told:
-        raise ValueError("; ".join(f"{name}: {why}" for name, why in by_parameter(told).items()))
+def _validate_result(schema: JSON, value: JSON) -> JSON:
+    found: list[Problem] = []
+    value = validate(schema, value, ("result",), found)
+    if found:
+        raise InvalidResult(problem_text(found))
     return value
 
 
-def _silent(label: str) -> Callable[[object], None]:
-    def gives(value: object) -> None:
+def _discard_result(tool: str) -> Callable[[object], None]:
+    def encode(value: object) -> None:
         if value is not None:
             warnings.warn(
-                f"{label} gave a value and is declared to give none: it is dropped",
+                f"{tool} returned a value, but is declared to return None: it is discarded",
                 ToolWarning,
                 stacklevel=2,
             )
 
-    return gives
+    return encode

@@ -1,5 +1,4 @@
-"""The tools of a module that was already imported, or of any namespace. Reads no file and imports
-nothing."""
+"""Collect the tools of an imported module or of another namespace."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from toolwire.tools.function import Function
 from toolwire.tools.runnable import Runnable
 
 
-class FunctionCollector(ABC):
-    """Something that holds tools."""
+class ToolCollection(ABC):
+    """An object that holds tools."""
 
     @abstractmethod
     def all(self) -> list[Runnable]:
@@ -20,32 +19,37 @@ class FunctionCollector(ABC):
 
 
 def collect(source: ModuleType | Mapping[str, object]) -> list[Runnable]:
-    """The tools that stand in a namespace under a public name, in their order; with an `__all__`,
-    those it names.
+    """Return the tools with public names in a namespace, in order; with `__all__`, those it names.
 
-    An imported tool counts: a module may gather the tools of others. Lists and tuples of tools are
-    opened, and so is `Tools`. The same tool under two names is one.
+    Imported tools count: a module may gather the tools of others. Tools inside lists, tuples and
+    `Tools` are included. A tool with two names is returned once.
     """
-    space = vars(source) if isinstance(source, ModuleType) else source
-    listed = space.get("__all__")
+    namespace = vars(source) if isinstance(source, ModuleType) else source
+    exported = namespace.get("__all__")
     names: Iterable[object] = (
-        listed
-        if isinstance(listed, list | tuple)
-        else [name for name in space if not name.startswith("_")]
+        exported
+        if isinstance(exported, list | tuple)
+        else [name for name in namespace if not name.startswith("_")]
     )
-    found = [one for name in names if isinstance(name, str) for one in _inside(space.get(name))]
-    return list({id(one): one for one in found}.values())
+    tools: list[Runnable] = []
+    for name in names:
+        if isinstance(name, str):
+            tools += [tool for tool in _tools_in(namespace.get(name)) if tool not in tools]
+    return tools
 
 
-def _inside(value: object) -> list[Runnable]:
+def _tools_in(value: object) -> list[Runnable]:
     if isinstance(value, Runnable):
         return [value]
     if isinstance(value, Function):
         return [value.runnable]
-    if isinstance(value, FunctionCollector):
+    if isinstance(value, ToolCollection):
         return value.all()
     if isinstance(value, list | tuple):
         return [
-            one for item in value if isinstance(item, Runnable | Function) for one in _inside(item)
+            tool
+            for item in value
+            if isinstance(item, Runnable | Function)
+            for tool in _tools_in(item)
         ]
     return []

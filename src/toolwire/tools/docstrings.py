@@ -1,8 +1,7 @@
-"""What a docstring says of a function and of each parameter: Google's, numpy's and reST's way of
-writing it.
+"""Read docstrings in the styles of Google, NumPy and reST: the description and the parameters.
 
-A style is found by its headings or fields; a text without any is all description. Knows no tool and
-no type.
+A docstring without headings or fields is a description as a whole.
+`docs/decisions/013-tool-schemas.md` says why this is not a library.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _PARAMETERS = frozenset(
         "other parameters",
     }
 )
-_DROPPED = frozenset("returns return yields yield raises raise references attributes".split()) | {
+_OMITTED = frozenset("returns return yields yield raises raise references attributes".split()) | {
     "see also"
 }
 _HEADING = re.compile(r"([A-Z][A-Za-z ]+):\s*")
@@ -36,101 +35,99 @@ _NUMPY_ITEM = re.compile(r"((?:\*{0,2}\w+)(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
 
 
 class Docstring(Struct, frozen=True):
-    """The words of a docstring: of the whole, and by parameter."""
+    """The description of a function and of its parameters."""
 
     description: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-def read(docstring: str | None) -> Docstring:
-    """What a docstring says. Sections that only readers of the code need (what it returns and
-    raises) are left out."""
+def read_docstring(docstring: str | None) -> Docstring:
+    """Read a docstring. Sections about results and exceptions are omitted."""
     lines = cleandoc(docstring or "").splitlines()
-    told: list[str] = []
+    description: list[str] = []
     parameters: dict[str, str] = {}
-    at = 0
-    while at < len(lines):
-        heading, body = _section(lines, at)
+    index = 0
+    while index < len(lines):
+        heading, start = _heading(lines, index)
         if heading is not None:
-            underlined = body == at + 2
-            block, at = _block(lines, body, numpy=underlined)
+            is_numpy = start == index + 2
+            block, index = _block(lines, start, numpy=is_numpy)
             if heading in _PARAMETERS:
-                parameters.update(_numpy(block) if underlined else _google(block))
-            elif heading not in _DROPPED:  # notes, examples, warnings
-                told += lines[body - 2 : at]
-        elif found := _FIELD.match(lines[at]):
-            text, at = _continued(lines, at + 1, found[3])
-            if found[1] in _REST_PARAMETER and found[2]:
-                parameters[found[2].split()[-1]] = text
+                parameters.update(_numpy_items(block) if is_numpy else _google_items(block))
+            elif heading not in _OMITTED:  # notes, examples, warnings
+                description += lines[start - 2 : index]
+        elif match := _FIELD.match(lines[index]):
+            text, index = _field_text(lines, index + 1, match[3])
+            if match[1] in _REST_PARAMETER and match[2]:
+                parameters[match[2].split()[-1]] = text
         else:
-            told.append(lines[at].rstrip())
-            at += 1
+            description.append(lines[index].rstrip())
+            index += 1
     return Docstring(
-        "\n".join(told).strip(), {name: text for name, text in parameters.items() if text}
+        "\n".join(description).strip(), {name: text for name, text in parameters.items() if text}
     )
 
 
-def _section(lines: list[str], at: int) -> tuple[str | None, int]:
-    """The heading that stands here, in small letters, and where its text begins; None if none
-    stands here."""
-    line = lines[at].rstrip()
-    if line and at + 1 < len(lines) and _RULE.fullmatch(lines[at + 1]):
-        return line.lower(), at + 2
-    found = _HEADING.fullmatch(line)
-    if found and found[1].lower() in _PARAMETERS | _DROPPED:
-        return found[1].lower(), at + 1
-    return None, at
+def _heading(lines: list[str], index: int) -> tuple[str | None, int]:
+    """The heading at this line in lower case, and the first line of its section; None if the line
+    is no heading."""
+    line = lines[index].rstrip()
+    if line and index + 1 < len(lines) and _RULE.fullmatch(lines[index + 1]):
+        return line.lower(), index + 2
+    match = _HEADING.fullmatch(line)
+    if match and match[1].lower() in _PARAMETERS | _OMITTED:
+        return match[1].lower(), index + 1
+    return None, index
 
 
-def _block(lines: list[str], at: int, *, numpy: bool) -> tuple[list[str], int]:
-    """The lines that belong to a heading, and where the text goes on."""
-    start = at
-    while at < len(lines):
+def _block(lines: list[str], start: int, *, numpy: bool) -> tuple[list[str], int]:
+    """The lines of a section, and the index of the line after it."""
+    end = start
+    while end < len(lines):
         if numpy:
-            if _section(lines, at)[0] is not None:
+            if _heading(lines, end)[0] is not None:
                 break
-        elif lines[at] and not lines[at][0].isspace():
+        elif lines[end] and not lines[end][0].isspace():
             break
-        at += 1
-    return lines[start:at], at
+        end += 1
+    return lines[start:end], end
 
 
-def _continued(lines: list[str], at: int, first: str) -> tuple[str, int]:
-    """A text that goes on in the indented lines below it."""
-    said = [first]
-    while at < len(lines) and lines[at][:1].isspace():
-        said.append(lines[at])
-        at += 1
-    return _joined(said), at
+def _field_text(lines: list[str], index: int, first: str) -> tuple[str, int]:
+    """The text of a reST field with its indented continuation lines, and the index after it."""
+    text = [first]
+    while index < len(lines) and lines[index][:1].isspace():
+        text.append(lines[index])
+        index += 1
+    return _join(text), index
 
 
-def _google(block: list[str]) -> dict[str, str]:
-    """`name (type): text`, each one step in; what stands deeper goes on with it."""
+def _google_items(block: list[str]) -> dict[str, str]:
+    """`name (type): text`, with deeper continuation lines."""
     indents = [len(line) - len(line.lstrip()) for line in block if line.strip()]
-    step = min(indents, default=0)
-    return _items(
-        ((line[step:] if line.strip() else "") for line in block), _GOOGLE_ITEM, takes_rest=True
-    )
+    indent = min(indents, default=0)
+    lines = ((line[indent:] if line.strip() else "") for line in block)
+    return _items(lines, _GOOGLE_ITEM, has_text=True)
 
 
-def _numpy(block: list[str]) -> dict[str, str]:
-    """`name : type` at the margin, the text below it one step in."""
-    return _items(block, _NUMPY_ITEM, takes_rest=False)
+def _numpy_items(block: list[str]) -> dict[str, str]:
+    """`name : type`, with the text in the indented lines below."""
+    return _items(block, _NUMPY_ITEM, has_text=False)
 
 
-def _items(block: Iterable[str], item: re.Pattern[str], *, takes_rest: bool) -> dict[str, str]:
-    said: dict[str, list[str]] = {}
+def _items(block: Iterable[str], item: re.Pattern[str], *, has_text: bool) -> dict[str, str]:
+    texts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in block:
-        found = None if line[:1].isspace() else item.fullmatch(line.rstrip())
-        if found is None:
+        match = None if line[:1].isspace() else item.fullmatch(line.rstrip())
+        if match is None:
             current.append(line)
             continue
-        current = [found[2]] if takes_rest else []
-        for name in found[1].split(","):
-            said[name.strip().lstrip("*")] = current
-    return {name: _joined(lines) for name, lines in said.items()}
+        current = [match[2]] if has_text else []
+        for name in match[1].split(","):
+            texts[name.strip().lstrip("*")] = current
+    return {name: _join(lines) for name, lines in texts.items()}
 
 
-def _joined(lines: list[str]) -> str:
+def _join(lines: list[str]) -> str:
     return " ".join(line.strip() for line in lines if line.strip())

@@ -1,7 +1,7 @@
-"""What a tool may raise, and what is raised when a tool is put together wrongly.
+"""Errors that tools raise, and errors of tool definitions.
 
-A tool says by the class what its failure means: that it may be tried again, or that nothing
-happened at all. Everything else it raises is a failure that is recorded.
+A tool says by the class what its failure means: it may be retried, or it had no effect. Any other
+exception is a final failure, and callers do not see its text.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from toolwire.errors import ToolwireError, UsageError
 
 
 class ToolError(ToolwireError):
-    """A failure that the caller may read. It is recorded: the same call gets the same answer again.
+    """A failure that the caller may read. It is recorded: a repetition gets the same failure.
 
-    `message` may be shown to a person or a model, `developer_message` only goes to logs and
-    developers. `kind` is a stable word that programs can branch on, `extra` anything else they
-    should know.
+    Args:
+        message: text for people and models.
+        developer_message: text for developers and logs.
+        kind: a stable word on which programs can branch.
+        extra: further data for programs.
     """
 
     can_retry = False
@@ -38,8 +40,7 @@ class ToolError(ToolwireError):
 
 
 class RetryableToolError(ToolError):
-    """A failure that may be tried again, perhaps later and perhaps with other arguments. It is not
-    recorded."""
+    """A failure that may be retried, perhaps later or with other arguments. It is not recorded."""
 
     can_retry = True
 
@@ -59,20 +60,27 @@ class RetryableToolError(ToolError):
 
 
 class NoEffect(ToolError):
-    """A failure with the tool's promise that nothing happened: the same call id may run again."""
+    """A failure without effect: the same call id may run again."""
 
 
 class InvalidInput(ToolwireError):
-    """Arguments that do not fit the schema of a tool: by parameter, what is wrong. The values are
-    never quoted."""
+    """Arguments that do not match the input schema of a tool.
+
+    `errors` has the problem of each invalid parameter, without the values.
+    """
 
     def __init__(self, errors: Mapping[str, str]) -> None:
-        super().__init__("; ".join(f"{name}: {why}" for name, why in errors.items()))
+        super().__init__("; ".join(f"{name}: {problem}" for name, problem in errors.items()))
         self.errors = dict(errors)
 
 
+class InvalidResult(ToolwireError, ValueError):
+    """A result that is not JSON, or does not match the output schema. The text quotes no value."""
+
+
 class ToolDefinitionError(UsageError):
-    """A tool that cannot be offered as it was written: which one, and what to change."""
+    """A function or a schema that is not a valid tool: `tool` is its id, `why` says what to
+    change."""
 
     def __init__(self, tool: str, why: str) -> None:
         super().__init__(why)
@@ -83,13 +91,14 @@ class ToolDefinitionError(UsageError):
         return f"{self.tool}: {self.why}"
 
 
-class UnknownTool(ToolwireError):
-    """No tool of this id, or not in this version. `developer_message` says what there is
-    instead.
-    """
+class UnknownTool(ToolwireError, LookupError):
+    """There is no tool of this name or version. `developer_message` says which ones there are."""
 
     def __init__(self, message: str, developer_message: str, *, malformed: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.developer_message = developer_message
         self.malformed = malformed
+
+    def __str__(self) -> str:
+        return self.developer_message

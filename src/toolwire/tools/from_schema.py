@@ -1,7 +1,6 @@
-"""A JSON Schema and a callable as a tool: the schema is checked and compiled once, every input and
-result is judged by it.
+"""A tool from a JSON Schema and a callable. The schema is compiled once and validates every input.
 
-Kept apart because it needs a validator that tools made from functions do not. Runs nothing.
+This module is separate because it needs jsonschema-rs, which tools from functions do not.
 """
 
 from __future__ import annotations
@@ -13,13 +12,17 @@ from typing import Unpack
 from jsonschema_rs import ValidationError, Validator, validator_for
 
 from toolwire.conversation.json import JSON, Object, kind_of
-from toolwire.tools.errors import InvalidInput, ToolDefinitionError
-from toolwire.tools.options import Behaviour, named, said, undescribed, words
+from toolwire.tools.errors import InvalidInput, InvalidResult, ToolDefinitionError
+from toolwire.tools.options import (
+    Behaviour,
+    check_options,
+    name_as_words,
+    report_missing_descriptions,
+    tool_id,
+)
 from toolwire.tools.runnable import Body, Runnable, ToolContext
-from toolwire.tools.schema import given, of_input
-from toolwire.tools.validate import Problem, by_parameter, plain
-
-_LATEST = "https://json-schema.org/draft/2020-12/schema"
+from toolwire.tools.schema import inline_input_schema, inline_schema
+from toolwire.tools.validate import Problem, by_parameter, problem_text, to_json
 
 
 def from_schema(
@@ -32,154 +35,163 @@ def from_schema(
     remote: bool = False,
     **options: Unpack[Behaviour],
 ) -> Runnable:
-    """The tool of a schema.
+    """Make a tool from a JSON Schema.
 
-    `fn` is called with the arguments as one mapping, as they came, and with the Context if it takes
-    a second parameter. So is a `probe`. `output_schema`: `{}` is any value, None is no value.
-    Raises ToolDefinitionError.
+    Args:
+        id: `Toolkit.Tool@1.2.3`.
+        description: text for models.
+        input_schema: JSON Schema of an object. Servers list it as it is, with its `$defs`.
+        fn: called with the arguments as one mapping, and with the ToolContext if it has a second
+            parameter. The same holds for `probe`.
+        output_schema: JSON Schema of the result: `{}` for any value, None for no value.
+        remote: the tool runs on another server.
+
+    Raises:
+        ToolDefinitionError: a schema or an option is invalid.
     """
-    own = said(named("", "", {"id": id}), options)
-    label = str(own.id)
-    schema = of_input(label, _modern(input_schema))
-    output = None if output_schema is None else given(label, "output", _modern(output_schema))
-    takes = _taker(_compiled(label, "input", schema))
-    gives = (
-        _nothing
-        if output_schema is None
-        else plain
-        if output == {}
-        else _giver(_compiled(label, "output", output))
+    settings = check_options(tool_id("", "", {"id": id}), options)
+    label = str(settings.id)
+    inlined = inline_input_schema(label, input_schema)
+    assert isinstance(input_schema, dict)
+    schema: Object = {"type": "object", "properties": {}, **input_schema}
+    decode_arguments = _argument_decoder(_compile(label, "input", schema))
+    encode_result: Callable[[object], JSON] = _encode_nothing
+    if output_schema is not None:
+        inline_schema(label, "output", output_schema)
+        encode_result = to_json
+        if output_schema != {}:
+            encode_result = _result_encoder(_compile(label, "output", output_schema))
+    report_missing_descriptions(
+        settings,
+        _parameters_without_description(inlined),
+        has_description=bool(description),
+        stacklevel=3,
     )
-    undescribed(own, _undescribed(schema), bool(description), stacklevel=3)
     return Runnable(
-        id=own.id,
-        description=description or words(own.id.name),
+        id=settings.id,
+        description=description or name_as_words(settings.id.name),
         input_schema=schema,
-        output_schema=output,
-        body=_called(label, fn),
-        takes=takes,
-        gives=gives,
+        model_schema=None if inlined == schema else inlined,
+        output_schema=output_schema,
+        body=_body(label, fn),
+        decode_arguments=decode_arguments,
+        encode_result=encode_result,
         is_async=inspect.iscoroutinefunction(fn)
         or inspect.iscoroutinefunction(getattr(fn, "__call__", fn)),  # noqa: B004
-        needs=own.needs,
-        timeout=own.timeout,
-        concurrency=own.concurrency,
-        on_crash=own.on_crash,
-        probe=None if own.probe is None else _called(label, own.probe),
-        read_only=own.read_only,
-        idempotent=own.idempotent,
-        deprecated=own.deprecated,
+        needs=settings.needs,
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        on_crash=settings.on_crash,
+        probe=None if settings.probe is None else _body(label, settings.probe),
+        read_only=settings.read_only,
+        idempotent=settings.idempotent,
+        deprecated=settings.deprecated,
         remote=remote,
     )
 
 
-def _modern(schema: JSON) -> JSON:
-    """The schema without the name of the dialect that is meant anyway; an older one keeps it, and
-    is read by it."""
-    if isinstance(schema, dict) and str(schema.get("$schema", "")).rstrip("#") == _LATEST:
-        return {key: value for key, value in schema.items() if key != "$schema"}
-    return schema
-
-
-def _compiled(label: str, which: str, schema: JSON) -> Validator:
+def _compile(tool: str, which: str, schema: JSON) -> Validator:
     if not isinstance(schema, dict | bool):
         raise ToolDefinitionError(
-            label,
+            tool,
             f"the {which} schema is not a JSON Schema: expected an object, got {kind_of(schema)}",
         )
     try:
         return validator_for(schema, mask="it", offline=True)
     except ValidationError as error:
-        place = "".join(f"/{step}" for step in error.instance_path)
+        path = "".join(f"/{step}" for step in error.instance_path)
         raise ToolDefinitionError(
-            label, f"the {which} schema is not a JSON Schema: {place}: {error.message}"
+            tool, f"the {which} schema is not a JSON Schema: {path}: {error.message}"
         ) from None
     except (ValueError, TypeError) as error:
         raise ToolDefinitionError(
-            label, f"the {which} schema is not a JSON Schema: {error}"
+            tool, f"the {which} schema is not a JSON Schema: {error}"
         ) from None
 
 
-def _undescribed(schema: Object) -> list[str]:
+def _parameters_without_description(schema: Object) -> list[str]:
     properties = schema["properties"]
-    known = properties if isinstance(properties, dict) else {}
+    if not isinstance(properties, dict):
+        return []
     return [
         name
-        for name, one in known.items()
-        if not (isinstance(one, dict) and one.get("description"))
+        for name, property in properties.items()
+        if not (isinstance(property, dict) and property.get("description"))
     ]
 
 
-def _problems(error: ValidationError) -> list[Problem]:
-    """What a schema finds wrong, under the name of the parameter: also what is missing, and what is
-    too much."""
-    at, kind = tuple(error.instance_path), error.kind
-    if kind.name == "required":
-        return [((*at, str(getattr(kind, "property", ""))), "is missing")]
-    if kind.name in ("additionalProperties", "unevaluatedProperties"):
-        return [((*at, name), "is unknown") for name in getattr(kind, "unexpected", ())]
-    return [(at, error.message.removeprefix("it "))]
-
-
-def _told(judge: Validator, value: JSON) -> list[Problem]:
+def _problems(validator: Validator, value: JSON) -> list[Problem]:
     try:
-        return [problem for error in judge.iter_errors(value) for problem in _problems(error)]
-    except ValueError:  # text that is no Unicode
+        return [
+            problem for error in validator.iter_errors(value) for problem in _problems_of(error)
+        ]
+    except ValueError:  # text with a lone surrogate
         return [((), "is not accepted")]
 
 
-def _fits(judge: Validator, value: JSON) -> bool:
+def _problems_of(error: ValidationError) -> list[Problem]:
+    """The problems of a validation error. A missing or unknown parameter has its own path."""
+    path, kind = tuple(error.instance_path), error.kind
+    if kind.name == "required":
+        return [((*path, str(getattr(kind, "property", ""))), "is missing")]
+    if kind.name in ("additionalProperties", "unevaluatedProperties"):
+        return [((*path, name), "is unknown") for name in getattr(kind, "unexpected", ())]
+    return [(path, error.message.removeprefix("it "))]
+
+
+def _is_valid(validator: Validator, value: JSON) -> bool:
     try:
-        return judge.is_valid(value)
-    except ValueError:
+        return validator.is_valid(value)
+    except ValueError:  # text with a lone surrogate
         return False
 
 
-def _taker(judge: Validator) -> Callable[[Object], Mapping[str, object]]:
-    def takes(given: Object) -> Mapping[str, object]:
-        if _fits(judge, given):
-            return given
-        raise InvalidInput(by_parameter(_told(judge, given)))
+def _argument_decoder(validator: Validator) -> Callable[[Object], Mapping[str, object]]:
+    def decode(input: Object) -> Mapping[str, object]:
+        if _is_valid(validator, input):
+            return input
+        raise InvalidInput(by_parameter(_problems(validator, input)))
 
-    return takes
-
-
-def _giver(judge: Validator) -> Callable[[object], JSON]:
-    def gives(value: object) -> JSON:
-        made = plain(value)
-        if _fits(judge, made):
-            return made
-        told = [(("result", *at), why) for at, why in _told(judge, made)]
-        raise ValueError("; ".join(f"{name}: {why}" for name, why in by_parameter(told).items()))
-
-    return gives
+    return decode
 
 
-def _nothing(value: object) -> JSON:
+def _result_encoder(validator: Validator) -> Callable[[object], JSON]:
+    def encode(value: object) -> JSON:
+        encoded = to_json(value)
+        if _is_valid(validator, encoded):
+            return encoded
+        problems = [(("result", *path), text) for path, text in _problems(validator, encoded)]
+        raise InvalidResult(problem_text(problems))
+
+    return encode
+
+
+def _encode_nothing(value: object) -> JSON:
     return None
 
 
-def _called(label: str, fn: Callable[..., object]) -> Body:
-    """The callable with the arguments, and with the context if it has a place for it."""
+def _body(tool: str, fn: Callable[..., object]) -> Body:
+    """A function of arguments and context that passes the context only if `fn` takes it."""
+    error = ToolDefinitionError(
+        tool, "the callable takes the arguments as one mapping, and optionally the ToolContext"
+    )
     try:
-        places = [
+        parameters = [
             one
             for one in inspect.signature(fn).parameters.values()
             if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)
         ]
     except (TypeError, ValueError):
-        raise ToolDefinitionError(
-            label, "the callable takes the arguments as one mapping, and perhaps the Context"
-        ) from None
-    needed = sum(one.default is one.empty and one.kind is not one.VAR_POSITIONAL for one in places)
-    if not places or needed > 2:
-        raise ToolDefinitionError(
-            label, "the callable takes the arguments as one mapping, and perhaps the Context"
-        )
-    if len(places) == 1 and places[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        raise error from None
+    required = [
+        one for one in parameters if one.default is one.empty and one.kind is not one.VAR_POSITIONAL
+    ]
+    if not parameters or len(required) > 2:
+        raise error
+    if len(parameters) > 1 or parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
+        return fn
 
-        def alone(arguments: Mapping[str, object], context: ToolContext) -> object:
-            return fn(arguments)
+    def without_context(arguments: Mapping[str, object], context: ToolContext) -> object:
+        return fn(arguments)
 
-        return alone
-    return fn
+    return without_context

@@ -1,14 +1,14 @@
-"""A typed Python function as a tool: `@tool`.
+"""`@tool`: a typed Python function as a tool.
 
-The signature is the schema, the docstring the description, and the function stays the function.
-What cannot be offered is refused when it is decorated, not when it is called. Runs nothing.
+The signature becomes the schema and the docstring the description; the function itself stays
+callable. An unsupported signature raises ToolDefinitionError when the function is decorated.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from importlib import import_module
 from typing import (
     Annotated,
@@ -26,44 +26,51 @@ from typing import (
 from msgspec import UNSET
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.tools.argument_codec import Parameter, giver, taker
-from toolwire.tools.docstrings import read as read_doc
-from toolwire.tools.errors import ToolDefinitionError
+from toolwire.tools.argument_codec import Parameter, argument_decoder, result_encoder
+from toolwire.tools.docstrings import read_docstring
+from toolwire.tools.errors import InvalidResult, ToolDefinitionError
 from toolwire.tools.options import (
     Behaviour,
     Options,
-    ToolDescription,
-    named,
-    said,
-    undescribed,
-    words,
+    ToolSettings,
+    check_options,
+    name_as_words,
+    report_missing_descriptions,
+    tool_id,
 )
 from toolwire.tools.pydantic_types import Adapter, adapter
 from toolwire.tools.runnable import Body, Runnable, ToolContext
-from toolwire.tools.schema import NOTHING, CircularSchema, UnsupportedType, inlined, of_type, tidy
-from toolwire.tools.validate import plain, settle
+from toolwire.tools.schema import (
+    NO_PARAMETERS,
+    CircularSchema,
+    UnsupportedType,
+    inline_references,
+    schema_of_type,
+    simplify,
+)
+from toolwire.tools.validate import Problem, to_json, validate
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-_NO_ARGUMENTS = {
+_UNSUPPORTED_KINDS = {
     inspect.Parameter.VAR_POSITIONAL: (
-        "*{} takes arguments without names; give each its own parameter, or take a list"
+        "*{} takes arguments without names: give each its own parameter, or take a list"
     ),
     inspect.Parameter.VAR_KEYWORD: (
-        "**{} takes arguments that no schema names; give each its own parameter, or take a dict"
+        "**{} takes arguments that no schema names: give each its own parameter, or take a dict"
     ),
     inspect.Parameter.POSITIONAL_ONLY: (
-        "{} is positional only, and arguments come by name: take the / out of the signature"
+        "{} is positional-only, but arguments have names: remove the / from the signature"
     ),
 }
 _AWAITABLE = (Awaitable, Coroutine)
-_OWN = {str(JSON): object, str(Object): dict[str, object]}
-"""This package's own names for JSON values, which contain themselves: any value will do."""
+_JSON_ALIASES = {str(JSON): object, str(Object): dict[str, object]}
+"""toolwire's recursive JSON aliases, which have no finite schema: any value is accepted."""
 
 
 class Function(Generic[P, R_co]):
-    """A function that is a tool. Called, it is the function itself; `runnable` is the tool."""
+    """A function decorated with `@tool`. Calling it calls the function; `runnable` is the tool."""
 
     __name__: str
 
@@ -80,7 +87,7 @@ class Function(Generic[P, R_co]):
 
 
 class FromSchema(Protocol):
-    """A tool of a schema that somebody wrote; see `toolwire.tools.from_schema.from_schema`."""
+    """The signature of `toolwire.tools.from_schema.from_schema`."""
 
     def __call__(
         self,
@@ -96,8 +103,10 @@ class FromSchema(Protocol):
 
 
 class _Tool:
-    """`@tool` and `@tool(...)`: a typed function, sync or async, as a tool. `tool.from_schema`: a
-    JSON Schema and a callable."""
+    """`@tool` and `@tool(...)` make a tool from a typed function, sync or async.
+
+    `tool.from_schema` makes one from a JSON Schema and a callable.
+    """
 
     @overload
     def __call__(
@@ -113,84 +122,80 @@ class _Tool:
         self, function: Callable[P, R] | None = None, /, **options: Unpack[Options]
     ) -> Function[P, R] | Callable[[Callable[P, R]], Function[P, R]]:
         if function is not None:
-            return _made(function, options)
-        return lambda found: _made(found, options)
+            return _decorate(function, options)
+        return lambda decorated: _decorate(decorated, options)
 
     @property
     def from_schema(self) -> FromSchema:
-        """`from_schema(id, description, input_schema, fn, output_schema=…, …)`. Raises
-        ToolDefinitionError.
-        """
+        """`from_schema(id, description, input_schema, fn, output_schema=…, …)`."""
         try:
-            made: FromSchema = import_module("toolwire.tools.from_schema").from_schema
+            factory: FromSchema = import_module("toolwire.tools.from_schema").from_schema
         except ImportError as error:
             raise ToolDefinitionError(
                 "from_schema", f"needs {error.name}: install toolwire[tools]"
             ) from None
-        return made
+        return factory
 
 
 tool = _Tool()
 
 
-def _made(function: Callable[P, R], options: Options) -> Function[P, R]:
+def _decorate(function: Callable[P, R], options: Options) -> Function[P, R]:
     if isinstance(function, Function):
         function = function.function
     return Function(function, runnable(function, options, stacklevel=4))
 
 
 def runnable(function: Callable[..., object], options: Options, *, stacklevel: int = 2) -> Runnable:
-    """The tool that a function is. Raises ToolDefinitionError."""
+    """Make the tool of a function. Raises ToolDefinitionError."""
     inner = _inner(function)
-    own = said(
-        named(_name(function, inner), getattr(inner, "__module__", None) or "tools", options),
-        options,
-    )
-    label = str(own.id)
+    module = getattr(inner, "__module__", None) or "tools"
+    settings = check_options(tool_id(_name(function, inner), module, options), options)
+    label = str(settings.id)
     if isinstance(function, type) or not callable(function):
         raise ToolDefinitionError(label, "a tool is a function")
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-        raise ToolDefinitionError(label, "a tool gives one value: return it, do not yield")
+        raise ToolDefinitionError(label, "a tool returns one value: use return instead of yield")
     hints = _hints(label, inner)
-    doc = read_doc(function.__doc__ if inspect.isroutine(function) else inner.__doc__)
+    doc = read_docstring(function.__doc__ if inspect.isroutine(function) else inner.__doc__)
     context, parameters = _parameters(label, function, hints, doc.parameters)
     is_async, output = _output(function, inner, hints)
-    if own.on_crash == "transactional" and (context is None or not is_async):
+    if settings.on_crash == "transactional" and (context is None or not is_async):
         raise ToolDefinitionError(
             label,
-            'on_crash="transactional" writes by context.transaction: make it async, with a Context'
-            " parameter",
+            'on_crash="transactional" writes with context.transaction: make the tool async, with a'
+            " ToolContext parameter",
         )
-    described = options.get("description") or doc.description
-    undescribed(
-        own,
+    description = options.get("description") or doc.description
+    report_missing_descriptions(
+        settings,
         [one.name for one in parameters if not one.schema.get("description")],
-        bool(described),
+        has_description=bool(description),
         stacklevel=stacklevel + 1,
     )
-    output_schema, handler = (
-        (None, None)
-        if output is None
-        else _typed(label, "what it returns", output, "serialization")
-    )
-    schema = _schema(parameters)
+    output_schema, output_adapter = None, None
+    if output is not None:
+        output_schema, output_adapter = _schema_of(
+            label, "the return value", output, mode="serialization"
+        )
+    schema = _input_schema(parameters)
     return Runnable(
-        id=own.id,
-        description=described or words(own.id.name),
+        id=settings.id,
+        description=description or name_as_words(settings.id.name),
         input_schema=schema,
         output_schema=output_schema,
         body=_body(function, context),
-        takes=taker(schema, parameters),
-        gives=giver(label, output, output_schema, handler),
+        decode_arguments=argument_decoder(schema, parameters),
+        encode_result=result_encoder(label, output, output_schema, output_adapter),
         is_async=is_async,
-        needs=own.needs,
-        timeout=own.timeout,
-        concurrency=own.concurrency,
-        on_crash=own.on_crash,
-        probe=_probe(own, parameters),
-        read_only=own.read_only,
-        idempotent=own.idempotent,
-        deprecated=own.deprecated,
+        needs=settings.needs,
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        on_crash=settings.on_crash,
+        probe=_probe(settings, parameters),
+        read_only=settings.read_only,
+        idempotent=settings.idempotent,
+        deprecated=settings.deprecated,
     )
 
 
@@ -201,7 +206,7 @@ def _name(function: Callable[..., object], inner: Callable[..., object]) -> str:
 
 
 def _inner(function: Callable[..., object]) -> Callable[..., object]:
-    """The function that holds the code and the annotations."""
+    """The function with the code and the annotations."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -211,14 +216,13 @@ def _inner(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _hints(label: str, inner: Callable[..., object]) -> dict[str, object]:
-    spoken = getattr(inner, "__globals__", {})
-    names = {
-        name: _OWN[value]
-        for name, value in spoken.items()
-        if isinstance(value, str) and value in _OWN
+    aliases = {
+        name: _JSON_ALIASES[value]
+        for name, value in getattr(inner, "__globals__", {}).items()
+        if isinstance(value, str) and value in _JSON_ALIASES
     }
     try:
-        return get_type_hints(inner, localns=names, include_extras=True)
+        return get_type_hints(inner, localns=aliases, include_extras=True)
     except NameError as error:
         raise ToolDefinitionError(
             label,
@@ -232,21 +236,21 @@ def _hints(label: str, inner: Callable[..., object]) -> dict[str, object]:
 def _parameters(
     label: str, function: Callable[..., object], hints: dict[str, object], docs: dict[str, str]
 ) -> tuple[str | None, list[Parameter]]:
-    """The name of the parameter for the context, if there is one, and all others."""
+    """The name of the ToolContext parameter, if there is one, and all other parameters."""
     context: str | None = None
-    found: list[Parameter] = []
-    for name, one in inspect.signature(function).parameters.items():
-        if one.kind in _NO_ARGUMENTS:
-            raise ToolDefinitionError(label, _NO_ARGUMENTS[one.kind].format(name))
+    parameters: list[Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in _UNSUPPORTED_KINDS:
+            raise ToolDefinitionError(label, _UNSUPPORTED_KINDS[parameter.kind].format(name))
         if name not in hints:
             raise ToolDefinitionError(
-                label, f"the parameter {name} has no type: annotate it (`object` takes any value)"
+                label, f"the parameter {name} has no type: annotate it (`object` for any value)"
             )
         hint = hints[name]
         if hint is ToolContext or ToolContext in get_args(hint):
             if context is not None:
                 raise ToolDefinitionError(
-                    label, f"{context} and {name} are both a Context: one is enough"
+                    label, f"{context} and {name} are both a ToolContext: remove one of them"
                 )
             context = name
         elif name.startswith("_"):
@@ -254,91 +258,79 @@ def _parameters(
                 label, f"the parameter {name}: names that begin with _ are reserved for protocols"
             )
         else:
-            found.append(_parameter(label, name, hint, one.default, docs.get(name)))
-    return context, found
+            parameters.append(_parameter(label, name, hint, parameter.default, docs.get(name)))
+    return context, parameters
 
 
-def _parameter(
-    label: str, name: str, hint: object, default: object, documented: str | None
-) -> Parameter:
-    place = f"the parameter {name}"
-    schema, handler = _typed(label, place, hint, "validation")
-    own: Object = dict(schema) if isinstance(schema, dict) else {}
-    text = _described(hint) or documented or own.get("description")
-    if isinstance(text, str) and text:
-        own["description"] = text
+def _parameter(label: str, name: str, hint: object, default: object, doc: str | None) -> Parameter:
+    what = f"the parameter {name}"
+    type_schema, type_adapter = _schema_of(label, what, hint, mode="validation")
+    schema: Object = dict(type_schema) if isinstance(type_schema, dict) else {}
+    description = _annotated_description(hint) or doc or schema.get("description")
+    if isinstance(description, str) and description:
+        schema["description"] = description
     required = default is inspect.Parameter.empty
     if not required and default is not UNSET:
-        own["default"] = _default(label, place, own, default)
-    return Parameter(name, hint, own, required, handler, default)
+        schema["default"] = _default(label, what, schema, default)
+    return Parameter(name, hint, schema, required, type_adapter, default)
 
 
-def _default(label: str, place: str, schema: Object, default: object) -> JSON:
+def _default(label: str, what: str, schema: Object, default: object) -> JSON:
     try:
-        value = plain(default)
-    except (TypeError, ValueError) as error:
-        raise ToolDefinitionError(
-            label, f"{place}: JSON cannot say its default ({error}); use None and make it inside"
-        ) from None
-    told: list[tuple[tuple[str | int, ...], str]] = []
-    settle(schema, value, (), told)
-    if told:
+        value = to_json(default)
+    except InvalidResult as error:
         raise ToolDefinitionError(
             label,
-            f"{place}: its default does not fit its type ({told[0][1]}); widen the type, as in `int"
-            " | None`",
+            f"{what}: JSON cannot express its default ({error}): use None, and create the value in"
+            " the function",
+        ) from None
+    problems: list[Problem] = []
+    validate(schema, value, (), problems)
+    if problems:
+        raise ToolDefinitionError(
+            label,
+            f"{what}: its default does not match its type ({problems[0][1]}): widen the type, as in"
+            " `int | None`",
         )
     return value
 
 
-def _typed(label: str, place: str, hint: object, mode: str) -> tuple[JSON, Adapter | None]:
-    """The schema of a type, and what handles it if msgspec does not."""
+def _schema_of(label: str, what: str, hint: object, *, mode: str) -> tuple[JSON, Adapter | None]:
+    """The schema of a type, and its adapter if it is a pydantic type."""
     try:
         handler = adapter(hint)
-        return (
-            of_type(hint)
-            if handler is None
-            else tidy(inlined(handler.json_schema(mode=mode), titles=False))
-        ), handler
+        if handler is None:
+            return schema_of_type(hint), None
+        return simplify(inline_references(handler.json_schema(mode=mode), titles=False)), handler
     except (CircularSchema, RecursionError):
         raise ToolDefinitionError(
             label,
-            f"{place}: a type that contains itself cannot be written without references; use a"
+            f"{what}: a type that contains itself cannot be written without references: use a"
             " list, or `object`",
         ) from None
     except UnsupportedType as error:
-        raise ToolDefinitionError(label, f"{place}: {error}") from None
+        raise ToolDefinitionError(label, f"{what}: {error}") from None
 
 
-def _described(hint: object) -> str | None:
-    """What `Annotated` says of a parameter: a plain text, or the description of a Meta; also inside
-    `… | None`."""
+def _annotated_description(hint: object) -> str | None:
+    """The description in `Annotated`: a string, or that of a Meta; also inside `… | None`."""
     if get_origin(hint) is Annotated:
-        for one in get_args(hint)[1:]:
-            text = (
-                one
-                if isinstance(one, str)
-                else None
-                if isinstance(one, type)
-                else getattr(one, "description", None)
-            )
-            if isinstance(text, str):
+        inner, *metadata = get_args(hint)
+        for item in metadata:
+            text = item if isinstance(item, str) else getattr(item, "description", None)
+            if isinstance(text, str) and not isinstance(item, type):
                 return text
-        return _described(get_args(hint)[0])
-    return next(
-        (
-            text
-            for one in get_args(hint)
-            if get_origin(one) is Annotated and (text := _described(one))
-        ),
-        None,
-    )
+        return _annotated_description(inner)
+    for argument in get_args(hint):
+        if get_origin(argument) is Annotated and (text := _annotated_description(argument)):
+            return text
+    return None
 
 
 def _output(
     function: Callable[..., object], inner: Callable[..., object], hints: dict[str, object]
 ) -> tuple[bool, object]:
-    """Whether it is to be awaited, and the type of what it gives; None is nothing."""
+    """Whether the function is async, and the type of its result; None if it returns nothing."""
     hint = hints.get("return", object)
     is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(function)
     if not is_async and get_origin(hint) in _AWAITABLE:
@@ -346,32 +338,31 @@ def _output(
     return is_async, None if hint is type(None) else hint
 
 
-def _schema(parameters: list[Parameter]) -> Object:
-    out: Object = {**NOTHING, "properties": {one.name: one.schema for one in parameters}}
+def _input_schema(parameters: list[Parameter]) -> Object:
+    schema: Object = {**NO_PARAMETERS, "properties": {one.name: one.schema for one in parameters}}
     required: list[JSON] = [one.name for one in parameters if one.required]
     if required:
-        out["required"] = required
-    return out
+        schema["required"] = required
+    return schema
 
 
-def _body(function: Callable[..., object], context: str | None) -> Body:
-    if context is None:
-        return lambda arguments, given: function(**arguments)
-    return lambda arguments, given: function(**arguments, **{context: given})
+def _body(function: Callable[..., object], context_name: str | None) -> Body:
+    if context_name is None:
+        return lambda arguments, context: function(**arguments)
+    return lambda arguments, context: function(**arguments, **{context_name: context})
 
 
-def _probe(own: ToolDescription, parameters: list[Parameter]) -> Body | None:
-    """The probe, called with those of the tool's arguments that it names."""
-    probe = own.probe
+def _probe(settings: ToolSettings, parameters: list[Parameter]) -> Body | None:
+    """The probe as a function of the tool's arguments: it gets those that it names."""
+    probe = settings.probe
     if probe is None:
         return None
-    label = str(own.id)
-    inner = _inner(probe)
-    hints = _hints(label, inner)
-    wants = inspect.signature(probe).parameters
-    contexts = [name for name in wants if hints.get(name) is ToolContext]
+    label = str(settings.id)
+    hints = _hints(label, _inner(probe))
+    names = inspect.signature(probe).parameters
+    context_names = [name for name in names if hints.get(name) is ToolContext]
     known = {one.name for one in parameters}
-    unknown = [name for name in wants if name not in known and name not in contexts]
+    unknown = [name for name in names if name not in known and name not in context_names]
     if unknown:
         raise ToolDefinitionError(
             label,
@@ -380,9 +371,9 @@ def _probe(own: ToolDescription, parameters: list[Parameter]) -> Body | None:
         )
     defaults = {one.name: one.default for one in parameters if not one.required}
 
-    def ask(arguments: object, context: ToolContext) -> object:
-        given = {**defaults, **arguments} if isinstance(arguments, dict) else defaults
-        chosen = {name: given[name] for name in wants if name in given}
-        return probe(**chosen, **dict.fromkeys(contexts, context))
+    def run_probe(arguments: Mapping[str, object], context: ToolContext) -> object:
+        values = {**defaults, **arguments}
+        chosen = {name: values[name] for name in names if name in values}
+        return probe(**chosen, **dict.fromkeys(context_names, context))
 
-    return ask
+    return run_probe

@@ -1,8 +1,6 @@
-"""What every tool says about itself beside its schema, checked before it is offered: its id, its
-needs, its crash policy.
+"""The options of `@tool` and `tool.from_schema`, checked: id, requirements, crash policy.
 
-A mistake is found here, when the tool is made, and told with what to do about it. Knows nothing of
-types and schemas.
+A mistake raises ToolDefinitionError when the tool is defined, with a text that says what to change.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from msgspec import Struct
 
 from toolwire.tools.errors import ToolDefinitionError
 from toolwire.tools.runnable import (
+    DEFAULT_TIMEOUT,
     ON_CRASH,
-    TIMEOUT,
     Authorization,
     OnCrash,
     Requirements,
@@ -25,24 +23,21 @@ from toolwire.tools.runnable import (
     Version,
 )
 
-VERSION = "0.1.0"
-"""Of a tool that names none. The version of its module is not taken: that one changes without the
-tool, and an id must not."""
-RESERVED_KITS = frozenset({"toolwire"})
-LONGEST = 64
-"""Characters of the name that models see; several providers refuse more."""
-_WORD = re.compile(r"[A-Za-z0-9_]+")
+DEFAULT_VERSION = "0.1.0"
+"""Not the version of the module: that one changes without the tool, and the id must not."""
+RESERVED_TOOLKITS = frozenset({"toolwire"})
+MAX_NAME_LENGTH = 64
+"""Characters of the name for models; several providers reject longer names."""
+_NAME = re.compile(r"[A-Za-z0-9_]+")
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
 
 class ToolWarning(UserWarning):
-    """A tool that can be offered and lacks something that models need: words that say
-    what it does.
-    """
+    """A valid tool that lacks a description, which models need."""
 
 
 class Behaviour(TypedDict, total=False):
-    """What may be said of any tool beside its name and its code."""
+    """The options of every tool."""
 
     timeout: float | None
     on_crash: OnCrash
@@ -55,22 +50,22 @@ class Behaviour(TypedDict, total=False):
     concurrency: int | None
     deprecated: str
     strict: bool
-    """Refuse what is otherwise warned of: no description of the tool or of a parameter."""
+    """Raise an error instead of a warning if the tool or a parameter has no description."""
 
 
 class Options(Behaviour, total=False):
-    """What may be said of a function that becomes a tool."""
+    """The options of a function that becomes a tool."""
 
     id: str
-    """`Kit.Tool` or `Kit.Tool@1.2.3`; instead of `kit`, `name` and `version`."""
-    kit: str
+    """`Toolkit.Tool` or `Toolkit.Tool@1.2.3`, instead of `toolkit`, `name` and `version`."""
+    toolkit: str
     name: str
     version: str
     description: str
 
 
-class ToolDescription(Struct, frozen=True):
-    """Options that were checked."""
+class ToolSettings(Struct, frozen=True, kw_only=True):
+    """Checked options."""
 
     id: ToolId
     needs: Requirements
@@ -84,144 +79,146 @@ class ToolDescription(Struct, frozen=True):
     strict: bool
 
 
-def pascal(name: str) -> str:
-    """`get_emails` as `GetEmails`; what has capitals already keeps them."""
+def pascal_case(name: str) -> str:
+    """`get_emails` as `GetEmails`. Capitals stay."""
     return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name))
 
 
-def words(name: str) -> str:
-    """`GetEmails` as `get emails`: what can be said of a tool that says nothing."""
+def name_as_words(name: str) -> str:
+    """`GetEmails` as `get emails`: the description of a tool that has none."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower().strip()
 
 
-def said(own: ToolId, options: Behaviour) -> ToolDescription:
-    """The options of a tool, with what follows from each other. Raises ToolDefinitionError."""
-    tool = str(own)
+def check_options(id: ToolId, options: Behaviour) -> ToolSettings:
+    """Check the options of a tool and fill in the defaults. Raises ToolDefinitionError."""
+    tool = str(id)
     repeatable = options.get("idempotent", False) or options.get("read_only", False)
     on_crash: OnCrash = options.get("on_crash", "retry" if repeatable else "report")
-    probe, timeout, concurrency = (
-        options.get("probe"),
-        options.get("timeout", TIMEOUT),
-        options.get("concurrency"),
-    )
+    probe = options.get("probe")
+    timeout = options.get("timeout", DEFAULT_TIMEOUT)
+    concurrency = options.get("concurrency")
     if on_crash not in ON_CRASH:
         raise ToolDefinitionError(
             tool, f"on_crash is one of {', '.join(ON_CRASH)}, not {on_crash!r}"
         )
     if on_crash == "probe" and probe is None:
         raise ToolDefinitionError(
-            tool, 'on_crash="probe" asks a function what became of the call: give it as probe='
+            tool, 'on_crash="probe" calls a function to learn how the call ended: pass it as probe='
         )
     if on_crash != "probe" and probe is not None:
         raise ToolDefinitionError(
             tool,
-            f'the probe is never asked with on_crash="{on_crash}": say on_crash="probe", or leave'
-            " it out",
+            f'the probe is never called with on_crash="{on_crash}": use on_crash="probe", or remove'
+            " the probe",
         )
     if on_crash == "transactional" and options.get("read_only"):
         raise ToolDefinitionError(
-            tool, "a tool that only reads has nothing to commit: leave out read_only or on_crash"
+            tool, "a read-only tool has nothing to commit: remove read_only or on_crash"
         )
     if timeout is not None and not timeout > 0:
-        raise ToolDefinitionError(
-            tool, "timeout is a number of seconds above 0, or None for no limit"
-        )
+        raise ToolDefinitionError(tool, "timeout is a number of seconds above 0, or None")
     if concurrency is not None and (isinstance(concurrency, bool) or concurrency < 1):
         raise ToolDefinitionError(tool, "concurrency is at least 1, or None for no limit")
-    return ToolDescription(
-        own,
-        _needs(tool, options),
-        timeout,
-        on_crash,
-        probe,
-        options.get("read_only", False),
-        options.get("idempotent", False),
-        concurrency,
-        options.get("deprecated"),
-        options.get("strict", False),
+    return ToolSettings(
+        id=id,
+        needs=_requirements(tool, options),
+        timeout=timeout,
+        on_crash=on_crash,
+        probe=probe,
+        read_only=options.get("read_only", False),
+        idempotent=options.get("idempotent", False),
+        concurrency=concurrency,
+        deprecated=options.get("deprecated"),
+        strict=options.get("strict", False),
     )
 
 
-def named(name: str, module: str, options: Options) -> ToolId:
-    """The id that options say, or that follows from the names of a function and of its module.
-    Raises ToolDefinitionError."""
+def tool_id(function_name: str, module: str, options: Options) -> ToolId:
+    """The id in the options, or one made from the names of a function and its module.
+
+    Raises ToolDefinitionError.
+    """
     unknown = options.keys() - Options.__optional_keys__
     if unknown:
         raise TypeError(f"tool() got unexpected options: {', '.join(sorted(unknown))}")
-    own = options.get("id")
-    if own is None:
-        kit, tool = (
-            options.get("kit", pascal(module.rpartition(".")[2])),
-            options.get("name", pascal(name)),
-        )
-        return identified(f"{kit}.{tool}", kit, tool, options.get("version", VERSION))
-    if "kit" in options or "name" in options:
-        raise ToolDefinitionError(own, "say id= or kit= and name=, not both")
-    plain, at, version = own.partition("@")
+    id = options.get("id")
+    if id is None:
+        toolkit = options.get("toolkit", pascal_case(module.rpartition(".")[2]))
+        name = options.get("name", pascal_case(function_name))
+        version = options.get("version", DEFAULT_VERSION)
+        return _make_id(f"{toolkit}.{name}", toolkit=toolkit, name=name, version=version)
+    if "toolkit" in options or "name" in options:
+        raise ToolDefinitionError(id, "pass id=, or toolkit= and name=, not both")
+    plain, at, version = id.partition("@")
     if at and "version" in options:
-        raise ToolDefinitionError(own, "the version stands in the id already: leave out version=")
-    kit, _, tool = plain.partition(".")
-    return identified(own, kit, tool, version if at else options.get("version", VERSION))
+        raise ToolDefinitionError(id, "the id has a version already: remove version=")
+    toolkit, _, name = plain.partition(".")
+    if not at:
+        version = options.get("version", DEFAULT_VERSION)
+    return _make_id(id, toolkit=toolkit, name=name, version=version)
 
 
-def identified(label: str, kit: str, tool: str, version: str) -> ToolId:
-    """The id of these parts. Raises ToolDefinitionError."""
-    for word, which in ((kit, "toolkit"), (tool, "tool")):
-        if _WORD.fullmatch(word) is None:
+def _make_id(label: str, *, toolkit: str, name: str, version: str) -> ToolId:
+    for text, what in ((toolkit, "toolkit"), (name, "tool")):
+        if _NAME.fullmatch(text) is None:
             raise ToolDefinitionError(
                 label,
-                f"the name of the {which} is made of letters, digits and _: say"
+                f"the name of the {what} has only letters, digits and _: write"
                 ' id="Toolkit.Tool@1.2.3"',
             )
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    numbers = _VERSION.fullmatch(version)
+    if numbers is None:
         raise ToolDefinitionError(
             label, "a version is three numbers without leading zeros, as in 1.2.3"
         )
-    if kit.lower() in RESERVED_KITS:
-        raise ToolDefinitionError(label, f"the toolkit {kit} is reserved: choose another name")
-    own = ToolId(kit, tool, Version(*map(int, found.groups())))
-    if len(own.short) > LONGEST:
+    if toolkit.lower() in RESERVED_TOOLKITS:
+        raise ToolDefinitionError(label, f"the toolkit {toolkit} is reserved: use another name")
+    id = ToolId(toolkit, name, Version(*map(int, numbers.groups())))
+    if len(id.model_name) > MAX_NAME_LENGTH:
         raise ToolDefinitionError(
             label,
-            f"its name for models, {own.short}, is longer than {LONGEST} characters: shorten it",
+            f"its name for models, {id.model_name}, is longer than {MAX_NAME_LENGTH} characters:"
+            " shorten it",
         )
-    return own
+    return id
 
 
-def _needs(tool: str, options: Behaviour) -> Requirements:
-    given, named = options.get("authorization", ()), options.get("secrets", ())
-    if isinstance(given, str | Authorization) or isinstance(named, str):
+def _requirements(tool: str, options: Behaviour) -> Requirements:
+    authorizations, secret_ids = options.get("authorization", ()), options.get("secrets", ())
+    if isinstance(authorizations, str | Authorization) or isinstance(secret_ids, str):
         raise ToolDefinitionError(tool, "authorization and secrets are lists: [...]")
-    secrets = tuple(named)
+    secrets = tuple(secret_ids)
     authorization = tuple(
-        one if isinstance(one, Authorization) else Authorization(one) for one in given
+        one if isinstance(one, Authorization) else Authorization(one) for one in authorizations
     )
-    for which, ids in (
+    for option, ids in (
         ("authorization", [one.id for one in authorization]),
         ("secrets", [*secrets]),
     ):
-        if not all(isinstance(one, str) and one for one in ids):
-            raise ToolDefinitionError(tool, f"{which}: an id is a text that is not empty")
+        if not all(isinstance(id, str) and id for id in ids):
+            raise ToolDefinitionError(tool, f"{option}: an id is a non-empty string")
         if len(set(ids)) < len(ids):
-            raise ToolDefinitionError(tool, f"{which}: an id stands there twice")
+            raise ToolDefinitionError(tool, f"{option}: an id is repeated")
     return Requirements(authorization, secrets, options.get("user_id", False))
 
 
-def undescribed(
-    tool: ToolDescription, parameters: Iterable[str], described: bool, *, stacklevel: int
+def report_missing_descriptions(
+    tool: ToolSettings, parameters: Iterable[str], *, has_description: bool, stacklevel: int
 ) -> None:
-    """Refuse or warn of a tool that does not say what it does, or of what its parameters mean."""
-    lacks = [] if described else ["a description: write a docstring, or give description="]
+    """Warn if the tool or a parameter has no description; with `strict`, raise
+    ToolDefinitionError."""
+    missing: list[str] = []
+    if not has_description:
+        missing.append("a description: write a docstring, or pass description=")
     names = list(parameters)
     if names:
-        lacks.append(
-            f"a description of {', '.join(names)}: say it in the docstring, or by Annotated[type,"
-            " 'what it means']"
+        missing.append(
+            f"a description of {', '.join(names)}: write it in the docstring, or as Annotated[type,"
+            " 'description']"
         )
-    if not lacks:
+    if not missing:
         return
-    text = f"{tool.id} lacks {'; and '.join(lacks)}"
+    text = f"lacks {'; and '.join(missing)}"
     if tool.strict:
-        raise ToolDefinitionError(str(tool.id), text.removeprefix(f"{tool.id} "))
-    warnings.warn(text, ToolWarning, stacklevel=stacklevel)
+        raise ToolDefinitionError(str(tool.id), text)
+    warnings.warn(f"{tool.id} {text}", ToolWarning, stacklevel=stacklevel)

@@ -1,8 +1,7 @@
-"""Types of pydantic, where a program uses them: their schema, and values in and out. Never imports
-it.
+"""Types of pydantic as parameters and results: their schemas, and values in and out.
 
-A parameter that names such a type anywhere belongs to it as a whole. Strict, as everywhere: nothing
-is coerced.
+This module never imports pydantic. A parameter that uses a pydantic type anywhere is handled by
+pydantic as a whole, in strict mode: nothing is coerced.
 """
 
 from __future__ import annotations
@@ -15,16 +14,15 @@ from msgspec import Meta
 
 from toolwire.conversation.json import JSON, JsonPath, dump
 from toolwire.tools.schema import UnsupportedType
-from toolwire.tools.validate import Problem, unquoted
+from toolwire.tools.validate import Problem, hide_value
 
 _LIBRARY = "pydantic"
 _CONSTRAINTS = ("pydantic", "annotated_types")
-"""Packages whose classes mean something inside `Annotated` that msgspec would pass over in silence.
-"""
+"""Packages whose classes are constraints inside `Annotated`, which msgspec would ignore."""
 
 
 class Adapter(Protocol):
-    """The library's own way to handle any of its types."""
+    """pydantic's TypeAdapter."""
 
     def json_schema(self, *, mode: str) -> dict[str, JSON]: ...
 
@@ -35,55 +33,53 @@ class Adapter(Protocol):
     ) -> object: ...
 
 
-def _named(annotation: object) -> Iterator[object]:
+def _types_in(annotation: object) -> Iterator[object]:
     """A type and every type inside it."""
     yield annotation
-    for one in get_args(annotation):
-        if get_origin(annotation) is not Annotated or one is not annotation:
-            yield from _named(one)
+    for argument in get_args(annotation):
+        if get_origin(annotation) is not Annotated or argument is not annotation:
+            yield from _types_in(argument)
 
 
 def adapter(annotation: object) -> Adapter | None:
-    """What handles a type in which the library has a part; None if it has none."""
-    named = list(_named(annotation))
-    models = any(
-        isinstance(one, type) and hasattr(one, "__pydantic_core_schema__") for one in named
+    """The adapter for a type that uses pydantic; None for any other type."""
+    types = list(_types_in(annotation))
+    has_models = any(
+        isinstance(one, type) and hasattr(one, "__pydantic_core_schema__") for one in types
     )
-    constraints = any(
+    has_constraints = any(
         type(one).__module__.partition(".")[0] in _CONSTRAINTS
-        for one in named
+        for one in types
         if not isinstance(one, type)
     )
-    if not models and not constraints:
+    if not has_models and not has_constraints:
         return None
-    if any(isinstance(one, Meta) for one in named):
-        raise UnsupportedType(
-            "it mixes msgspec.Meta with pydantic's types; say it in one of the two"
-        )
+    if any(isinstance(one, Meta) for one in types):
+        raise UnsupportedType("it mixes msgspec.Meta with pydantic's types: use one of the two")
     library = sys.modules.get(_LIBRARY)
     if library is None:
         raise UnsupportedType(
-            "its constraints are pydantic's, which is not in use here; write msgspec.Meta(...)"
+            "its constraints need pydantic, which is not imported: use msgspec.Meta(...)"
         )
     try:
         made: Adapter = library.TypeAdapter(annotation)
         made.json_schema(mode="validation")
-    except Exception as error:  # of its own many classes
+    except Exception as error:  # pydantic has many error classes
         raise UnsupportedType(str(error).splitlines()[0]) from None
     return made
 
 
 def read(handler: Adapter, value: JSON) -> object:
-    """A value as the type wants it. Raises ValueError."""
+    """Convert a JSON value to the type. Raises ValueError."""
     return handler.validate_json(dump(value), strict=True)
 
 
-def problems(error: ValueError, at: JsonPath, value: JSON) -> list[Problem]:
-    """What the library finds wrong, without the values."""
-    listed = getattr(error, "errors", None)
-    if not callable(listed):
-        return [(at, unquoted(str(error), value))]
+def problems(error: ValueError, path: JsonPath, value: JSON) -> list[Problem]:
+    """The problems that pydantic found, without the values."""
+    errors = getattr(error, "errors", None)
+    if not callable(errors):
+        return [(path, hide_value(str(error), value))]
     return [
-        ((*at, *one["loc"]), unquoted(str(one["msg"]), value))
-        for one in listed(include_url=False, include_input=False)
+        ((*path, *item["loc"]), hide_value(str(item["msg"]), value))
+        for item in errors(include_url=False, include_input=False)
     ]

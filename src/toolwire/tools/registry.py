@@ -1,156 +1,173 @@
-"""Tools by id: several versions side by side, found by what a caller wrote.
+"""A set of tools, found by id or name. Several versions of a tool can be in it.
 
-`@1.2.3` is that version, `@1` is 1.0.0 and nothing else, no version is the newest. Ids are
-case-sensitive; who misses one narrowly is told what there is. Offers what was added and knows
-nothing of who asks.
+`@1.2.3` means that version, `@1` means 1.0.0, and an id without a version means the newest one. Ids
+are case-sensitive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from types import ModuleType
 from typing import TypeAlias
 
-from toolwire.tools.discovery import FunctionCollector, collect
+from toolwire.tools.discovery import ToolCollection, collect
 from toolwire.tools.errors import ToolDefinitionError, UnknownTool
 from toolwire.tools.function import Function
 from toolwire.tools.runnable import Runnable, ToolId, Version
 
-Given: TypeAlias = "Runnable | Function[..., object] | ModuleType | Tools"
-_LONGEST = 200
-"""Of what a caller wrote, no more is looked at or said again."""
+ToolSource: TypeAlias = "Runnable | Function[..., object] | ModuleType | Tools"
+"""A tool, or a module or set with tools."""
+_MAX_TEXT_LENGTH = 200
+"""Characters of an unknown name that errors repeat."""
 
 
-class Tools(FunctionCollector):
-    """A set of tools. No two have one id, and no two ids give one name for models."""
+class Tools(ToolCollection):
+    """A set of tools. Ids are unique, and so are the names for models."""
 
-    def __init__(self, *tools: Given) -> None:
-        self._exact: dict[ToolId, Runnable] = {}
+    def __init__(self, *tools: ToolSource) -> None:
+        self._by_id: dict[ToolId, Runnable] = {}
         self._versions: dict[str, dict[Version, Runnable]] = {}
         self._newest: dict[str, Runnable] = {}
-        self._names: dict[str, str] = {}
+        self._plain_ids: dict[str, str] = {}
         self.add(*tools)
 
-    def add(self, *tools: Given) -> None:
-        """Add tools, or all tools of a module. Raises ToolDefinitionError, and then nothing was
-        added."""
-        found = [one for tool in tools for one in _runnables(tool)]
-        exact, names = dict(self._exact), dict(self._names)
-        for one in found:
-            label = str(one.id)
-            if one.id.version is None:
-                raise ToolDefinitionError(label, "has no version")
-            if exact.setdefault(one.id, one) is not one:
+    @classmethod
+    def of(cls, tools: ToolSource | Iterable[ToolSource]) -> Tools:
+        """The given `Tools` itself, or a new set of one or several tools."""
+        if isinstance(tools, Tools):
+            return tools
+        if isinstance(tools, Runnable | Function | ModuleType):
+            return cls(tools)
+        if callable(tools):  # a function without @tool: `add` says what to do
+            return cls(tools)
+        return cls(*tools)
+
+    def add(self, *tools: ToolSource) -> None:
+        """Add tools, or all tools of a module. If it raises ToolDefinitionError, none is added."""
+        added = [tool for source in tools for tool in _runnables(source)]
+        by_id, plain_ids = dict(self._by_id), dict(self._plain_ids)
+        for tool in added:
+            label = str(tool.id)
+            if tool.id.version is None:
+                raise ToolDefinitionError(label, "the id has no version")
+            if by_id.setdefault(tool.id, tool) is not tool:
                 raise ToolDefinitionError(
-                    label, "is there twice: give one of them another name or version"
+                    label, "two tools have this id: change the name or the version of one of them"
                 )
-            if names.setdefault(one.name, one.id.plain) != one.id.plain:
+            other = plain_ids.setdefault(tool.name, tool.id.plain)
+            if other != tool.id.plain:
                 raise ToolDefinitionError(
-                    label,
-                    f"models see it as {one.name}, and {names[one.name]} too: rename one of them",
+                    label, f"models see it as {tool.name}, and {other} too: rename one of them"
                 )
-        self._exact, self._names = exact, names
-        for one in found:
-            if one.id.version is not None:
-                versions = self._versions.setdefault(one.id.plain, {})
-                versions[one.id.version] = one
-                self._newest[one.id.plain] = versions[max(versions)]
+        self._by_id, self._plain_ids = by_id, plain_ids
+        for tool in added:
+            if tool.id.version is not None:
+                versions = self._versions.setdefault(tool.id.plain, {})
+                versions[tool.id.version] = tool
+                self._newest[tool.id.plain] = versions[max(versions)]
+
+    def find(self, name: str) -> Runnable:
+        """The tool with this id, or with this name for models. Raises UnknownTool."""
+        plain_id = self._plain_ids.get(name)
+        return self.resolve(name) if plain_id is None else self._newest[plain_id]
 
     def resolve(self, text: str) -> Runnable:
-        """The tool that an id means. Raises UnknownTool."""
-        found = self._newest.get(text) if isinstance(text, str) else None
-        return found if found is not None else self._resolved(text)
+        """The tool with this id. Raises UnknownTool."""
+        newest = self._newest.get(text) if isinstance(text, str) else None
+        return newest if newest is not None else self._resolve_version(text)
 
-    def _resolved(self, text: str) -> Runnable:
+    def _resolve_version(self, text: str) -> Runnable:
         try:
             wanted = ToolId.read(text) if isinstance(text, str) else None
         except ValueError:  # a version of thousands of digits
             wanted = None
         if wanted is None:
-            said = repr(text[:_LONGEST]) if isinstance(text, str) else f"{type(text).__name__}"
+            shown = repr(text[:_MAX_TEXT_LENGTH]) if isinstance(text, str) else type(text).__name__
             raise UnknownTool(
                 "The id of the tool is malformed.",
-                f"{said}: expected Toolkit.Tool, Toolkit.Tool@1 or"
-                f" Toolkit.Tool@1.2.3{self._hint(text)}",
+                f"{shown} is not a tool id: expected Toolkit.Tool, Toolkit.Tool@1 or"
+                f" Toolkit.Tool@1.2.3{self._suggestion(text)}",
                 malformed=True,
             )
         versions = self._versions.get(wanted.plain)
         if versions is None:
             raise UnknownTool(
-                f"The tool {wanted.short[:_LONGEST]} was not found.",
-                f"{_cut(wanted)}: no such tool{self._hint(text)}",
+                f"The tool {wanted.model_name[:_MAX_TEXT_LENGTH]} was not found.",
+                f"{_shorten(wanted)}: no such tool{self._suggestion(text)}",
             )
         if wanted.version not in versions:
-            there = ", ".join(map(str, sorted(versions)))
-            means = (
-                ""
-                if str(wanted) == text
-                else f" ({text.partition('@')[2][:_LONGEST]} means exactly {_cut(wanted.version)})"
-            )
+            available = ", ".join(map(str, sorted(versions)))
+            meaning = ""
+            if str(wanted) != text:
+                written = text.partition("@")[2][:_MAX_TEXT_LENGTH]
+                meaning = f" ({written} means {_shorten(wanted.version)})"
             raise UnknownTool(
-                f"The tool {wanted.short} was not found in this version.",
-                f"{_cut(wanted)}: no such version{means}; there is {there}",
+                f"The tool {wanted.model_name} was not found in this version.",
+                f"{_shorten(wanted)}: no such version{meaning}; available: {available}",
             )
         return versions[wanted.version]
 
-    def _hint(self, text: object) -> str:
-        """What somebody may have meant: the same but for capitals, another separator or a slip."""
+    def _suggestion(self, text: object) -> str:
+        """`; did you mean ...?` with similar ids, whatever their capitals and separators."""
         if not isinstance(text, str):
             return ""
-        like = text[:_LONGEST].partition("@")[0].lower().replace("_", ".").replace("-", ".")
-        known = {
-            plain.lower().replace("_", "."): plain for plain in sorted(self._versions, reverse=True)
-        }
-        close = get_close_matches(like, known, n=3, cutoff=0.7)
-        return f"; did you mean {' or '.join(known[one] for one in close)}?" if close else ""
+        written = text[:_MAX_TEXT_LENGTH].partition("@")[0]
+        written = written.lower().replace("_", ".").replace("-", ".")
+        known: dict[str, str] = {}
+        for plain_id in sorted(self._versions, reverse=True):
+            known[plain_id.lower().replace("_", ".")] = plain_id
+            known.setdefault(plain_id.partition(".")[2].lower(), plain_id)
+        close = get_close_matches(written, known, n=3, cutoff=0.7)
+        names = dict.fromkeys(known[match] for match in close)
+        return f"; did you mean {' or '.join(names)}?" if names else ""
 
     def by_name(self, name: str) -> Runnable:
-        """The newest tool of a name that models see. Raises UnknownTool."""
-        plain = self._names.get(name)
-        if plain is None:
-            said = str(name)[:_LONGEST]
+        """The newest version of the tool with this name for models. Raises UnknownTool."""
+        plain_id = self._plain_ids.get(name)
+        if plain_id is None:
+            shown = str(name)[:_MAX_TEXT_LENGTH]
             raise UnknownTool(
-                f"The tool {said} was not found.",
-                f"{said!r}: no tool of this name{self._hint(name)}",
+                f"The tool {shown} was not found.",
+                f"{shown!r}: no tool has this name{self._suggestion(name)}",
             )
-        return self._newest[plain]
+        return self._newest[plain_id]
 
     def newest(self) -> list[Runnable]:
         """The newest version of every tool, sorted by id."""
-        return [self._newest[plain] for plain in sorted(self._newest)]
+        return [self._newest[plain_id] for plain_id in sorted(self._newest)]
 
     def all(self) -> list[Runnable]:
-        """Every tool in every version, sorted by id and version."""
+        """Every version of every tool, sorted by id and version."""
         return [
-            self._versions[plain][version]
-            for plain in sorted(self._versions)
-            for version in sorted(self._versions[plain])
+            self._versions[plain_id][version]
+            for plain_id in sorted(self._versions)
+            for version in sorted(self._versions[plain_id])
         ]
 
     def __iter__(self) -> Iterator[Runnable]:
         return iter(self.all())
 
     def __len__(self) -> int:
-        return len(self._exact)
+        return len(self._by_id)
 
     def __repr__(self) -> str:
-        return f"Tools({', '.join(str(one.id) for one in self.all())})"
+        return f"Tools({', '.join(str(tool.id) for tool in self.all())})"
 
 
-def _cut(value: object) -> str:
-    return str(value)[:_LONGEST]
+def _shorten(value: object) -> str:
+    return str(value)[:_MAX_TEXT_LENGTH]
 
 
-def _runnables(tool: object) -> list[Runnable]:
-    if isinstance(tool, Runnable):
-        return [tool]
-    if isinstance(tool, Function):
-        return [tool.runnable]
-    if isinstance(tool, Tools):
-        return tool.all()
-    if isinstance(tool, ModuleType):
-        return collect(tool)
+def _runnables(source: object) -> list[Runnable]:
+    if isinstance(source, Runnable):
+        return [source]
+    if isinstance(source, Function):
+        return [source.runnable]
+    if isinstance(source, Tools):
+        return source.all()
+    if isinstance(source, ModuleType):
+        return collect(source)
     raise ToolDefinitionError(
-        getattr(tool, "__name__", type(tool).__name__), "is not a tool: decorate it with @tool"
+        getattr(source, "__name__", type(source).__name__), "is not a tool: decorate it with @tool"
     )

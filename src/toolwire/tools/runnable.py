@@ -1,8 +1,7 @@
-"""A tool that can be run: what it is called, what it takes and gives, what it needs, and what may
-be done after a crash.
+"""A tool that can be run: its id, schemas, requirements and crash policy.
 
-A value, whatever it was made from: a Python function, a JSON Schema with a callable, a tool of
-another server. Runs nothing.
+It is a plain value, made from a Python function, from a JSON Schema with a callable, or from a tool
+of another server.
 """
 
 from __future__ import annotations
@@ -18,18 +17,17 @@ from toolwire.conversation.model import Tool
 
 OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe", "resume"]
 ON_CRASH: tuple[OnCrash, ...] = ("report", "retry", "transactional", "probe")
-"""What a tool may ask for. `resume` is only written into records: the call runs on an engine, which
-may be asked again."""
-TIMEOUT = 55.0
-"""Seconds a tool may take if it says nothing: a little less than the minute that clients wait for
-an answer."""
+"""The policies that a tool may choose. `resume` occurs only in records: the call runs on an engine,
+which can resume it."""
+DEFAULT_TIMEOUT = 55.0
+"""The default timeout of a tool, in seconds: a little less than the minute that clients wait."""
 _ID = re.compile(
     r"([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:@([0-9]{1,9})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?)?"
 )
 
 
 class Version(Struct, frozen=True, order=True):
-    """Three numbers, compared as numbers."""
+    """A version of three numbers."""
 
     major: int
     minor: int = 0
@@ -40,50 +38,47 @@ class Version(Struct, frozen=True, order=True):
 
 
 class ToolId(Struct, frozen=True, order=True):
-    """`Toolkit.Tool@1.2.3`. Without a version it means the newest."""
+    """`Toolkit.Tool@1.2.3`. An id without a version means the newest version."""
 
-    kit: str
+    toolkit: str
     name: str
     version: Version | None = None
 
     @classmethod
     def read(cls, text: str) -> ToolId | None:
-        """The id a text spells; None if it spells none. `@1` is 1.0.0."""
-        found = _ID.fullmatch(text)
-        if found is None:
+        """Parse an id; None if the text is not an id. `@1` is 1.0.0."""
+        match = _ID.fullmatch(text)
+        if match is None:
             return None
-        kit, name, major, minor, patch = found.groups()
-        return cls(
-            kit,
-            name,
-            None if major is None else Version(int(major), int(minor or 0), int(patch or 0)),
-        )
+        toolkit, name, major, minor, patch = match.groups()
+        version = None
+        if major is not None:
+            version = Version(int(major), int(minor or 0), int(patch or 0))
+        return cls(toolkit, name, version)
 
     @property
     def plain(self) -> str:
-        """Without the version."""
-        return f"{self.kit}.{self.name}"
+        """The id without the version."""
+        return f"{self.toolkit}.{self.name}"
 
     @property
-    def short(self) -> str:
-        """The name for wires that take letters, digits, `_` and `-` only."""
-        return f"{self.kit}_{self.name}"
+    def model_name(self) -> str:
+        """The id without the version, as a name that every provider accepts."""
+        return f"{self.toolkit}_{self.name}"
 
     def __str__(self) -> str:
         return self.plain if self.version is None else f"{self.plain}@{self.version}"
 
 
 class Authorization(Struct, frozen=True):
-    """A token of some provider that a tool needs."""
+    """A token of a provider that a tool needs."""
 
     id: str
     scopes: tuple[str, ...] = ()
 
 
 class Requirements(Struct, frozen=True):
-    """What a tool must be given beside its arguments. It sees nothing else of what a
-    caller sends.
-    """
+    """The tokens, secrets and user id that a tool needs. It gets no others."""
 
     authorization: tuple[Authorization, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -94,14 +89,13 @@ class Requirements(Struct, frozen=True):
 
 
 class Transaction(Protocol):
-    """A connection of the ledger's own database, inside the transaction that also records the
-    result."""
+    """A connection to the ledger's database, in the transaction that records the result."""
 
     async def execute(self, query: str, params: object = None) -> object: ...
 
 
 class ToolContext(Struct, frozen=True):
-    """What a tool may know of the call it answers. Only what it declared is in here."""
+    """Data about the call for the tool, with the credentials that the tool declares."""
 
     call_id: str
     tool_id: str
@@ -121,54 +115,57 @@ class ToolContext(Struct, frozen=True):
         return self.secrets[id]
 
     def __repr__(self) -> str:
-        """Without a single secret: this ends up in logs."""
+        """The context without tokens and secrets, for logs."""
         return (
-            f"Context(call_id={self.call_id!r}, tool_id={self.tool_id!r}, attempt={self.attempt})"
+            f"ToolContext(call_id={self.call_id!r}, tool_id={self.tool_id!r},"
+            f" attempt={self.attempt})"
         )
 
     __str__ = __repr__
 
 
 Body: TypeAlias = Callable[[Mapping[str, object], ToolContext], object]
-"""What runs: the converted arguments by name, and the context. It may give an awaitable."""
+"""A function of the decoded arguments and the context. It may return an awaitable."""
 
 
 class Runnable(Struct, frozen=True, eq=False, kw_only=True):
     """A tool that can be run."""
 
     id: ToolId
-    """Always with its version."""
+    """The id, with its version."""
     description: str
     input_schema: Object
-    """JSON Schema of an object, without references."""
+    """The JSON Schema of an object."""
     output_schema: JSON
-    """`{}` is any value, None is no value at all."""
+    """The JSON Schema of the result: `{}` for any value, None for no value."""
     body: Body
-    takes: Callable[[Object], Mapping[str, object]]
-    """The arguments as the body wants them. Raises InvalidInput."""
-    gives: Callable[[object], JSON]
-    """What the body gave as JSON. Raises ValueError or TypeError if it is not what the output
-    schema says."""
+    decode_arguments: Callable[[Object], Mapping[str, object]]
+    """Convert the input to the arguments of `body`. Raises InvalidInput."""
+    encode_result: Callable[[object], JSON]
+    """Convert the value that `body` returned to JSON. Raises InvalidResult."""
     is_async: bool = True
     needs: Requirements = Requirements()
-    timeout: float | None = TIMEOUT
+    timeout: float | None = DEFAULT_TIMEOUT
     concurrency: int | None = None
-    """So many at once at most, in one process."""
+    """The maximum number of concurrent runs in one process; None for no limit."""
     on_crash: OnCrash = "report"
-    probe: Callable[[Mapping[str, object], ToolContext], object] | None = None
-    """Asked after a crash what became of the call: gives the result, or raises NoEffect if it never
-    happened, or LookupError if it does not know either. May give an awaitable."""
+    probe: Body | None = None
+    """Called after a crash to learn how the call ended: returns the result, raises NoEffect if the
+    call never happened, or LookupError if that is unknown. It may return an awaitable."""
     read_only: bool = False
     idempotent: bool = False
     deprecated: str | None = None
     remote: bool = False
-    """It runs on another server, which keeps a record of its own: the call id is handed on."""
+    """The tool runs on another server, which has its own ledger and gets the call id."""
+    model_schema: Object | None = None
+    """The input schema for models, if it differs from `input_schema`: without references, which
+    several providers reject."""
 
     @property
     def name(self) -> str:
-        """The name that models see."""
-        return self.id.short
+        """The name for models."""
+        return self.id.model_name
 
-    def offered(self) -> Tool:
-        """The tool as it is offered to a model."""
-        return Tool(self.name, self.description, self.input_schema)
+    def definition(self) -> Tool:
+        """The tool definition for models."""
+        return Tool(self.name, self.description, self.model_schema or self.input_schema)

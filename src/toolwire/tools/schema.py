@@ -1,8 +1,7 @@
-"""JSON Schemas of tools, without references: of a Python type, or as somebody gave one.
+"""JSON Schemas of tools: of a Python type, or from a given schema, without references.
 
-Every reference is replaced by what it stands for, so that a reader needs to look nothing up; a
-schema that contains itself cannot be written that way and is refused. Knows which keywords hold
-schemas, and takes no default and no name for one.
+Several providers reject references, so each `$ref` is replaced by the schema it names. A schema
+that contains itself cannot be written that way.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from msgspec.json import schema_components
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.tools.errors import ToolDefinitionError
 
-NOTHING: Object = {"type": "object", "properties": {}, "additionalProperties": False}
-"""The schema of no parameters at all."""
-MOST = 20_000
-"""A schema of more places than this is refused: references to references grow without end."""
+NO_PARAMETERS: Object = {"type": "object", "properties": {}, "additionalProperties": False}
+MAX_SUBSCHEMAS = 20_000
+"""The maximum size of a schema without references: nested references can grow exponentially."""
+_LATEST_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
@@ -28,11 +27,10 @@ _SINGLE = frozenset(
     "items additionalProperties not if then else contains propertyNames unevaluatedItems"
     " unevaluatedProperties additionalItems contentSchema".split()
 )
-_STORES = frozenset({"$defs", "definitions", "$id", "id", "$anchor"})
-"""Where referenced schemas are kept, and the names by which they are found: not needed once there
-are no references."""
-_ELSEWHERE = frozenset({"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor"})
-_ABOUT = frozenset(
+_TARGETS = frozenset({"$defs", "definitions", "$id", "id", "$anchor"})
+"""Keywords for targets of references: not needed in a schema without references."""
+_DYNAMIC = frozenset({"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor"})
+_ANNOTATIONS = frozenset(
     {
         "title",
         "description",
@@ -44,7 +42,7 @@ _ABOUT = frozenset(
         "$comment",
     }
 )
-"""Keywords that say something of a value and demand nothing."""
+"""Keywords that constrain nothing."""
 
 
 class CircularSchema(ValueError):
@@ -52,135 +50,127 @@ class CircularSchema(ValueError):
 
 
 class UnsupportedType(ValueError):
-    """A type or a reference that has no schema here, and why."""
+    """A type or a reference that has no supported schema."""
 
 
-def nodes(schema: JSON) -> Iterator[Object]:
+def subschemas(schema: JSON) -> Iterator[Object]:
     """A schema and every schema inside it."""
     if not isinstance(schema, dict):
         return
     yield schema
-    for _, inner in _inner(schema):
-        yield from nodes(inner)
+    for inner in _children(schema):
+        yield from subschemas(inner)
 
 
-def _inner(schema: Object) -> Iterator[tuple[tuple[str | int, ...], JSON]]:
+def _children(schema: Object) -> Iterator[JSON]:
     for key, value in schema.items():
         if key in _MAPS and isinstance(value, dict):
-            yield from (((key, name), one) for name, one in value.items())
+            yield from value.values()
         elif (key in _LISTS or key in _SINGLE) and isinstance(value, list):
-            yield from (((key, n), one) for n, one in enumerate(value))
+            yield from value
         elif key in _SINGLE:
-            yield (key,), value
+            yield value
 
 
-def inlined(schema: JSON, *, titles: bool = True) -> JSON:
-    """The schema with every reference replaced by what it stands for.
+def inline_references(schema: JSON, *, titles: bool = True) -> JSON:
+    """The schema with every reference replaced by the schema it names.
 
-    Raises Circular, or NoSchema for a reference that leads elsewhere or nowhere.
+    Raises:
+        CircularSchema: the schema contains itself.
+        UnsupportedType: a reference leads out of the schema, or its target is missing.
     """
-    return _Inliner(schema, titles).walk(schema, ())
+    return _Inliner(schema, titles=titles).walk(schema, ())
 
 
 class _Inliner:
-    def __init__(self, root: JSON, titles: bool) -> None:
+    def __init__(self, root: JSON, *, titles: bool) -> None:
         self.root = root
         self.titles = titles
         self.count = 0
 
-    def walk(self, schema: JSON, open: tuple[str, ...]) -> JSON:
+    def walk(self, schema: JSON, open_refs: tuple[str, ...]) -> JSON:
         if not isinstance(schema, dict):
             return schema
         self.count += 1
-        if self.count > MOST:
-            raise UnsupportedType(
-                "it is too large once every reference is replaced by what it stands for"
-            )
-        odd = _ELSEWHERE & schema.keys()
-        if odd:
-            raise UnsupportedType(
-                f"{min(odd)} cannot be replaced by what it stands for; use plain schemas"
-            )
-        walk: Callable[[JSON], JSON] = lambda one: self.walk(one, open)
+        if self.count > MAX_SUBSCHEMAS:
+            raise UnsupportedType("it is too large without references")
+        dynamic = _DYNAMIC & schema.keys()
+        if dynamic:
+            raise UnsupportedType(f"{min(dynamic)} is not supported: use plain schemas")
+        walk: Callable[[JSON], JSON] = lambda inner: self.walk(inner, open_refs)
         out: Object = {}
         for key, value in schema.items():
-            if (
-                key == "$ref"
-                or (key in _STORES and self.stored(key, value))
-                or (key == "title" and not self.titles)
-            ):
+            if self.is_dropped(key, value):
                 continue
             if key in _MAPS and isinstance(value, dict):
-                out[key] = {name: walk(one) for name, one in value.items()}
+                out[key] = {name: walk(inner) for name, inner in value.items()}
             elif (key in _LISTS or key in _SINGLE) and isinstance(value, list):
-                out[key] = [walk(one) for one in value]
+                out[key] = [walk(inner) for inner in value]
             else:
                 out[key] = walk(value) if key in _SINGLE else value
         ref = schema.get("$ref")
-        return out if ref is None else self.merged(self.followed(ref, open), out)
+        return out if ref is None else self.merge(self.follow(ref, open_refs), out)
 
-    @staticmethod
-    def stored(key: str, value: JSON) -> bool:
-        return (
-            isinstance(value, dict) if key in ("$defs", "definitions") else isinstance(value, str)
-        )
+    def is_dropped(self, key: str, value: JSON) -> bool:
+        if key in ("$defs", "definitions"):
+            return isinstance(value, dict)
+        if key in _TARGETS:
+            return isinstance(value, str)
+        return key == "$ref" or (key == "title" and not self.titles)
 
-    def followed(self, ref: JSON, open: tuple[str, ...]) -> JSON:
+    def follow(self, ref: JSON, open_refs: tuple[str, ...]) -> JSON:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
             raise UnsupportedType(
-                f"the reference {ref!r} leads out of the schema; put what it stands for in its"
-                " place"
+                f"the reference {ref!r} leads out of the schema: replace it by its target"
             )
-        if ref in open or ref == "#":
+        if ref in open_refs or ref == "#":
             raise CircularSchema(f"{ref} contains itself")
-        found = _looked_up(self.root, ref)
-        if isinstance(found, UnsetType):
-            raise UnsupportedType(f"the reference {ref!r} leads nowhere")
-        return self.walk(found, (*open, ref))
+        target = _look_up(self.root, ref)
+        if isinstance(target, UnsetType):
+            raise UnsupportedType(f"the reference {ref!r} has no target")
+        return self.walk(target, (*open_refs, ref))
 
     @staticmethod
-    def merged(target: JSON, beside: Object) -> JSON:
-        """What a reference stands for together with what stood beside it."""
-        if not beside:
+    def merge(target: JSON, siblings: Object) -> JSON:
+        """The target of a reference together with the keywords beside the reference."""
+        if not siblings:
             return target
         if isinstance(target, dict) and not any(
-            key in target and key not in _ABOUT for key in beside
+            key in target and key not in _ANNOTATIONS for key in siblings
         ):
-            return {**target, **beside}
-        about: Object = {key: beside[key] for key in beside if key in _ABOUT}
-        return {
-            **about,
-            "allOf": [target, {key: beside[key] for key in beside if key not in _ABOUT}],
-        }
+            return {**target, **siblings}
+        annotations = {key: value for key, value in siblings.items() if key in _ANNOTATIONS}
+        constraints = {key: value for key, value in siblings.items() if key not in _ANNOTATIONS}
+        return {**annotations, "allOf": [target, constraints]}
 
 
-def _looked_up(root: JSON, ref: str) -> JSON | UnsetType:
+def _look_up(root: JSON, ref: str) -> JSON | UnsetType:
     steps = [unquote(step).replace("~1", "/").replace("~0", "~") for step in ref[2:].split("/")]
-    at: JSON = root
+    current: JSON = root
     for step in steps:
-        if isinstance(at, list):
+        if isinstance(current, list):
             if not step.isdecimal():
                 return UNSET
-            found = get(at, (int(step),))
+            inner = get(current, (int(step),))
         else:
-            found = get(at, (step,))
-        if isinstance(found, UnsetType):
+            inner = get(current, (step,))
+        if isinstance(inner, UnsetType):
             return UNSET
-        at = found
-    return at
+        current = inner
+    return current
 
 
-def of_type(annotation: object) -> JSON:
-    """The schema of a Python type that msgspec can convert to.
+def schema_of_type(annotation: object) -> JSON:
+    """The schema of a Python type that msgspec supports.
 
-    Raises Circular or NoSchema.
+    Raises CircularSchema or UnsupportedType.
     """
     try:
         (schema,), defs = schema_components(
-            [annotation], schema_hook=_custom, ref_template="#/$defs/{name}"
+            [annotation], schema_hook=_schema_of_class, ref_template="#/$defs/{name}"
         )
-        _convertible(annotation)
-        return tidy(inlined({**schema, "$defs": defs}, titles=False))
+        _check_convertible(annotation)
+        return simplify(inline_references({**schema, "$defs": defs}, titles=False))
     except (CircularSchema, UnsupportedType):
         raise
     except NameError as error:
@@ -189,50 +179,50 @@ def of_type(annotation: object) -> JSON:
         ) from None
     except RecursionError:
         raise CircularSchema("the type contains itself") from None
-    except Exception as error:  # a type is code, and so are its annotations
+    except Exception as error:  # annotations are code and may raise anything
         raise UnsupportedType(str(error).splitlines()[0]) from None
 
 
-def _convertible(annotation: object) -> None:
-    """Raise what the conversion has against a type as such; it knows kinds of unions that a schema
-    can say and it cannot tell."""
+def _check_convertible(annotation: object) -> None:
+    """Raise msgspec's error for a type that has a schema but cannot be converted, such as some
+    unions."""
     with suppress(ValidationError):
         convert(None, defstruct("Value", [("value", annotation)]))
 
 
-def _custom(one: type) -> Object:
-    if one is object:
-        return {"title": "any"}  # an empty one is taken for none; titles are left out later
-    name = getattr(one, "__name__", str(one))
+def _schema_of_class(cls: type) -> Object:
+    if cls is object:
+        # msgspec takes an empty schema for a missing one; titles are removed later
+        return {"title": "any"}
+    name = getattr(cls, "__name__", str(cls))
     raise UnsupportedType(
-        f"{name} has no JSON form; use builtins, dataclasses, TypedDicts, msgspec Structs or"
+        f"{name} has no JSON form: use builtins, dataclasses, TypedDicts, msgspec Structs or"
         " pydantic models"
     )
 
 
-def tidy(schema: JSON) -> JSON:
-    """The schema as a person would write it: a whole number or a number is a number, and no table
-    of names that are gone."""
+def simplify(schema: JSON) -> JSON:
+    """The schema as a person would write it: `number` instead of integer or number, and no
+    `discriminator` with references."""
     if not isinstance(schema, dict):
         return schema
     out: Object = {}
     for key, value in schema.items():
-        if key == "discriminator":
-            # its mapping points at definitions; the tags are in the alternatives themselves
+        if key == "discriminator":  # its mapping refers to $defs; the alternatives have the tags
             continue
         if key in _MAPS and isinstance(value, dict):
-            out[key] = {name: tidy(one) for name, one in value.items()}
+            out[key] = {name: simplify(inner) for name, inner in value.items()}
         elif (key in _LISTS or key in _SINGLE) and isinstance(value, list):
-            out[key] = [tidy(one) for one in value]
+            out[key] = [simplify(inner) for inner in value]
         else:
-            out[key] = tidy(value) if key in _SINGLE else value
+            out[key] = simplify(value) if key in _SINGLE else value
     options = out.get("anyOf")
     if (
         isinstance(options, list)
         and {"type": "integer"} in options
         and {"type": "number"} in options
     ):
-        options = [one for one in options if one != {"type": "integer"}]
+        options = [option for option in options if option != {"type": "integer"}]
         out["anyOf"] = options
         if len(options) == 1 and isinstance(options[0], dict):
             del out["anyOf"]
@@ -240,29 +230,34 @@ def tidy(schema: JSON) -> JSON:
     return out
 
 
-def of_input(tool: str, schema: JSON) -> Object:
-    """A given schema as that of a tool's input: an object, without references."""
-    found = given(tool, "input", schema)
-    if not isinstance(found, dict):
+def inline_input_schema(tool: str, schema: JSON) -> Object:
+    """A given input schema without references. Raises ToolDefinitionError."""
+    inlined = inline_schema(tool, "input", schema)
+    if not isinstance(inlined, dict):
         raise ToolDefinitionError(
-            tool, "the input schema is a JSON Schema of an object; true and false are none"
+            tool, "the input schema must be an object, not true, false or another value"
         )
-    if found.get("type", "object") != "object":
+    if inlined.get("type", "object") != "object":
         raise ToolDefinitionError(
-            tool, 'the input schema says `"type": "object"`: arguments always come by name'
+            tool, 'the input schema must have `"type": "object"`: arguments have names'
         )
-    properties = found.get("properties", {})
+    properties = inlined.get("properties", {})
     if not isinstance(properties, dict):
         raise ToolDefinitionError(
-            tool, "`properties` of the input schema is an object: a schema by parameter"
+            tool, "`properties` of the input schema must be an object with a schema per parameter"
         )
-    return {"type": "object", "properties": properties, **found}
+    return {"type": "object", "properties": properties, **inlined}
 
 
-def given(tool: str, which: str, schema: JSON) -> JSON:
-    """A schema as somebody gave it, without references. Raises ToolDefinitionError."""
+def inline_schema(tool: str, which: str, schema: JSON) -> JSON:
+    """A given schema without references and without the default `$schema`.
+
+    Raises ToolDefinitionError.
+    """
+    if isinstance(schema, dict) and str(schema.get("$schema", "")).rstrip("#") == _LATEST_DRAFT:
+        schema = {key: value for key, value in schema.items() if key != "$schema"}
     try:
-        return inlined(schema)
+        return inline_references(schema)
     except RecursionError:
         raise ToolDefinitionError(tool, f"the {which} schema is nested too deeply") from None
     except CircularSchema as error:

@@ -31,13 +31,13 @@ async def serve(tools: Tools, calls: ToolExecutor) -> None:
     def stop() -> None:
         if ending:
             os._exit(CTRL_C)
-        ending.append(asyncio.create_task(_end(calls, module.DRAIN)))
+        ending.append(asyncio.create_task(_end(calls, module.DRAIN_TIMEOUT)))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, stop)
-    await module.stdio(tools, calls)
+    await module.serve_stdio(tools, executor=calls)
 
 
 async def _end(calls: ToolExecutor, seconds: float) -> None:

@@ -1,8 +1,7 @@
-"""A call as it is sent to a worker on another machine, and what it came to as it is sent back.
+"""Encode a call for a worker on another machine, and its outcome on the way back.
 
-Bytes of our own, so that what arrives equals what was sent whatever converter the engine puts
-around it. An answer says which call it is of: an engine joins calls by their id alone. Knows no
-engine.
+The payloads are bytes, so that the converter of the engine cannot change them. A result contains
+the fingerprint of its call, because an engine identifies calls by their id alone.
 """
 
 from __future__ import annotations
@@ -17,29 +16,27 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Object, dump, parse
 from toolwire.errors import ToolwireError
 from toolwire.execution.call_key import canonical
-from toolwire.execution.failures import ExecutorBusy, raised
+from toolwire.execution.failures import ExecutorBusy, failure_from
 from toolwire.execution.ledger.base import Failure, Outcome
 from toolwire.execution.ledger.outcome_codec import pack, unpack
 from toolwire.tools.errors import NoEffect
 from toolwire.tools.runnable import ToolContext
 
-Ended: TypeAlias = Literal["ended", "nothing", "busy"]
-"""The body came to something; it promises that nothing happened; it did not begin for want of room.
-"""
+ResultKind: TypeAlias = Literal["outcome", "no-effect", "busy"]
+"""The tool has an outcome, the tool had no effect, or the worker had no free slot."""
 
 
-class PayloadError(ToolwireError):
-    """Bytes that are no such sending, or one of another call."""
+class PayloadError(ToolwireError, ValueError):
+    """Bytes that are not a payload, or the payload of another call."""
 
 
-def mark_of(tool: str, arguments: Object) -> str:
-    """What tells two calls under one id apart."""
+def call_fingerprint(tool: str, arguments: Object) -> str:
+    """A digest that differs for two calls under one id."""
     return sha256(canonical([tool, arguments])).hexdigest()
 
 
-def call(arguments: Object, context: ToolContext) -> bytes:
-    """What a worker needs. Tokens and secrets are in it as they are: the engine's codec has to hide
-    them."""
+def encode_call(arguments: Object, context: ToolContext) -> bytes:
+    """Encode a call. Tokens and secrets are in clear text: the engine's codec must encrypt them."""
     return dump(
         {
             "arguments": arguments,
@@ -53,10 +50,10 @@ def call(arguments: Object, context: ToolContext) -> bytes:
     )
 
 
-def called(data: bytes, tool: str) -> tuple[Object, ToolContext]:
-    """Arguments and context of a call. Raises Strange."""
+def decode_call(data: bytes, tool: str) -> tuple[Object, ToolContext]:
+    """Decode the arguments and the context of a call. Raises PayloadError."""
     try:
-        match _parsed(data):
+        match _parse(data):
             case {
                 "arguments": dict(arguments),
                 "call_id": str(call_id),
@@ -65,77 +62,84 @@ def called(data: bytes, tool: str) -> tuple[Object, ToolContext]:
                 "tokens": dict(tokens),
                 "secrets": dict(secrets),
                 "trace_id": str() | None as trace_id,
-            } if _texts(tokens) and _texts(secrets):
+            } if _all_strings(tokens) and _all_strings(secrets):
                 return arguments, ToolContext(
-                    call_id, tool, attempt, user_id, tokens, secrets, trace_id
+                    call_id,
+                    tool,
+                    attempt,
+                    user_id=user_id,
+                    tokens=tokens,
+                    secrets=secrets,
+                    trace_id=trace_id,
                 )
     except ValueError as error:
-        raise PayloadError(
-            f"expected a call, got {len(data)} bytes that are not JSON: {error}"
-        ) from None
-    raise PayloadError(f"expected a call, got {len(data)} bytes of something else")
+        raise PayloadError(f"expected a call, got {len(data)} bytes: not JSON: {error}") from None
+    raise PayloadError(f"expected a call, got {len(data)} bytes of another format")
 
 
-def _parsed(data: bytes) -> JSON:
+def _parse(data: bytes) -> JSON:
     try:
         return parse(data)
-    except (
-        ValueError
-    ):  # half a surrogate pair is written as an escape, which only the standard library reads
-        found: JSON = json.loads(data)
-        return found
+    except ValueError:  # only the standard library reads the escape of a lone surrogate
+        value: JSON = json.loads(data)
+        return value
 
 
-def _texts(value: Mapping[str, JSON]) -> TypeGuard[Mapping[str, str]]:
-    return all(isinstance(one, str) for one in value.values())
+def _all_strings(value: Mapping[str, JSON]) -> TypeGuard[Mapping[str, str]]:
+    return all(isinstance(item, str) for item in value.values())
 
 
-def answer(mark: str, outcome: Outcome | NoEffect | ExecutorBusy, largest: int) -> bytes:
-    """What a worker sends back. A result that is too large, or is not JSON, becomes a failure that
-    says so."""
-    head: Ended = "ended"
+def encode_result(
+    fingerprint: str, outcome: Outcome | NoEffect | ExecutorBusy, *, max_bytes: int
+) -> bytes:
+    """Encode the result of a call. A result that is too large or not JSON becomes a failure."""
+    kind: ResultKind = "outcome"
     if isinstance(outcome, NoEffect):
-        head, outcome = "nothing", Outcome(None, raised(outcome))
+        kind, outcome = "no-effect", Outcome(None, failure_from(outcome))
     elif isinstance(outcome, ExecutorBusy):
-        head, outcome = "busy", Outcome(None, Failure(str(outcome)))
+        kind, outcome = "busy", Outcome(None, Failure(str(outcome)))
+    problem = None
     try:
         packed = pack(outcome)
-        why = (
-            f"it has {len(packed)} bytes, and the engine takes {largest} at most"
-            if len(packed) > largest
-            else None
-        )
-    except (TypeError, ValueError, RecursionError) as error:
-        why = str(error)
-    if why is not None:
+        if len(packed) > max_bytes:
+            problem = f"it has {len(packed)} bytes, and the engine accepts at most {max_bytes}"
+    except (TypeError, ValueError, RecursionError):
+        problem = "it is not JSON"
+    if problem is not None:
         failure = Failure(
-            "the result could not be kept", developer_message=why, kind="result_not_kept"
+            "the result could not be stored", developer_message=problem, kind="result_not_kept"
         )
         packed = pack(replace(outcome, value=None, failure=failure))
-    return f"{head} {mark}\n".encode() + packed
+    return f"{kind} {fingerprint}\n".encode() + packed
 
 
-def answered(data: object, mark: str) -> Outcome:
-    """What the body came to. Raises NoEffect and Busy as the worker met them, and Strange."""
+def decode_result(data: object, fingerprint: str) -> Outcome:
+    """Decode the result of a call.
+
+    Raises:
+        NoEffect: the tool had no effect.
+        ExecutorBusy: the worker had no free slot.
+        PayloadError: the bytes are not the result of this call.
+    """
     if not isinstance(data, bytes):
-        raise PayloadError(f"expected the answer of a worker, got a {type(data).__name__}")
+        raise PayloadError(f"expected the result of a worker, got a {type(data).__name__}")
     head, _, packed = data.partition(b"\n")
-    kind, _, whose = head.decode("ascii", "replace").partition(" ")
-    if kind not in ("ended", "nothing", "busy"):
-        raise PayloadError("expected the answer of a worker, got bytes of something else")
-    if whose != mark:
+    kind, _, actual = head.decode("ascii", "replace").partition(" ")
+    if kind not in ("outcome", "no-effect", "busy"):
+        raise PayloadError("expected the result of a worker, got bytes of another format")
+    if actual != fingerprint:
         raise PayloadError(
-            "the engine has another call under this id: give each ledger that shares a namespace a"
-            " scope of its own"
+            "the engine has another call under this id: give each ledger that shares a namespace"
+            " its own scope"
         )
     try:
         outcome = unpack(packed)
     except (ValueError, KeyError, TypeError) as error:
         raise PayloadError(
-            f"expected an outcome, got {len(packed)} bytes of something else: {error}"
+            f"expected an outcome, got {len(packed)} bytes of another format: {error}"
         ) from None
     failure = outcome.failure
-    if failure is not None and kind == "nothing":
+    if failure is not None and kind == "no-effect":
         raise NoEffect(
             failure.message,
             developer_message=failure.developer_message,

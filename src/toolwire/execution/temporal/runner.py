@@ -1,15 +1,14 @@
-"""The bodies of tools, run by workers of Temporal: one call is one standalone activity.
+"""Run tools on workers of Temporal: one call is one standalone activity.
 
-The id of the activity is the key and the attempt of the call, and Temporal refuses a second one of
-that id. So whoever finds a call whose owner died may ask again: it is the same run, and its result
-is the true one (`docs/temporal.md`). A run of which Temporal does not know the end, or may have
-forgotten it, is never begun a second time. Records nothing: that is the ledger's.
+The activity id is made from the key and the attempt of the call, and Temporal rejects a second
+activity with that id. A process that finds a call of a dead owner can therefore start it again: it
+gets the same run (`docs/temporal.md`). A run that Temporal may have forgotten is never started
+again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -31,54 +30,66 @@ from temporalio.service import RPCError, RPCStatusCode
 from toolwire.conversation.json import Object
 from toolwire.execution.failures import ExecutorBusy
 from toolwire.execution.ledger.base import Claim, Failure, Outcome, OutcomeUnknown
-from toolwire.execution.temporal.payload import PayloadError, answered, call, mark_of
-from toolwire.execution.temporal.worker import LARGEST, QUEUE, STOPPED, worker
+from toolwire.execution.log_redaction import redacting_logger
+from toolwire.execution.temporal.payload import (
+    PayloadError,
+    call_fingerprint,
+    decode_result,
+    encode_call,
+)
+from toolwire.execution.temporal.worker import MAX_PAYLOAD_BYTES, QUEUE, STOPPED, worker
 from toolwire.tools.errors import NoEffect
 from toolwire.tools.runnable import Runnable, ToolContext
 
-__all__ = ["LARGEST", "QUEUE", "TemporalRunner", "activity_id", "worker"]
+__all__ = ["MAX_PAYLOAD_BYTES", "QUEUE", "TemporalRunner", "activity_id", "worker"]
 
-logger = logging.getLogger("toolwire.calls")
-LONGEST_ID = 900
-"""Characters of an id. Temporal takes 1000 unless it is told otherwise."""
-SLACK = 30.0
-"""Seconds that a worker has beside the timeout of the tool: to find room, to convert, to send."""
-AGAIN, AGAIN_MOST = 0.2, 5.0
-"""Seconds until an engine that did not answer is asked again: at first, and at most."""
-REFUSED = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.UNIMPLEMENTED)
-"""What Temporal says to a request that it will never take, whoever sends it and when. All else may
-change: it is asked again."""
+logger = redacting_logger("toolwire.execution")
+MAX_ID_LENGTH = 900
+"""Characters of an activity id. Temporal's default limit is 1000."""
+START_TO_CLOSE_MARGIN = 30.0
+"""Seconds beside the timeout of the tool, for a worker to find a slot and to transfer the data."""
+FIRST_RETRY, LAST_RETRY = 0.2, 5.0
+"""Seconds between two requests to Temporal: at first, and at most."""
+PERMANENT = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.UNIMPLEMENTED)
+"""Status codes of requests that Temporal will never accept. Requests with others are repeated."""
 T = TypeVar("T")
 
 
 def activity_id(claim: Claim, scope: str = "") -> str:
-    """The id of the run of a call. No two of (scope, tenant, call id, attempt) share one."""
+    """The activity id of a call. Different (scope, tenant, call id, attempt) have different ids."""
     attempt = claim.attempt if claim.record is None else claim.record.attempt
     parts = [
-        quote(one, safe="", errors="surrogatepass") for one in (claim.key.tenant, claim.key.call_id)
+        quote(text, safe="", errors="surrogatepass")
+        for text in (claim.key.tenant, claim.key.call_id)
     ]
     if scope:
         parts[0] = f"{quote(scope, safe='')}/{parts[0]}"
-    if attempt > 1:  # only what was released has one: nothing happened before
+    if attempt > 1:  # earlier attempts were released without effect
         parts.append(str(attempt))
     id = ":".join(parts)
-    return id if len(id) <= LONGEST_ID else f"sha256:{sha256(id.encode()).hexdigest()}:"
+    return id if len(id) <= MAX_ID_LENGTH else f"sha256:{sha256(id.encode()).hexdigest()}:"
 
 
 class TemporalRunner:
-    """Runs bodies as activities, on workers made by `worker`.
+    """Runs tools as activities, on workers made by `worker`.
 
-    `queue` is the task queue, or says for each tool which one. A worker that was not heard of for
-    `heartbeat` seconds counts as dead; a tool that may be run again (`on_crash="retry"`) then is,
-    `attempts` times at most, and of any other nobody knows what it came to. `patience`: seconds
-    that a call waits for a worker; None is for ever. `longest`: seconds for a tool that has no
-    timeout of its own. `largest`: bytes of arguments. `retention`: seconds that Temporal remembers
-    an activity after its end; the namespace is asked if it is not given. `scope`: a name for the
-    ledger, if several share a namespace.
+    Temporal stores arguments, tokens and secrets. Tools that get tokens or secrets are rejected
+    unless the client has a payload codec, which encrypts them.
 
-    Arguments, tokens and secrets are stored in Temporal. Tools that get tokens or secrets are
-    refused unless the client has a payload codec, which is what encrypts them, or `plain_secrets`
-    says that this is not needed.
+    Args:
+        client: the Temporal client.
+        queue: the task queue, or a function from a tool to its task queue.
+        heartbeat_timeout: seconds without a heartbeat after which a worker counts as dead. A tool
+            with `on_crash="retry"` then runs again; the outcome of any other tool is unknown.
+        max_attempts: how often a tool with `on_crash="retry"` runs.
+        worker_timeout: seconds that a call waits for a worker; None for no limit.
+        default_timeout: seconds for a tool without a timeout.
+        max_payload_bytes: the maximum size of the arguments.
+        retention: seconds that Temporal remembers a finished activity; by default the setting of
+            the namespace.
+        scope: a name for the ledger, if several ledgers share a namespace.
+        allow_plain_secrets: send tokens and secrets without a payload codec.
+        clock: the current time, in seconds since 1970.
     """
 
     def __init__(
@@ -86,193 +97,198 @@ class TemporalRunner:
         client: Client,
         *,
         queue: str | Callable[[Runnable], str] = QUEUE,
-        heartbeat: float = 30.0,
-        attempts: int = 5,
-        patience: float | None = None,
-        longest: float = 7 * 24 * 3600.0,
-        largest: int = LARGEST,
+        heartbeat_timeout: float = 30.0,
+        max_attempts: int = 5,
+        worker_timeout: float | None = None,
+        default_timeout: float = 7 * 24 * 3600.0,
+        max_payload_bytes: int = MAX_PAYLOAD_BYTES,
         retention: float | None = None,
         scope: str = "",
-        plain_secrets: bool = False,
+        allow_plain_secrets: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._queue = queue
-        self._heartbeat = timedelta(seconds=heartbeat)
-        self._attempts = attempts
-        self._patience = patience
-        self._longest = longest
-        self._largest = largest
+        self._heartbeat_timeout = timedelta(seconds=heartbeat_timeout)
+        self._max_attempts = max_attempts
+        self._worker_timeout = worker_timeout
+        self._default_timeout = default_timeout
+        self._max_payload_bytes = max_payload_bytes
         self._retention = retention
         self._scope = scope
-        self._hidden = plain_secrets or client.data_converter.payload_codec is not None
+        self._may_send_secrets = (
+            allow_plain_secrets or client.data_converter.payload_codec is not None
+        )
         self._clock = clock
 
     async def run(
         self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
-        """As every runner. Cancelled, it leaves the activity alone: `resume` finds it."""
-        sent = self._sent(tool, arguments, context)
-        handle = await self._begun(claim, tool, sent)
-        return await self._came_to(handle, tool, mark_of(str(tool.id), arguments))
+        """Run a tool (see `Runner.run`). If it is cancelled, the activity continues, and `resume`
+        finds it."""
+        payload = self._payload(tool, arguments, context)
+        handle = await self._start(claim, tool, payload)
+        return await self._outcome(handle, tool, call_fingerprint(str(tool.id), arguments))
 
     async def resume(
         self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
-        """As every engine. A call that is about as old as what Temporal remembers is looked up and
-        not begun."""
+        """Resume a call (see `Engine.resume`). A call that Temporal may have forgotten is only
+        looked up."""
         handle = self._handle(activity_id(claim, self._scope))
         if await self._is_remembered(claim):
             try:
-                handle = await self._begun(claim, tool, self._sent(tool, arguments, context))
-            except NoEffect as refused:  # not now; but who knows what whoever began it was allowed
+                payload = self._payload(tool, arguments, context)
+                handle = await self._start(claim, tool, payload)
+            except NoEffect as error:  # it may have been accepted when the call first started
                 logger.warning(
-                    "a call of %s is looked up only: %s", tool.id, refused.developer_message
+                    "a call of %s is only looked up: %s", tool.id, error.developer_message
                 )
-        return await self._came_to(handle, tool, mark_of(str(tool.id), arguments))
+        return await self._outcome(handle, tool, call_fingerprint(str(tool.id), arguments))
 
     # --- one activity -----------------------------------------------------------------------------
 
-    def _sent(self, tool: Runnable, arguments: Object, context: ToolContext) -> bytes:
-        """What is sent to the worker. Raises NoEffect for what must not or cannot be."""
+    def _payload(self, tool: Runnable, arguments: Object, context: ToolContext) -> bytes:
+        """The payload for the worker. Raises NoEffect if it must not be sent, or is too large."""
         if tool.on_crash == "transactional":
-            raise _never(
-                f"{tool.id} is transactional: it has to run where the ledger is, and not on"
-                " Temporal"
+            raise _cannot_run(
+                f"{tool.id} is transactional: it must run beside the ledger, not on Temporal"
             )
-        if not self._hidden and (context.tokens or context.secrets):
-            raise _never(
+        if not self._may_send_secrets and (context.tokens or context.secrets):
+            raise _cannot_run(
                 f"{tool.id} gets tokens or secrets, and the Temporal client has no payload codec to"
                 " encrypt them"
             )
-        sent = call(arguments, context)
-        if len(sent) > self._largest:
+        payload = encode_call(arguments, context)
+        if len(payload) > self._max_payload_bytes:
             raise NoEffect(
-                f"The arguments are too large: {len(sent)} bytes, and {self._largest} are taken at"
-                " most. Nothing was done.",
-                developer_message="pass a reference to what is large, not the thing itself",
+                f"The arguments are too large: {len(payload)} bytes; the maximum is"
+                f" {self._max_payload_bytes}. The tool was not run.",
+                developer_message="pass a reference to large data, not the data itself",
                 kind="too-large",
             )
-        return sent
+        return payload
 
-    async def _begun(self, claim: Claim, tool: Runnable, sent: bytes) -> ActivityHandle[bytes]:
-        """The one activity of this call. Raises NoEffect if there is none and never will be."""
+    async def _start(self, claim: Claim, tool: Runnable, payload: bytes) -> ActivityHandle[bytes]:
+        """Start the activity of a call, or find it. Raises NoEffect if Temporal rejects it."""
         id = activity_id(claim, self._scope)
-        retried = RetryPolicy(maximum_attempts=self._most(tool))
-        waits = None if self._patience is None else timedelta(seconds=self._patience)
+        retry_policy = RetryPolicy(maximum_attempts=self._attempts_of(tool))
+        timeout = (tool.timeout or self._default_timeout) + START_TO_CLOSE_MARGIN
+        worker_timeout = None
+        if self._worker_timeout is not None:
+            worker_timeout = timedelta(seconds=self._worker_timeout)
 
         def start() -> Awaitable[ActivityHandle[bytes]]:
             return self._client.start_activity(
                 str(tool.id),
-                sent,
+                payload,
                 id=id,
                 task_queue=self._queue if isinstance(self._queue, str) else self._queue(tool),
                 result_type=bytes,
-                start_to_close_timeout=timedelta(seconds=(tool.timeout or self._longest) + SLACK),
-                schedule_to_start_timeout=waits,
-                heartbeat_timeout=self._heartbeat,
+                start_to_close_timeout=timedelta(seconds=timeout),
+                schedule_to_start_timeout=worker_timeout,
+                heartbeat_timeout=self._heartbeat_timeout,
                 id_conflict_policy=ActivityIDConflictPolicy.USE_EXISTING,
                 id_reuse_policy=ActivityIDReusePolicy.REJECT_DUPLICATE,
-                retry_policy=retried,
+                retry_policy=retry_policy,
             )
 
         try:
-            return await _insisting(start, "begin", REFUSED)
+            return await _request(start, "start an activity", PERMANENT)
         except ActivityAlreadyStartedError:  # and it has ended
             return self._handle(id)
-        except RPCError as refused:
-            raise _never(f"Temporal refused to begin {tool.id}: {refused}") from None
-
-    async def _came_to(self, handle: ActivityHandle[bytes], tool: Runnable, mark: str) -> Outcome:
-        """What an activity came to. Raises NoEffect, Busy, OutcomeUnknown."""
-        try:
-            return answered(
-                await _insisting(handle.result, "tell the result", (RPCStatusCode.NOT_FOUND,)), mark
-            )
-        except ActivityFailureError as failed:
-            return self._failed(failed.cause, tool)
-        except PayloadError as strange:
-            raise OutcomeUnknown(str(strange)) from None
         except RPCError as error:
-            raise OutcomeUnknown(
-                f"Temporal does not know {handle.id}, or no longer: {error}"
-            ) from None
+            raise _cannot_run(f"Temporal rejected {tool.id}: {error}") from None
 
-    def _failed(self, cause: BaseException | None, tool: Runnable) -> Outcome:
-        """A body that raises gives an answer all the same; so it is the worker that failed, or
-        another program that works."""
-        once = self._most(tool) == 1
-        if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START and once:
-            raise ExecutorBusy(f"no worker took {tool.id} within {self._patience:g} s")
-        if isinstance(cause, ApplicationError) and cause.type == "NotFoundError" and once:
-            raise _never(f"the worker does not have {tool.id}: {cause.message}")
+    async def _outcome(
+        self, handle: ActivityHandle[bytes], tool: Runnable, fingerprint: str
+    ) -> Outcome:
+        """Wait for the outcome of an activity. Raises NoEffect, ExecutorBusy, OutcomeUnknown."""
+        try:
+            data = await _request(handle.result, "return a result", (RPCStatusCode.NOT_FOUND,))
+            return decode_result(data, fingerprint)
+        except ActivityFailureError as error:
+            return self._failure_outcome(error.cause, tool)
+        except PayloadError as error:
+            raise OutcomeUnknown(str(error)) from None
+        except RPCError as error:
+            raise OutcomeUnknown(f"Temporal does not know {handle.id}: {error}") from None
+
+    def _failure_outcome(self, cause: BaseException | None, tool: Runnable) -> Outcome:
+        """The outcome of a failed activity. A tool that raises does not fail its activity, so this
+        is a failure of the worker."""
+        runs_once = self._attempts_of(tool) == 1
+        if (
+            isinstance(cause, TimeoutError)
+            and cause.type == TimeoutType.SCHEDULE_TO_START
+            and runs_once
+        ):
+            raise ExecutorBusy(f"no worker accepted {tool.id} within {self._worker_timeout:g} s")
+        if isinstance(cause, ApplicationError) and cause.type == "NotFoundError" and runs_once:
+            raise _cannot_run(f"the worker does not have {tool.id}: {cause.message}")
         if isinstance(cause, ApplicationError) and cause.type != STOPPED:
+            logger.error("the activity of %s failed: %s", tool.id, cause)
             return Outcome(
-                None, Failure(f"The tool failed ({cause.type}).", cause.message, kind="exception")
+                None, Failure(f"The tool failed ({cause.type}).", cause.type, kind="exception")
             )
         raise OutcomeUnknown(f"the activity ended with {type(cause).__name__}: {cause}") from cause
 
-    def _most(self, tool: Runnable) -> int:
-        return self._attempts if tool.on_crash == "retry" else 1
+    def _attempts_of(self, tool: Runnable) -> int:
+        return self._max_attempts if tool.on_crash == "retry" else 1
 
     def _handle(self, id: str) -> ActivityHandle[bytes]:
         return self._client.get_activity_handle(id, result_type=bytes)
 
     async def _is_remembered(self, claim: Claim) -> bool:
-        """Whether Temporal would still know an activity of this call if there was one.
+        """True if Temporal would still know an activity of this call.
 
-        It forgets so long after the end, which is after the claim. A tenth is left for clocks that
-        differ.
+        The retention starts at the end of the activity, which is after the claim. A tenth of it
+        allows for clocks that differ.
         """
         if claim.record is None:
             return False
         if self._retention is None:
-            asked = DescribeNamespaceRequest(namespace=self._client.namespace)
+            request = DescribeNamespaceRequest(namespace=self._client.namespace)
             try:
-                told = await _insisting(
-                    lambda: self._client.workflow_service.describe_namespace(asked, retry=True),
-                    "answer",
+                response = await _request(
+                    lambda: self._client.workflow_service.describe_namespace(request, retry=True),
+                    "describe the namespace",
                     (),
                 )
             except RPCError:
                 return False
-            self._retention = (
-                told.config.workflow_execution_retention_ttl.ToTimedelta().total_seconds()
-            )
+            retention = response.config.workflow_execution_retention_ttl
+            self._retention = retention.ToTimedelta().total_seconds()
         return self._clock() - claim.record.started_at / 1000 < self._retention * 0.9
 
 
-def _never(why: str) -> NoEffect:
-    return NoEffect(
-        "The tool could not be run. Nothing was done.", developer_message=why, kind="engine"
-    )
+def _cannot_run(reason: str) -> NoEffect:
+    return NoEffect("The tool could not be run.", developer_message=reason, kind="engine")
 
 
-async def _insisting(
-    ask: Callable[[], Awaitable[T]], what: str, final: tuple[RPCStatusCode, ...]
+async def _request(
+    send: Callable[[], Awaitable[T]], action: str, permanent: tuple[RPCStatusCode, ...]
 ) -> T:
-    """The answer of Temporal, however long it takes to come: it may have begun what it did not
-    acknowledge.
+    """Repeat a request to Temporal until it responds: it may have executed a request that it did
+    not acknowledge.
 
-    Raises RPCError only if its status is one of `final`.
+    Raises RPCError only for a status in `permanent`.
     """
-    pause = AGAIN
+    delay = FIRST_RETRY
     while True:
         try:
-            return await ask()
+            return await send()
         except RPCError as error:
-            if error.status in final:
+            if error.status in permanent:
                 raise
-            logger.warning("Temporal did not %s, asked again in %.1f s: %s", what, pause, error)
-        except (
-            RuntimeError
-        ) as error:  # a client that connects when it is first used says so in no other way
+            logger.warning("Temporal did not %s; retry in %.1f s: %s", action, delay, error)
+        except RuntimeError as error:  # a lazy client reports a failed connection like this
             if not str(error).startswith("Failed client connect"):
                 raise
-            logger.warning("Temporal cannot be reached, asked again in %.1f s: %s", pause, error)
-        except asyncio.CancelledError:  # the SDK makes one out of a poll that the server gave up
+            logger.warning("Temporal cannot be reached; retry in %.1f s: %s", delay, error)
+        except asyncio.CancelledError:  # the SDK raises it if the server ends a long poll
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, AGAIN_MOST)
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, LAST_RETRY)

@@ -57,10 +57,10 @@ def examples() -> ModuleType:
 
 def run(one: Runnable, given: Object, context: ToolContext | None = None) -> JSON:
     async def whole() -> object:
-        value = one.body(one.takes(given), context or ToolContext("call-1", str(one.id)))
+        value = one.body(one.decode_arguments(given), context or ToolContext("call-1", str(one.id)))
         return await value if inspect.isawaitable(value) else value
 
-    return one.gives(asyncio.run(whole()))
+    return one.encode_result(asyncio.run(whole()))
 
 
 FIVE: dict[str, tuple[dict[str, str], list[str], JSON | frozenset[str]]] = {

@@ -8,15 +8,16 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from runnables import Counted, ask, runnable
+from runnables import CountingBody, runnable, tool_call
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.call_key import key_of
+from toolwire.execution.errors import ExecutorClosed, MissingRequirements
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.execution.tool_call import MissingRequirements, ToolCall
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
 from toolwire.tools.runnable import Authorization, Requirements, ToolContext
 
@@ -33,11 +34,11 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
 
 def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body)
-        async with ToolExecutor(made()) as calls:
-            first = await calls.call(ask(tool, "c1", {"a": 1}))
-            second = await calls.call(ask(tool, "c1", {"a": 1}))
+        async with ToolExecutor(made()) as executor:
+            first = await executor.execute(tool_call(tool, "c1", {"a": 1}))
+            second = await executor.execute(tool_call(tool, "c1", {"a": 1}))
         assert (first.state, first.replayed, first.recorded, first.call_id) == (
             "done",
             False,
@@ -68,10 +69,12 @@ def test_an_id_belongs_to_one_call_of_one_principal(
     made: Made, id: str, input: Object, principal: str, state: str, runs: int
 ) -> None:
     async def main() -> None:
-        body = Counted()
-        async with ToolExecutor(made()) as calls:
-            await calls.call(ask(runnable(body), "c1", {"a": 1, "b": 2}))
-            again = await calls.call(ask(runnable(body, id), "c1", input, principal=principal))
+        body = CountingBody()
+        async with ToolExecutor(made()) as executor:
+            await executor.execute(tool_call(runnable(body), "c1", {"a": 1, "b": 2}))
+            again = await executor.execute(
+                tool_call(runnable(body, id), "c1", input, principal=principal)
+            )
         assert again.state == state
         assert body.runs == runs
         if state == "mismatch":
@@ -82,11 +85,11 @@ def test_an_id_belongs_to_one_call_of_one_principal(
 
 def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body)
-        async with ToolExecutor(made()) as calls:
+        async with ToolExecutor(made()) as executor:
             for user in (None, "u", "v"):
-                answer = await calls.call(
+                answer = await executor.execute(
                     ToolCall(tool=tool, call_id="c1", principal="p", user_id=user)
                 )
                 assert not answer.replayed
@@ -97,9 +100,9 @@ def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
 
 def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body, needs=Requirements((Authorization("google"),), ("KEY",)))
-        async with ToolExecutor(made()) as calls:
+        async with ToolExecutor(made()) as executor:
             for n in range(2):
                 asked = ToolCall(
                     tool=tool,
@@ -108,7 +111,7 @@ def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None
                     secrets={"KEY": f"s{n}"},
                     trace_id=f"{n}",
                 )
-                assert (await calls.call(asked)).state == "done"
+                assert (await executor.execute(asked)).state == "done"
         assert body.runs == 1
 
     asyncio.run(main())
@@ -135,8 +138,8 @@ def test_a_failure_is_replayed_unless_it_may_be_tried_again(
             raise error
 
         tool = runnable(body)
-        async with ToolExecutor(made()) as calls:
-            first, second = [await calls.call(ask(tool)) for _ in range(2)]
+        async with ToolExecutor(made()) as executor:
+            first, second = [await executor.execute(tool_call(tool)) for _ in range(2)]
         assert first.state == second.state == "failed"
         assert first.outcome is not None and first.outcome.failure is not None
         assert first.outcome.failure.can_retry == isinstance(error, RetryableToolError)
@@ -149,22 +152,22 @@ def test_a_failure_is_replayed_unless_it_may_be_tried_again(
 
 def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body, needs=Requirements(secrets=("KEY",)))
-        async with ToolExecutor(made()) as calls:
+        async with ToolExecutor(made()) as executor:
             with pytest.raises(MissingRequirements) as lacks:
-                await calls.call(ToolCall(tool=tool, call_id="c1", input={"bad": 1}))
+                await executor.execute(ToolCall(tool=tool, call_id="c1", input={"bad": 1}))
             assert lacks.value.missing.secrets == ("KEY",)
             with pytest.raises(InvalidInput):
-                await calls.call(
+                await executor.execute(
                     ToolCall(tool=tool, call_id="c1", input={"bad": 1}, secrets={"KEY": "k"})
                 )
-            assert await calls.ledger.get(key_of("", None, "c1")) is None
+            assert await executor.ledger.get(key_of("", None, "c1")) is None
             assert (
-                await calls.call(ToolCall(tool=tool, call_id="c1", secrets={"KEY": "k"}))
+                await executor.execute(ToolCall(tool=tool, call_id="c1", secrets={"KEY": "k"}))
             ).state == "done"
             with pytest.raises(MissingRequirements):  # not even the recorded answer is for everyone
-                await calls.call(ToolCall(tool=tool, call_id="c1"))
+                await executor.execute(ToolCall(tool=tool, call_id="c1"))
         assert body.runs == 1
 
     asyncio.run(main())
@@ -172,11 +175,11 @@ def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> N
 
 def test_a_tool_sees_what_it_declared_and_nothing_else() -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tokens, secrets = {"google": "t", "other": "o"}, {"KEY": "k", "SPARE": "s"}
-        async with ToolExecutor() as calls:
+        async with ToolExecutor() as executor:
             for needs in (Requirements(), Requirements((Authorization("google"),), ("KEY",), True)):
-                await calls.call(
+                await executor.execute(
                     ToolCall(
                         tool=runnable(body, needs=needs),
                         user_id="u",
@@ -197,11 +200,11 @@ def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_give
     made: Made,
 ) -> None:
     async def main() -> None:
-        body = Counted()
-        async with ToolExecutor(made()) as calls:
-            one, two = [await calls.call(ask(runnable(body), None)) for _ in range(2)]
+        body = CountingBody()
+        async with ToolExecutor(made()) as executor:
+            one, two = [await executor.execute(tool_call(runnable(body), None)) for _ in range(2)]
             assert one.call_id != two.call_id and UUID(one.call_id).version == 7
-            record = await calls.ledger.get(key_of("p", None, one.call_id))
+            record = await executor.ledger.get(key_of("p", None, one.call_id))
             assert record is not None and record.state == "done"
         assert body.runs == 2
 
@@ -210,12 +213,12 @@ def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_give
 
 def test_without_a_ledger_only_calls_with_an_id_are_remembered() -> None:
     async def main() -> None:
-        body = Counted()
-        async with ToolExecutor() as calls:
-            unnamed = await calls.call(ask(runnable(body), None))
-            assert await calls.ledger.get(key_of("p", None, unnamed.call_id)) is None
-            assert not (await calls.call(ask(runnable(body)))).replayed
-            assert (await calls.call(ask(runnable(body)))).replayed
+        body = CountingBody()
+        async with ToolExecutor() as executor:
+            unnamed = await executor.execute(tool_call(runnable(body), None))
+            assert await executor.ledger.get(key_of("p", None, unnamed.call_id)) is None
+            assert not (await executor.execute(tool_call(runnable(body)))).replayed
+            assert (await executor.execute(tool_call(runnable(body)))).replayed
 
     asyncio.run(main())
 
@@ -225,12 +228,12 @@ def test_a_tool_that_only_reads_is_recorded_only_if_asked_for(
     made: Made, record_reads: bool
 ) -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body, read_only=True)
-        async with ToolExecutor(made(), record_reads=record_reads) as calls:
+        async with ToolExecutor(made(), record_reads=record_reads) as executor:
             for call_id in ("c1", "c1", None):
-                answer = await calls.call(ask(tool, call_id))
-                known = await calls.ledger.get(key_of("p", None, answer.call_id))
+                answer = await executor.execute(tool_call(tool, call_id))
+                known = await executor.ledger.get(key_of("p", None, answer.call_id))
                 assert (known is not None) == record_reads
         assert body.runs == (2 if record_reads else 3)
 
@@ -247,13 +250,13 @@ def test_an_expired_result_is_gone_and_not_run_again(tmp_path: Path) -> None:
                 if kind == "memory"
                 else SqliteLedger(tmp_path / "calls.db", clock=clock)
             )
-            body = Counted()
+            body = CountingBody()
             tool = runnable(body)
-            async with ToolExecutor(ledger) as calls:
-                await calls.call(ask(tool))
+            async with ToolExecutor(ledger) as executor:
+                await executor.execute(tool_call(tool))
                 now[0] += 25 * 3600 * 1000 if kind == "sqlite" else 901_000
-                await calls.ledger.sweep()
-                gone = await calls.call(ask(tool))
+                await executor.ledger.sweep()
+                gone = await executor.execute(tool_call(tool))
             assert (kind, gone.state, gone.outcome, body.runs) == (kind, "gone", None, 1)
 
     asyncio.run(main())
@@ -261,21 +264,34 @@ def test_an_expired_result_is_gone_and_not_run_again(tmp_path: Path) -> None:
 
 def test_an_id_older_than_the_record_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
-        body = Counted()
-        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as calls:
-            answer = await calls.call(ask(runnable(body), "01810000-0000-7000-8000-000000000000"))
+        body = CountingBody()
+        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as executor:
+            answer = await executor.execute(
+                tool_call(runnable(body), "01810000-0000-7000-8000-000000000000")
+            )
         assert (answer.state, body.runs) == ("too-old", 0)
 
     asyncio.run(main())
 
 
-def test_a_ledger_that_is_not_open_refuses_calls_and_nothing_runs(tmp_path: Path) -> None:
+def test_an_executor_opens_its_ledger_on_first_use(tmp_path: Path) -> None:
     async def main() -> None:
-        body = Counted()
-        calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
-        for call_id in ("c1", None):
-            answer = await calls.call(ask(runnable(body), call_id))
-            assert answer.state == "unavailable" and answer.retry_after_ms
-        assert body.runs == 0
+        body = CountingBody()
+        executor = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
+        calls = (tool_call(runnable(body), call_id) for call_id in ("c1", "c1", None))
+        results = await asyncio.gather(*map(executor.execute, calls))
+        assert [result.state for result in results] == ["done"] * 3
+        assert body.runs == 2
+        await executor.close()
+
+    asyncio.run(main())
+
+
+def test_a_closed_executor_says_what_to_do(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as executor:
+            pass
+        with pytest.raises(ExecutorClosed, match="call open"):
+            await executor.run(runnable(CountingBody()), call_id="c1")
 
     asyncio.run(main())

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from runnables import Counted, ask, runnable
+from runnables import CountingBody, runnable, tool_call
 
 from toolwire.conversation.json import JSON
 from toolwire.execution.call_key import fingerprint, key_of
@@ -56,13 +56,13 @@ class Watched(MemoryLedger):
 @pytest.mark.parametrize("ids", [1, 50])
 def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> None:
     async def main() -> None:
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body)
-        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as calls:
+        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as executor:
             answers = await asyncio.gather(
-                *(calls.call(ask(tool, f"c{n % ids}")) for n in range(400))
+                *(executor.execute(tool_call(tool, f"c{n % ids}")) for n in range(400))
             )
-            assert calls.metrics.in_flight == 0
+            assert executor.metrics.in_flight == 0
         assert body.runs == ids
         assert {answer.state for answer in answers} == {"done"}
         assert sum(not answer.replayed for answer in answers) == ids
@@ -77,10 +77,12 @@ def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> No
 def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
     async def main() -> None:
         body, ledger = Held(), Watched()
-        async with ToolExecutor(ledger) as calls:
-            many = [asyncio.create_task(calls.call(ask(runnable(body)))) for _ in range(20)]
+        async with ToolExecutor(ledger) as executor:
+            many = [
+                asyncio.create_task(executor.execute(tool_call(runnable(body)))) for _ in range(20)
+            ]
             await body.begun.wait()
-            other = await calls.call(ask(runnable(body), "c1", {"other": 1}))
+            other = await executor.execute(tool_call(runnable(body), "c1", {"other": 1}))
             body.free.set()
             await asyncio.gather(*many)
         assert other.state == "mismatch" and other.outcome is None
@@ -92,8 +94,10 @@ def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
 def test_one_caller_that_goes_away_takes_nobody_along() -> None:
     async def main() -> None:
         body = Held()
-        async with ToolExecutor() as calls:
-            many = [asyncio.create_task(calls.call(ask(runnable(body)))) for _ in range(5)]
+        async with ToolExecutor() as executor:
+            many = [
+                asyncio.create_task(executor.execute(tool_call(runnable(body)))) for _ in range(5)
+            ]
             await body.begun.wait()
             for gone in (many[0], many[3]):  # the first, whose call it was, and one that joined it
                 gone.cancel()
@@ -102,7 +106,7 @@ def test_one_caller_that_goes_away_takes_nobody_along() -> None:
             body.free.set()
             left = await asyncio.gather(many[1], many[2], many[4])
             assert {answer.state for answer in left} == {"done"}
-            assert (await calls.call(ask(runnable(body)))).replayed
+            assert (await executor.execute(tool_call(runnable(body)))).replayed
         assert (body.runs, body.cancelled) == (1, 0)
 
     asyncio.run(main())
@@ -111,13 +115,13 @@ def test_one_caller_that_goes_away_takes_nobody_along() -> None:
 def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> None:
     async def main() -> None:
         body = Held()
-        async with ToolExecutor() as calls:
-            caller = asyncio.create_task(calls.call(ask(runnable(body))))
+        async with ToolExecutor() as executor:
+            caller = asyncio.create_task(executor.execute(tool_call(runnable(body))))
             await body.begun.wait()
             caller.cancel()
             await asyncio.gather(caller, return_exceptions=True)
             body.free.set()
-            record = await calls.ledger.wait(key_of("p", None, "c1"), 10)
+            record = await executor.ledger.wait(key_of("p", None, "c1"), 10)
             assert record is not None and record.state == "done"
 
     asyncio.run(main())
@@ -127,13 +131,13 @@ def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> 
 def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> None:
     async def main() -> None:
         body = Held()
-        async with ToolExecutor(MemoryLedger() if recorded else None) as calls:
-            caller = asyncio.create_task(calls.call(ask(runnable(body), None)))
+        async with ToolExecutor(MemoryLedger() if recorded else None) as executor:
+            caller = asyncio.create_task(executor.execute(tool_call(runnable(body), None)))
             await body.begun.wait()
             caller.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await caller
-            while calls.metrics.in_flight:
+            while executor.metrics.in_flight:
                 await asyncio.sleep(0.001)
         assert body.cancelled == 1
 
@@ -143,11 +147,11 @@ def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> No
 def test_who_waits_longer_than_allowed_is_told_that_it_runs() -> None:
     async def main() -> None:
         body = Held()
-        async with ToolExecutor(wait=0.02) as calls:
-            first = asyncio.create_task(calls.call(ask(runnable(body))))
+        async with ToolExecutor(wait=0.02) as executor:
+            first = asyncio.create_task(executor.execute(tool_call(runnable(body))))
             await body.begun.wait()
             for wait in (None, 0.01):
-                late = await calls.call(
+                late = await executor.execute(
                     ToolCall(tool=runnable(body), call_id="c1", principal="p", wait=wait)
                 )
                 assert late.state == "running" and late.retry_after_ms and late.outcome is None
@@ -160,15 +164,15 @@ def test_who_waits_longer_than_allowed_is_told_that_it_runs() -> None:
 def test_a_call_that_runs_in_another_process_is_waited_for() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
-        body, idle = Held(), Counted()
+        body, idle = Held(), CountingBody()
         async with ToolExecutor(ledger) as here, ToolExecutor(ledger) as there:
-            first = asyncio.create_task(here.call(ask(runnable(body))))
+            first = asyncio.create_task(here.execute(tool_call(runnable(body))))
             await body.begun.wait()
-            tired = await there.call(
+            tired = await there.execute(
                 ToolCall(tool=runnable(idle), call_id="c1", principal="p", wait=0.02)
             )
             assert tired.state == "running" and tired.started_at is not None
-            second = asyncio.create_task(there.call(ask(runnable(idle))))
+            second = asyncio.create_task(there.execute(tool_call(runnable(idle))))
             await asyncio.sleep(0.01)
             body.free.set()
             assert (await first).outcome == (await second).outcome
@@ -181,14 +185,14 @@ def test_a_call_that_runs_in_another_process_is_waited_for() -> None:
 def test_a_call_released_elsewhere_runs_here() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
-        body = Counted()
+        body = CountingBody()
         tool = runnable(body)
-        async with ToolExecutor(ledger) as calls:
+        async with ToolExecutor(ledger) as executor:
             fp = fingerprint(ledger.key, tool.id, {})
             claim = await ledger.claim(
                 key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash="report", token=b"t"
             )
-            waiting = asyncio.create_task(calls.call(ask(tool)))
+            waiting = asyncio.create_task(executor.execute(tool_call(tool)))
             await asyncio.sleep(0.02)
             assert body.runs == 0
             await ledger.release(claim)
@@ -200,18 +204,18 @@ def test_a_call_released_elsewhere_runs_here() -> None:
 
 def test_draining_waits_for_calls_under_way_and_takes_no_new_ones() -> None:
     async def main() -> None:
-        body, idle = Held(), Counted()
-        async with ToolExecutor() as calls:
-            named = asyncio.create_task(calls.call(ask(runnable(body))))
-            direct = asyncio.create_task(calls.call(ask(runnable(body), None)))
+        body, idle = Held(), CountingBody()
+        async with ToolExecutor() as executor:
+            named = asyncio.create_task(executor.execute(tool_call(runnable(body))))
+            direct = asyncio.create_task(executor.execute(tool_call(runnable(body), None)))
             await body.begun.wait()
-            drained = asyncio.create_task(calls.drain(30))
+            drained = asyncio.create_task(executor.drain(30))
             await asyncio.sleep(0)
-            assert calls.draining
+            assert executor.draining
             for call_id in ("new", None):
-                refused = await calls.call(ask(runnable(idle), call_id))
+                refused = await executor.execute(tool_call(runnable(idle), call_id))
                 assert refused.state == "unavailable" and refused.retry_after_ms
-            joined = asyncio.create_task(calls.call(ask(runnable(body))))
+            joined = asyncio.create_task(executor.execute(tool_call(runnable(body))))
             await asyncio.sleep(0)
             body.free.set()
             assert await drained
@@ -227,12 +231,14 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
 ) -> None:
     async def main() -> None:
         body = Held()
-        calls = ToolExecutor(ledger := MemoryLedger())
-        named = asyncio.create_task(calls.call(ask(runnable(body, on_crash=on_crash))))
-        unnamed = asyncio.create_task(calls.call(ask(runnable(body), None)))
-        reads = asyncio.create_task(calls.call(ask(runnable(body, read_only=True), None)))
+        executor = ToolExecutor(ledger := MemoryLedger())
+        named = asyncio.create_task(executor.execute(tool_call(runnable(body, on_crash=on_crash))))
+        unnamed = asyncio.create_task(executor.execute(tool_call(runnable(body), None)))
+        reads = asyncio.create_task(
+            executor.execute(tool_call(runnable(body, read_only=True), None))
+        )
         await asyncio.sleep(0.01)
-        assert await calls.drain(0.01)
+        assert await executor.drain(0.01)
         for one in (named, unnamed, reads):
             answer = await one
             assert answer.outcome is not None and answer.outcome.failure is not None
@@ -240,7 +246,9 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
         assert body.cancelled == 3
         known = await ledger.get(key_of("p", None, "c1"))
         assert (known is None) == again
-        later = await ToolExecutor(ledger).call(ask(runnable(Counted(), on_crash=on_crash)))
+        later = await ToolExecutor(ledger).execute(
+            tool_call(runnable(CountingBody(), on_crash=on_crash))
+        )
         assert (later.state, later.attempt) == (("done", 2) if again else ("failed", 1))
 
     asyncio.run(main())
@@ -249,16 +257,19 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
 def test_more_calls_than_allowed_are_told_to_come_again() -> None:
     async def main() -> None:
         body = Held()
-        async with ToolExecutor(max_running=2) as calls:
-            some = [asyncio.create_task(calls.call(ask(runnable(body), f"c{n}"))) for n in range(2)]
+        async with ToolExecutor(max_running=2) as executor:
+            some = [
+                asyncio.create_task(executor.execute(tool_call(runnable(body), f"c{n}")))
+                for n in range(2)
+            ]
             await asyncio.sleep(0.01)
-            over = await calls.call(ask(runnable(body), "c9"))
+            over = await executor.execute(tool_call(runnable(body), "c9"))
             assert over.outcome is not None and over.outcome.failure is not None
             assert (over.outcome.failure.kind, over.outcome.failure.can_retry) == ("busy", True)
-            assert await calls.ledger.get(key_of("p", None, "c9")) is None
+            assert await executor.ledger.get(key_of("p", None, "c9")) is None
             body.free.set()
             await asyncio.gather(*some)
-            assert (await calls.call(ask(runnable(body), "c9"))).state == "done"
+            assert (await executor.execute(tool_call(runnable(body), "c9"))).state == "done"
 
     asyncio.run(main())
 
@@ -266,7 +277,7 @@ def test_more_calls_than_allowed_are_told_to_come_again() -> None:
 def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolwire.execution.executor.GRACE", 0.05)
+    monkeypatch.setattr("toolwire.execution.executor.CLEANUP_SECONDS", 0.05)
 
     async def main() -> None:
         free = asyncio.Event()
@@ -277,25 +288,24 @@ def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(
                     await free.wait()
             return 1
 
-        calls = ToolExecutor()
-        caller = asyncio.create_task(calls.call(ask(runnable(stubborn))))
+        executor = ToolExecutor()
+        caller = asyncio.create_task(executor.execute(tool_call(runnable(stubborn))))
         await asyncio.sleep(0.01)
-        assert not await calls.drain(0.01)
+        assert not await executor.drain(0.01)
         free.set()
         assert (await caller).state == "done"
-        assert await calls.drain(1)
+        assert await executor.drain(1)
 
     asyncio.run(main())
 
 
-def test_calls_may_be_opened_again(tmp_path: Path) -> None:
+def test_an_executor_can_be_opened_again(tmp_path: Path) -> None:
     async def main() -> None:
-        body = Counted()
-        calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
+        body = CountingBody()
+        executor = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
         for _ in range(2):
-            async with calls:
-                assert (await calls.call(ask(runnable(body)))).state == "done"
-            assert (await calls.call(ask(runnable(body)))).state == "unavailable"
+            async with executor:
+                assert (await executor.execute(tool_call(runnable(body)))).state == "done"
         assert body.runs == 1
 
     asyncio.run(main())
@@ -307,8 +317,8 @@ def test_input_too_deep_to_compare_is_refused() -> None:
         deep = [deep]
 
     async def main() -> None:
-        async with ToolExecutor() as calls:
+        async with ToolExecutor() as executor:
             with pytest.raises(InvalidInput):
-                await calls.call(ask(runnable(Counted()), "c1", {"a": deep}))
+                await executor.execute(tool_call(runnable(CountingBody()), "c1", {"a": deep}))
 
     asyncio.run(main())

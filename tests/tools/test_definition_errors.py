@@ -1,5 +1,4 @@
-"""A tool that cannot be offered as it was written is refused when it is decorated, with what to do
-about it."""
+"""An invalid tool raises an error when it is defined, with a text that says what to change."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ async def no_context() -> None: ...
 def other(z: int) -> None: ...
 
 
-MISTAKES: list[tuple[Callable[..., object], Mapping[str, object], str]] = [
+INVALID: list[tuple[Callable[..., object], Mapping[str, object], str]] = [
     (plain, {"id": "Add"}, "letters, digits and _"),
     (plain, {"id": "A.B.C@1.0.0"}, "letters, digits and _"),
     (plain, {"id": "My-Kit.Add@1.0.0"}, "letters, digits and _"),
@@ -70,54 +69,54 @@ MISTAKES: list[tuple[Callable[..., object], Mapping[str, object], str]] = [
     (plain, {"id": "Kit.Add@1"}, "three numbers"),
     (plain, {"id": "Kit.Add@1.0.0\n"}, "three numbers"),
     (plain, {"id": "Kit.Add", "version": "1.0"}, "three numbers"),
-    (plain, {"id": "Kit.Add@1.0.0", "version": "1.0.0"}, "leave out version="),
-    (plain, {"id": "Kit.Add@1.0.0", "kit": "Other"}, "not both"),
+    (plain, {"id": "Kit.Add@1.0.0", "version": "1.0.0"}, "remove version="),
+    (plain, {"id": "Kit.Add@1.0.0", "toolkit": "Other"}, "not both"),
     (plain, {"id": "Toolwire.Add@1.0.0"}, "reserved"),
     (plain, {"id": f"Kit.{'a' * 61}@1.0.0"}, "longer than 64"),
     (plain, {"on_crash": "hope"}, "on_crash is one of report"),
-    (plain, {"on_crash": "probe"}, "give it as probe="),
-    (plain, {"probe": plain}, "never asked"),
+    (plain, {"on_crash": "probe"}, "pass it as probe="),
+    (plain, {"probe": plain}, "never called"),
     (plain, {"on_crash": "probe", "probe": other}, "the probe takes z"),
-    (plain, {"on_crash": "transactional"}, "make it async, with a Context"),
-    (no_context, {"on_crash": "transactional"}, "make it async, with a Context"),
+    (plain, {"on_crash": "transactional"}, "make the tool async"),
+    (no_context, {"on_crash": "transactional"}, "make the tool async"),
     (writes, {"on_crash": "transactional", "read_only": True}, "nothing to commit"),
     (plain, {"timeout": 0}, "above 0"),
     (plain, {"timeout": float("nan")}, "above 0"),
     (plain, {"concurrency": 0}, "at least 1"),
     (plain, {"secrets": "KEY"}, "are lists"),
-    (plain, {"secrets": ["KEY", "KEY"]}, "twice"),
-    (plain, {"authorization": [""]}, "not empty"),
+    (plain, {"secrets": ["KEY", "KEY"]}, "repeated"),
+    (plain, {"authorization": [""]}, "non-empty"),
     (many, {}, "without names"),
     (named, {}, "no schema names"),
-    (by_place, {}, "take the / out"),
+    (by_place, {}, "remove the /"),
     (untyped, {}, "annotate it"),
     (unknown, {}, "'Missing' cannot be resolved"),
     (broken, {}, "cannot be resolved"),
     (reserved, {}, "begin with _"),
     (recursive, {}, "contains itself"),
     (recursive_model, {}, "contains itself"),
-    (gives_recursive, {}, "what it returns: a type that contains itself"),
+    (gives_recursive, {}, "the return value: a type that contains itself"),
     (odd, {}, "complex has no JSON form"),
     (inside, {}, "'Nowhere' inside it cannot be resolved"),
     (unhashable, {}, "the parameter a"),
     (two_kinds, {}, "the parameter a"),
-    (mixed, {}, "in one of the two"),
-    (two_contexts, {}, "one is enough"),
-    (bad_default, {}, "default does not fit"),
-    (unsayable, {}, "JSON cannot say its default"),
-    (counting, {}, "do not yield"),
-    (streaming, {}, "do not yield"),
+    (mixed, {}, "use one of the two"),
+    (two_contexts, {}, "remove one of them"),
+    (bad_default, {}, "default does not match"),
+    (unsayable, {}, "JSON cannot express its default"),
+    (counting, {}, "instead of yield"),
+    (streaming, {}, "instead of yield"),
     (Point, {}, "a tool is a function"),
 ]
 
 
-def called(one: object) -> str:
+def case_name(one: object) -> str:
     """A name for a case that is the same in every process."""
     return "-".join(one) if isinstance(one, Mapping) else str(getattr(one, "__name__", one))[:50]
 
 
-@pytest.mark.parametrize(("do", "options", "why"), MISTAKES, ids=called)
-def test_a_mistake_is_found_at_registration_and_says_what_to_do(
+@pytest.mark.parametrize(("do", "options", "why"), INVALID, ids=case_name)
+def test_an_invalid_definition_raises_an_error_that_says_what_to_change(
     do: Callable[..., object], options: Mapping[str, object], why: str
 ) -> None:
     with pytest.raises(ToolDefinitionError) as caught:
@@ -134,24 +133,24 @@ def test_an_unknown_option_is_a_type_error() -> None:
         tool(plain, retries=3)  # type: ignore[call-overload]
 
 
-def test_what_is_not_described_is_warned_of_once_and_refused_when_strict() -> None:
+def test_a_missing_description_is_a_warning_and_with_strict_an_error() -> None:
     def get_mail(a: int, b: Annotated[int, "B."]) -> None: ...
 
     with pytest.warns(ToolWarning) as caught:
-        one = tool(get_mail, kit="Mail").runnable
+        one = tool(get_mail, toolkit="Mail").runnable
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert "Mail.GetMail@0.1.0 lacks a description" in str(caught[0].message)
     assert "a description of a:" in str(caught[0].message)
     assert one.description == "get mail"
     with pytest.raises(ToolDefinitionError, match="a description of a"):
-        tool(get_mail, kit="Mail", strict=True)
+        tool(get_mail, toolkit="Mail", strict=True)
 
 
 def test_the_decorator_in_both_forms_points_its_warning_at_the_function() -> None:
     with pytest.warns(ToolWarning) as caught:
 
-        @tool(kit="Kit")
+        @tool(toolkit="Kit")
         def one() -> None: ...
 
         @tool
