@@ -174,7 +174,7 @@ def test_a_response_is_translated_as_a_response() -> None:
     [
         ("text", "described in text", "web_search was called"),
         ("call", "sent as a call and its result", "tool_calls"),
-        ("drop", "dropped as asked", "done"),
+        ("drop", "it is left out", "done"),
     ],
 )
 def test_server_tools_decides_what_becomes_of_a_tool_that_the_provider_ran(

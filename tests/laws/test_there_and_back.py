@@ -15,12 +15,11 @@ from rows import rows
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, text_of
-from toolwire.conversation.parts import describe
+from toolwire.conversation.parts import APPROVAL, describe
 from toolwire.profiles.table import profile
 
 PLAIN = {
     "function-legacy": "an old form without ids",
-    "mcp-approval": "it names its server, which no other wire knows",
     "computer-use": (
         "where a picture stands apart from its result there is nothing left that it could hold"
     ),
@@ -73,7 +72,7 @@ def calls(conversation: Conversation, id_map: Mapping[str, str]) -> list[tuple[s
     return [
         (id_map.get(c.id, c.id), c.name, kind(c), arguments(c))
         for c in conversation.calls()
-        if c.executor == "client"
+        if c.runs_on_client
     ]
 
 
@@ -87,7 +86,7 @@ def results(
     found = [
         (id_map.get(r.call_id, r.call_id), kind(r), lines(r, but), r.error)
         for r in every
-        if r.executor == "client"
+        if r.executor == "client" and r.family != APPROVAL
     ]
     return sorted(found, key=lambda item: item[0])
 
@@ -137,9 +136,7 @@ def assert_restored(case: Case, over: str) -> None:
     if case.kind == "response":  # some wires have one candidate only
         ids = {call[0] for call in after}
         first = start.messages[0].parts if start.messages else ()
-        assert {
-            part.id for part in first if isinstance(part, Call) and part.executor == "client"
-        } <= ids
+        assert {part.id for part in first if isinstance(part, Call) and part.runs_on_client} <= ids
         before = [call for call in before if call[0] in ids]
     assert after == before
     but = labels(start) | labels(back)

@@ -209,7 +209,7 @@ def test_citations_are_kept_in_the_body_and_reported_on_other_wires() -> None:
     assert message["content"] == "So." and set(losses) == {"no such field on this wire"}
 
 
-def test_server_tools_become_text_and_are_no_calls() -> None:
+def test_server_tools_are_neither_calls_nor_text_of_the_answer() -> None:
     events = [
         message_start(),
         block_start(0, "server_tool_use", id="srvtoolu_1", name="web_search", input={}),
@@ -224,7 +224,9 @@ def test_server_tools_become_text_and_are_no_calls() -> None:
         ("srvtoolu_1", "id")
     ]
     message, _ = restream_to_chat(events)
-    assert "tool_calls" not in message and "web_search" in str(message["content"])
+    assert "tool_calls" not in message and not message["content"]
+    in_text = fold(restream(events, WIRE, "openai-chat", server_tools="text"), "openai-chat")
+    assert "web_search" in str(in_text)
 
 
 def test_an_unknown_block_is_kept_and_the_stream_goes_on() -> None:
@@ -362,7 +364,11 @@ def outline(events: list[Chunk]) -> list[str]:
 
 def test_a_block_opens_only_after_the_block_before_it_is_closed() -> None:
     events = list(restream(INTERLEAVED, "openai-chat", WIRE, framed=False))
-    assert outline(events) == [*("+0", "0", "0", "-0"), *("+1", "1", "1", "-1"), *("+2", "2", "-2")]
+    assert outline(events) == [
+        *("+0", "0", "0", "-0"),
+        *("+1", "1", "1", "-1"),
+        *("+2", "2", "2", "-2"),
+    ]
     calls = decode(fold(events, WIRE), WIRE, "response").calls()
     assert [(call.id, call.name, call.input) for call in calls] == [
         ("call_a", "weather", {"city": "Paris"}),
@@ -370,13 +376,13 @@ def test_a_block_opens_only_after_the_block_before_it_is_closed() -> None:
     ]
 
 
-def test_only_the_deltas_of_a_later_block_wait_and_are_sent_as_one() -> None:
+def test_only_the_deltas_of_a_later_block_wait() -> None:
     translator: StreamTranslator[Chunk] = StreamTranslator(
         "openai-chat", WIRE, encode_chunk=lambda event: event
     )
     sent = [outline(translator.feed(event)) for event in INTERLEAVED]
     assert sent == [*([], ["+0", "0"], ["0"]), *(["-0", "+1"], [], ["1"], [], ["1"], [], [])]
-    assert outline(translator.end()) == ["-1", "+2", "2", "-2"]
+    assert outline(translator.end()) == ["-1", "+2", "2", "2", "-2"]
 
 
 SEQUENTIAL: list[Chunk] = [

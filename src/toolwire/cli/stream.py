@@ -61,7 +61,7 @@ PIECE = 65536
 @click.option(
     "--server-tools",
     type=click.Choice(POLICIES),
-    default="text",
+    default="auto",
     show_default=True,
     help="What calls that another provider ran become.",
 )

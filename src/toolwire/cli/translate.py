@@ -52,7 +52,7 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 @click.option(
     "--server-tools",
     type=click.Choice(POLICIES),
-    default="text",
+    default="auto",
     show_default=True,
     help="What calls that another provider ran become.",
 )

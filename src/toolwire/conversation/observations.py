@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Reasoning, Result, Text, Traceable
+from toolwire.conversation.parts import APPROVAL, Call, Message, Reasoning, Result, Text, Traceable
 
 
 class Observation:
@@ -43,7 +43,7 @@ class Observation:
     NO_REASONING = 1 << 9
     """There is no reasoning, and the settings ask for none."""
     NO_SERVER_TOOLS = 1 << 10
-    """Every call is run by the client."""
+    """Every call is run by the client, and no call of a provider waits for an approval."""
     DISTINCT_TOOLS = 1 << 11
     """No two tool definitions have the same name."""
     CALLS_DEFINED = 1 << 12
@@ -147,6 +147,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     if native:
                         seen.native_server_calls.append(part)
                         continue
+                elif part.family == APPROVAL:
+                    missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
                 calls.append(part)
                 if pending and caller is not message:
                     missing |= Observation.RESULTS_IN_PLACE
@@ -167,7 +169,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     missing |= Observation.RESULTS_IN_PLACE
                 if part.error:
                     missing |= Observation.NO_ERROR_RESULTS | Observation.PLAIN
-                if part.executor != "client":
+                if part.executor != "client" or part.family == APPROVAL:
                     missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
                 if part.output.__class__ is tuple:
                     missing |= Observation.PLAIN

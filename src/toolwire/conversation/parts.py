@@ -150,6 +150,11 @@ class Reasoning(Part, frozen=True, eq=False, gc=False):
     hidden: str | None = None
 
 
+APPROVAL = "mcp-approval"
+"""The family of a request to approve a call that a provider will run, and of the decision. A client
+decides; it runs nothing."""
+
+
 class Approval(Struct, frozen=True, gc=False):
     """A request for a user's approval of a call, and the decision if there is one. Read-only."""
 
@@ -203,6 +208,11 @@ class Call(Part, frozen=True, eq=False, gc=False):
         if self.source is NO_SOURCE:
             _require_text(self.id, "the id of a call")
             _require_text(self.name, "the name of a tool")
+
+    @property
+    def runs_on_client(self) -> bool:
+        """True if the client has to run the call: a provider does not, and it is no approval."""
+        return self.executor == "client" and self.family != APPROVAL
 
     @property
     def arguments(self) -> str:

@@ -66,7 +66,7 @@ class RelayStream(StreamTranslator[bytes]):
         sent: UpstreamRequest,
         *,
         array: bool = False,
-        server_tools: ServerToolPolicy = "text",
+        server_tools: ServerToolPolicy = "auto",
     ) -> None:
         super().__init__(relay.wire, relay.front.wire, ids=sent.ids, server_tools=server_tools)
         self.passthrough = sent.same

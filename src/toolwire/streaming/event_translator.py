@@ -16,6 +16,7 @@ from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
+from toolwire.errors import UsageError
 from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
 from toolwire.streaming.events import (
     Chunk,
@@ -34,7 +35,7 @@ from toolwire.streaming.events import (
 from toolwire.streaming.executed_calls import ExecutedCalls
 from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrapped_delta
 from toolwire.streaming.target_stream import TargetStream
-from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
+from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, form_of
 from toolwire.wires.engine.specs import Wire
 
 Out = TypeVar("Out")
@@ -57,7 +58,7 @@ class EventTranslator(Generic[Out]):
         source: Wire | None = None,
         source_has_results: bool = True,
         ids: IdMapInput = None,
-        server_tools: ServerToolPolicy = "text",
+        server_tools: ServerToolPolicy = "auto",
         version: int | None = None,
     ) -> None:
         """Prepare the target.
@@ -74,14 +75,17 @@ class EventTranslator(Generic[Out]):
         Raises:
             UsageError: if the target does not stream, or an option has no such value.
         """
-        require_policy(server_tools, target)
+        if server_tools not in POLICIES:
+            raise UsageError(
+                f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}", wire=target
+            )
         self._target = TargetStream(target, source=source, ids=ids, version=version)
         self.target_spec = self._target.spec
         self._context = self._target.context
         self._writer = self._target.writer
         self._encode_chunk: Callable[[Chunk], Out] = encode_chunk or self.target_spec.frame  # type: ignore[assignment]
         self._executed = ExecutedCalls(
-            server_tools,
+            form_of(server_tools, kind="response"),
             target_has_server_tools=self._target.wire.hosts and server_tools != "drop",
             wait=source_has_results and not self._writer.supports_results,
             losses=self._context.losses,
@@ -259,7 +263,7 @@ class EventTranslator(Generic[Out]):
             return []
         self._target.report_unknown_fields(call)
         call = self._target.fit_call(call)
-        if call.executor == "client":
+        if call.runs_on_client:
             self._unanswered[call.id] = choice
         mode = Mode.CHECK if writer.requires_object_arguments else Mode.PASS
         if call.family == "custom" and not writer.supports_custom_calls:

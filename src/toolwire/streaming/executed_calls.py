@@ -6,9 +6,9 @@ Knows no wire.
 from __future__ import annotations
 
 from toolwire.conversation.model import Loss
-from toolwire.conversation.parts import Call, Part, Result
+from toolwire.conversation.parts import APPROVAL, Call, Part, Result
 from toolwire.streaming.events import PartComplete
-from toolwire.wires.engine.server_tools import ServerToolPolicy, server_tool_as_text
+from toolwire.wires.engine.server_tools import Form, lower_server_tool
 
 
 class ExecutedCalls:
@@ -20,17 +20,12 @@ class ExecutedCalls:
       become text. If none follows, the call is for the client and is written as a call.
     """
 
-    __slots__ = ("_losses", "_policy", "_target_has_server_tools", "_waiting", "any_text", "wait")
+    __slots__ = ("_form", "_losses", "_target_has_server_tools", "_waiting", "any_text", "wait")
 
     def __init__(
-        self,
-        policy: ServerToolPolicy,
-        *,
-        target_has_server_tools: bool,
-        wait: bool,
-        losses: list[Loss],
+        self, form: Form, *, target_has_server_tools: bool, wait: bool, losses: list[Loss]
     ) -> None:
-        self._policy: ServerToolPolicy = policy
+        self._form: Form = form
         self._target_has_server_tools = target_has_server_tools
         self._losses = losses
         self._waiting: list[tuple[str, PartComplete]] = []
@@ -42,6 +37,8 @@ class ExecutedCalls:
 
     def becomes_text(self, part: Call | Result) -> bool:
         """Whether the part belongs to a server tool that the target cannot hold."""
+        if part.family == APPROVAL:
+            return True
         return part.executor == "provider" and not self._target_has_server_tools
 
     def must_buffer(self, call: Call) -> bool:
@@ -66,6 +63,6 @@ class ExecutedCalls:
         return [event for _, event in waiting]
 
     def as_text(self, part: Part) -> Part | None:
-        """A call or result as text, with the loss reported; None if the policy drops it."""
+        """A call or result in its other form, with the loss reported; None if it is left out."""
         self.any_text = True
-        return server_tool_as_text(part, self._policy, self._losses)
+        return lower_server_tool(part, self._form, self._losses)

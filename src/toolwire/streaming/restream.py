@@ -222,7 +222,7 @@ def restream(  # type: ignore[overload-overlap]
     *,
     framed: Literal[True] = True,
     ids: IdMapInput = None,
-    server_tools: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
 ) -> AsyncTranslatedStream[bytes]: ...
 @overload
@@ -233,7 +233,7 @@ def restream(  # type: ignore[overload-overlap]
     *,
     framed: Literal[False],
     ids: IdMapInput = None,
-    server_tools: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
 ) -> AsyncTranslatedStream[Chunk]: ...
 @overload
@@ -244,7 +244,7 @@ def restream(
     *,
     framed: Literal[True] = True,
     ids: IdMapInput = None,
-    server_tools: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
 ) -> TranslatedStream[bytes]: ...
 @overload
@@ -255,7 +255,7 @@ def restream(
     *,
     framed: Literal[False],
     ids: IdMapInput = None,
-    server_tools: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
 ) -> TranslatedStream[Chunk]: ...
 def restream(
@@ -265,7 +265,7 @@ def restream(
     *,
     framed: bool = True,
     ids: IdMapInput = None,
-    server_tools: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
 ) -> (
     TranslatedStream[bytes]

@@ -13,56 +13,108 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Loss
-from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text, describe
-from toolwire.errors import UsageError
+from toolwire.conversation.parts import (
+    APPROVAL,
+    Call,
+    Message,
+    Part,
+    Result,
+    Role,
+    Source,
+    Text,
+    describe,
+)
+from toolwire.wires.engine.specs import Wire
 
-ServerToolPolicy: TypeAlias = Literal["text", "call", "drop"]
+ServerToolPolicy: TypeAlias = Literal["auto", "text", "call", "drop"]
+"""What becomes of a tool that another provider ran. `auto` is text in a request, where the model
+reads what happened, and nothing in a response, whose text is for the user."""
 POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
+Form: TypeAlias = Literal["text", "call", "drop"]
+_SCHEMAS = frozenset({"input_schema", "parameters"})
 
 
-def require_policy(policy: str, target: str) -> None:
-    """Raise UsageError if there is no such policy."""
-    if policy not in POLICIES:
-        options = ", ".join(POLICIES)
-        raise UsageError(f"server_tools is one of {options}, not {policy!r}", wire=target)
+def form_of(policy: ServerToolPolicy, *, kind: str) -> Form:
+    """Return what server tools become in a body of a kind.
+
+    A response is one message and cannot hold results, so it has no form `call`. Its reasoning is no
+    place for them either: clients send it back, and the model would take it for its own.
+    """
+    if policy == "auto":
+        return "text" if kind == "request" else "drop"
+    return "text" if policy == "call" and kind != "request" else policy
 
 
 def lower_server_tools(
-    conversation: Conversation, target: str, policy: ServerToolPolicy, *, whole: bool
+    conversation: Conversation, target: Wire, policy: ServerToolPolicy, *, kind: str
 ) -> tuple[Conversation, list[Loss]]:
-    """Replace the provider-executed calls and results of other wires, and return the losses.
-
-    `whole` is True for a request. A response is one message and cannot hold results, so there calls
-    become text even under the policy `call`.
-    """
+    """Replace the provider-executed calls and results of other wires, and return the losses."""
+    form = form_of(policy, kind=kind)
+    keeps_calls = target.hosts and kind == "response" and policy != "drop"
     losses: list[Loss] = []
     messages: list[Message] = []
     for message in conversation.messages:
-        if message.wire == target or not any(_is_server_tool(part) for part in message.parts):
+        if message.wire == target.name or not any(map(_is_server_tool, message.parts)):
             messages.append(message)
-        elif policy == "call" and whole:
-            messages += _split(message, losses)
+        elif keeps_calls:
+            messages.append(_tell_approvals(message, losses))
+        elif form == "call":
+            messages += _split(_tell_approvals(message, losses), losses)
         else:
             lowered = (
-                server_tool_as_text(part, policy, losses) if _is_server_tool(part) else part
+                lower_server_tool(part, form, losses) if _is_server_tool(part) else part
                 for part in message.parts
             )
-            messages.append(
-                replace(message, parts=tuple(part for part in lowered if part is not None))
-            )
+            parts = tuple(part for part in lowered if part is not None)
+            messages.append(replace(message, role=_role(message, parts), parts=parts))
     if losses:
         conversation = replace(conversation, messages=tuple(messages))
     return conversation, losses
 
 
 def _is_server_tool(part: Part) -> bool:
-    return isinstance(part, Call | Result) and part.executor == "provider"
+    """Return True for a call that a provider runs, its result, and the approval of such a call."""
+    return isinstance(part, Call | Result) and (
+        part.executor == "provider" or part.family == APPROVAL
+    )
 
 
-def server_tool_as_text(part: Part, policy: ServerToolPolicy, losses: list[Loss]) -> Part | None:
-    """Return the part as text; None under the policy `drop`. Either is reported."""
-    if policy == "drop":
-        losses.append(Loss(part.path, "a tool the provider ran; dropped as asked"))
+def _role(message: Message, parts: tuple[Part, ...]) -> Role:
+    """Return the role of a message after lowering: only results have the role of a tool."""
+    if message.role == "tool" and not any(isinstance(part, Result) for part in parts):
+        return "user"
+    return message.role
+
+
+def _tell_approvals(message: Message, losses: list[Loss]) -> Message:
+    parts = tuple(
+        _approval_as_text(part, losses)
+        if isinstance(part, Call | Result) and part.family == APPROVAL
+        else part
+        for part in message.parts
+    )
+    return replace(message, role=_role(message, parts), parts=parts)
+
+
+def _approval_as_text(part: Call | Result, losses: list[Loss]) -> Part:
+    losses.append(Loss(part.path, "an approval has no form here; it is told in words"))
+    if isinstance(part, Call):
+        text = f"[approval of {part.name} with {part.arguments or '{}'} is requested]"
+    else:
+        decision = part.output.get("approve") if isinstance(part.output, dict) else None
+        text = "[approved]" if decision is True else "[not approved]"
+    return Text(text, source=Source(part.raw, part.path, part.spec))
+
+
+def lower_server_tool(part: Part, form: Form, losses: list[Loss]) -> Part | None:
+    """Return a call or result in another form; None if it is left out. Either is reported.
+
+    An approval is always text: the user has to know what the provider waits for.
+    """
+    if isinstance(part, Call | Result) and part.family == APPROVAL:
+        return _approval_as_text(part, losses)
+    if form == "drop":
+        losses.append(Loss(part.path, "a tool the provider ran; it is left out"))
         return None
     losses.append(Loss(part.path, "a tool the provider ran; described in text"))
     shown = part
@@ -75,12 +127,13 @@ def server_tool_as_text(part: Part, policy: ServerToolPolicy, losses: list[Loss]
 
 
 def _readable(output: object) -> JSON:
-    """Return the output of a provider without its encrypted fields."""
+    """Return the output of a provider without encrypted fields and the schemas of tools."""
     if isinstance(output, dict):
+        hidden = _SCHEMAS if "name" in output else frozenset()
         return {
             key: _readable(value)
             for key, value in output.items()
-            if not key.startswith("encrypted_")
+            if not key.startswith("encrypted_") and key not in hidden
         }
     if isinstance(output, list):
         return [_readable(item) for item in output]

@@ -25,6 +25,8 @@ from toolwire.wires.families.chat.choice import ChoiceState
 from toolwire.wires.families.chat.stream_parts import ChatPartReader
 from toolwire.wires.families.chat.tool_call_deltas import NOT_STARTED, CallTable
 
+_NOT_SETTINGS = frozenset({"object"})
+_PER_CHUNK = frozenset({"choices", "usage"})
 _CHOICE_FIELDS = frozenset({"index", "delta", "message", "finish_reason"})
 _CUT_ERROR: Object = {"message": STREAM_CUT, "type": "stream_cut"}
 
@@ -45,7 +47,7 @@ class ChatReader(ChatPartReader):
             if delta is not None:
                 return [delta]
         out: list[Event] = []
-        if has_envelope or not choices:
+        if has_envelope or not choices or not (event.keys() - _PER_CHUNK <= self.envelope.keys()):
             out = self._read_envelope(event, choices)
             if self.error is not None:
                 return out
@@ -102,6 +104,10 @@ class ChatReader(ChatPartReader):
             previous = self.envelope.get(key)
             # An id that follows minted call ids is too late: they were made without it.
             too_late = key == "id" and self.calls
+            if self.started and key not in self.envelope:
+                late = read_settings(self.bodies.response, {key: value}, _NOT_SETTINGS)
+                for path in late.unknown:
+                    out += self.report_unknown(*path)
             if key not in self.envelope or (value and not previous and not too_late):
                 self.envelope[key] = value
             elif isinstance(value, dict) and isinstance(previous, dict):
@@ -120,7 +126,7 @@ class ChatReader(ChatPartReader):
         self.started = True
         self.seed = str(self.envelope.get("id") or "")
         known = {key: value for key, value in self.envelope.items() if key != "usage"}
-        settings = read_settings(self.bodies.response, known, frozenset({"object"}))
+        settings = read_settings(self.bodies.response, known, _NOT_SETTINGS)
         out: list[Event] = [MessageStart(settings.values)]
         for path in settings.unknown:
             out += self.report_unknown(*path)

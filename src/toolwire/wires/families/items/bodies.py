@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
-from toolwire.conversation.parts import Call, Message, Role, Source, Text
+from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Tool
+from toolwire.conversation.parts import Call, Message, Part, Role, Source, Text
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
 from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT
 from toolwire.wires.families.items.item_writer import ItemWriter
+from toolwire.wires.families.items.namespaces import qualified_name, repeats_name, split_name
 from toolwire.wires.families.items.settings import (
     REQUEST,
     RESPONSE,
@@ -47,6 +48,21 @@ _OTHER_ITEMS = keys(
 """Items that are neither calls nor results."""
 _HISTORY_ELSEWHERE = ("prompt", "conversation", "previous_response_id")
 """Fields that name a history on the server; a request with one of them needs no input."""
+
+
+def _qualify_repeated_names(messages: list[Message], tools: list[Tool]) -> list[Message]:
+    """Put calls into the namespace of their own name if a tool is defined in it."""
+    names = (split_name(tool.name) for tool in tools)
+    defined = {name for namespace, name in names if namespace == name}
+    if not defined:
+        return messages
+
+    def qualify(part: Part) -> Part:
+        if not isinstance(part, Call) or part.name not in defined or not repeats_name(part.raw):
+            return part
+        return replace(part, name=qualified_name(part.name, part.name))
+
+    return [replace(message, parts=tuple(map(qualify, message.parts))) for message in messages]
 
 
 class ItemBodies(ItemReader, frozen=True, eq=False):
@@ -81,6 +97,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         tools = read_tools(self.name, entries, ("tools",), index.unknown_fields)
         if isinstance(history, list):
             tools += read_added_tools(self.name, history, index.unknown_fields)
+        messages = _qualify_repeated_names(messages, tools)
         values = settings.values
         if "choice" in values:
             values["choice"] = resolve_choice(values["choice"], tuple(tools))
@@ -224,7 +241,7 @@ def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> Body
 
 
 def _has_client_calls(message: Message) -> bool:
-    return any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
+    return any(isinstance(part, Call) and part.runs_on_client for part in message.parts)
 
 
 def _update_tools_items(conversation: Conversation, context: EncodeContext) -> tuple[Message, ...]:

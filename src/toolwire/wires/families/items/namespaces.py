@@ -43,11 +43,19 @@ def name_fields(qualified: str) -> Object:
 
 
 def read_qualified_name(block: Object) -> str:
-    """The qualified name of the tool that a block names."""
+    """The qualified name of the tool that a block names.
+
+    Servers repeat the name of a deferred tool as its namespace: that is no namespace.
+    """
     name, namespace = read_name(block.get("name")), block.get("namespace")
-    if name and namespace and isinstance(namespace, str):
+    if name and namespace and isinstance(namespace, str) and namespace != name:
         return qualified_name(namespace, name)
     return plain_name(name)
+
+
+def repeats_name(block: object) -> bool:
+    """True if a block has its tool's name as namespace."""
+    return isinstance(block, dict) and "namespace" in block and block["namespace"] == block["name"]
 
 
 def has_unused_namespace(block: Object) -> bool:
