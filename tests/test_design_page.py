@@ -236,8 +236,8 @@ BRANCHES: dict[str, Callable[[], object]] = {
     "Repair.run": lambda: translate(UNANSWERED, "openai-chat", "anthropic"),
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),
-    "_patch_source": edit_on_own_wire,
-    "_context_of_plain_answer": lambda: translate(ANSWER, "openai-chat", "anthropic", "response"),
+    "patch_source": edit_on_own_wire,
+    "plain_answer": lambda: translate(ANSWER, "openai-chat", "anthropic", "response"),
 }
 
 
@@ -252,7 +252,8 @@ def test_the_functions_that_run_only_sometimes_run_when_the_page_says_so() -> No
 
 def test_server_tools_are_lowered_before_everything_else() -> None:
     names = [name for name, _ in calls_in(BRANCHES["lower_server_tools"])]
-    assert names.index("observe") < names.index("lower_server_tools") < names.index("lower")
+    assert names.index("lower") < names.index("lower_server_tools")
+    assert names.index("lower_server_tools") < names.index("lower_to_capabilities")
 
 
 # --- names in tables ------------------------------------------------------------------------------

@@ -3,6 +3,8 @@ pointer of the thing lost."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 from msgspec.structs import replace
 
@@ -11,6 +13,7 @@ from toolwire import (
     Choice,
     Conversation,
     Format,
+    Loss,
     Media,
     Message,
     Opaque,
@@ -25,7 +28,8 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Source
 from toolwire.errors import pointer
 from toolwire.wires.engine.capabilities import DATA_ONLY, EVERYTHING, Capabilities, MediaSupport
-from toolwire.wires.engine.lowering import Lowered, lower, lower_opening
+from toolwire.wires.engine.lowering import lower_to_capabilities
+from toolwire.wires.engine.part_lowering import lower_opening
 
 IMAGE = Media("image", data="aGk=", mime="image/png")
 CALL = Call("c1", "f", {"x": 1})
@@ -44,8 +48,21 @@ def message(role: str, *parts: Part) -> Message:
     return Message(role, parts)  # type: ignore[arg-type]
 
 
+class Lowered(NamedTuple):
+    conversation: Conversation
+    losses: list[Loss]
+
+
+def lower(conversation: Conversation, capabilities: Capabilities, kind: str = "request") -> Lowered:
+    losses: list[Loss] = []
+    lowered = lower_to_capabilities(
+        conversation, capabilities, wire="target", kind=kind, losses=losses
+    )
+    return Lowered(lowered, losses)
+
+
 def lower_for(conversation: Conversation, kind: str = "request", **capabilities: object) -> Lowered:
-    return lower(conversation, Capabilities(**capabilities), wire="target", kind=kind)  # type: ignore[arg-type]
+    return lower(conversation, Capabilities(**capabilities), kind)  # type: ignore[arg-type]
 
 
 def pointers(lowered: Lowered) -> list[str]:
@@ -84,7 +101,7 @@ PLACE: JsonPath = ("messages", 0, "content", 0)
 
 def test_a_target_that_holds_everything_gets_the_very_same_conversation() -> None:
     source = conversation(message("assistant", with_path(Opaque("x", {"a": 1}), *PLACE)))
-    assert lower(source, EVERYTHING, wire="target", kind="request") == Lowered(source, [])
+    assert lower(source, EVERYTHING) == Lowered(source, [])
 
 
 def test_a_refusal_becomes_plain_text() -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 
-from toolwire.codec import Encoded, IdMapInput, decode, encode, encode_observed, resolve
+from toolwire.codec import Encoded, IdMapInput, decode, encode, read_body, resolve
+from toolwire.codec.encoded import write
+from toolwire.codec.fit import fit
+from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
@@ -21,8 +24,9 @@ from toolwire.lint.repair_loop import (
 )
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import names, wire
-from toolwire.wires.engine.server_tools import ServerToolPolicy
-from toolwire.wires.engine.specs import CatalogueEntry, catalogue_entries
+from toolwire.wires.engine.lowering import lower
+from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
+from toolwire.wires.engine.specs import CatalogueEntry, Wire, catalogue_entries
 
 
 def translate(
@@ -73,42 +77,55 @@ def translate_conversation(
     repair: bool = True,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
-    target_wire, profile = resolve(target)
-    own_wire = conversation.wire == target_wire.name and conversation.kind == kind
-    if not repair or (kind != "request" and not own_wire):
-        return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
-    if own_wire:
+    wire, profile = resolve(target)
+    own_wire = conversation.wire == wire.name and conversation.kind == kind
+    if own_wire or kind != "request" or not repair:
         encoded = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
-        if not conversation.pristine:
-            conversation = decode(encoded.body, target_wire.name, kind)
-        return _repair_body(encoded, conversation, profile)
-    observations = observe(conversation, target_wire.name)
+        if own_wire and repair:
+            encoded = _repair_on_own_wire(conversation, encoded, profile)
+        return encoded
+    require_policy(server_tools, target)
+    observations = observe(conversation, wire.name)
     repaired = repair_for_translation(conversation, profile, observations)
-    encoded = encode_observed(
+    lowering = lower(
         repaired.conversation,
-        target_wire,
-        profile,
+        wire,
         kind,
-        ids=ids,
         policy=server_tools,
-        observations=repaired.observations,
+        observations=repaired.observations or observe(repaired.conversation, wire.name),
     )
-    encoded.changes = repaired.changes
+    context = fit(lowering, wire, profile, kind, reverse_map=IdMap.of(ids))
+    encoded = write(lowering.conversation, wire, context)
     encoded.ids = encoded.ids.after(repaired.ids)
+    encoded.changes = repaired.changes
     if not observations.holds(Observation.OTHER_WIRE):
-        return _repair_body(encoded, decode(encoded.body, target_wire.name, kind), profile)
+        return _repair_verbatim_messages(encoded, wire, profile)
     encoded.findings = _errors(repaired)
     encoded.well_formed = _stays_well_formed(repaired, profile)
     return encoded
 
 
-def _repair_body(encoded: Encoded, conversation: Conversation, profile: Profile) -> Encoded:
-    """Repair a body that was written, given as a conversation too.
+def _repair_on_own_wire(conversation: Conversation, encoded: Encoded, profile: Profile) -> Encoded:
+    """Repair a conversation that stays on its wire; an edited one is read again as it was written.
 
-    Messages of the target's own wire are written verbatim, so rules about the JSON of that wire
-    have to see the body.
+    The rules about the JSON of the wire have to see the body that the provider gets.
     """
-    repaired = repair_on_own_wire(conversation, profile, unsafe=False)
+    if not conversation.pristine:
+        conversation = read_body(encoded.body, conversation.wire, conversation.kind)
+    return _with_repairs(encoded, repair_on_own_wire(conversation, profile, unsafe=False))
+
+
+def _repair_verbatim_messages(encoded: Encoded, wire: Wire, profile: Profile) -> Encoded:
+    """Repair a body in which some messages are written as they were read from the target's wire.
+
+    No stage before has seen their JSON, which may be what the provider refuses.
+    """
+    conversation = read_body(encoded.body, wire.name, "request")
+    return _with_repairs(encoded, repair_on_own_wire(conversation, profile, unsafe=False))
+
+
+def _with_repairs(encoded: Encoded, repaired: RepairedConversation) -> Encoded:
+    """The body after a repair on its own wire."""
     if repaired.changes:
         body, ids = repaired.conversation.source.body, encoded.ids.after_repair(repaired.ids)
         changes = [*encoded.changes, *repaired.changes]

@@ -364,11 +364,7 @@ def outline(events: list[Chunk]) -> list[str]:
 
 def test_a_block_opens_only_after_the_block_before_it_is_closed() -> None:
     events = list(restream(INTERLEAVED, "openai-chat", WIRE, framed=False))
-    assert outline(events) == [
-        *("+0", "0", "0", "-0"),
-        *("+1", "1", "1", "-1"),
-        *("+2", "2", "2", "-2"),
-    ]
+    assert outline(events) == [*("+0", "0", "0", "-0"), *("+1", "1", "1", "-1"), *("+2", "2", "-2")]
     calls = decode(fold(events, WIRE), WIRE, "response").calls()
     assert [(call.id, call.name, call.input) for call in calls] == [
         ("call_a", "weather", {"city": "Paris"}),
@@ -376,13 +372,13 @@ def test_a_block_opens_only_after_the_block_before_it_is_closed() -> None:
     ]
 
 
-def test_only_the_deltas_of_a_later_block_wait() -> None:
+def test_only_the_deltas_of_a_later_block_wait_and_are_sent_as_one() -> None:
     translator: StreamTranslator[Chunk] = StreamTranslator(
         "openai-chat", WIRE, encode_chunk=lambda event: event
     )
     sent = [outline(translator.feed(event)) for event in INTERLEAVED]
     assert sent == [*([], ["+0", "0"], ["0"]), *(["-0", "+1"], [], ["1"], [], ["1"], [], [])]
-    assert outline(translator.end()) == ["-1", "+2", "2", "2", "-2"]
+    assert outline(translator.end()) == ["-1", "+2", "2", "-2"]
 
 
 SEQUENTIAL: list[Chunk] = [

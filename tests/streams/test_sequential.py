@@ -8,10 +8,11 @@ from __future__ import annotations
 import pytest
 
 from toolwire import decode
-from toolwire.conversation.json import JSON, Object
-from toolwire.streaming.events import Chunk
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.streaming.events import Chunk, Event
 from toolwire.streaming.restream import fold, restream
 from toolwire.streaming.stream_translator import StreamTranslator
+from toolwire.wires.families.chat.stream_reader import ChatReader
 
 SOURCE = "openai-chat"
 OPENED, GREW, CLOSED = "opened", "grew", "closed"
@@ -115,3 +116,33 @@ def test_a_call_that_is_cut_off_is_done_only_if_no_error_follows(target: str) ->
     limited = [*INTERLEAVED[:5], chunk({}, "length")]
     events = list(restream(limited, SOURCE, target, framed=False))
     assert outline(target, events) == [OPENED, GREW, CLOSED] * 2
+
+
+WORDS = [f" w{n}" for n in range(40)]
+LONG = [
+    *INTERLEAVED[:3],
+    *(piece(index, '{"city":"') for index in (0, 1)),
+    *(piece(index, word) for word in WORDS for index in (0, 1)),
+    *(piece(index, '"}') for index in (0, 1)),
+    INTERLEAVED[-1],
+]
+"""Two calls whose arguments arrive in turns, word by word."""
+
+
+@pytest.mark.parametrize("target", [*EVENTS, "gemini"])
+def test_deltas_that_wait_are_not_read_in_full(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events_read: list[Chunk] = []
+    read = ChatReader.read
+
+    def record(reader: ChatReader, event: Chunk) -> list[Event]:
+        events_read.append(event)
+        return read(reader, event)
+
+    monkeypatch.setattr(ChatReader, "read", record)
+    source = [b"data: " + dump(event) + b"\n\n" for event in LONG]
+    stream = b"".join(bytes(item) for item in restream(source, SOURCE, target))
+    assert len(events_read) < 0.6 * len(LONG)
+    found = decode(fold(stream, target), target, "response").calls()
+    assert [call.input for call in found] == [{"city": "".join(WORDS)}] * 2

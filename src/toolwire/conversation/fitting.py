@@ -7,15 +7,17 @@ back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.id_rules import IdRule, all_fit
 from toolwire.conversation.ids import digest, first_free, is_minted
+from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Call, Message, Result
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -52,76 +54,94 @@ def _hash_id(text: str, rule: IdRule, salt: str) -> str:
 
 
 def fit_calls(
+    conversation: Conversation,
     calls: list[Call],
     results: list[Result],
-    find_calls: Callable[[], dict[int, Call]],
     rule: IdRule,
     *,
     unique: bool,
     restore: Mapping[str, str],
-    messages: Iterable[Message] = (),
-) -> dict[int, str] | None:
+) -> PartMap[Call | Result, str] | None:
     """Return the id to send for each call and result, or None if all are sent unchanged.
 
-    The keys are identities of parts (`id(part)`), because two equal calls may get different ids.
-
     Args:
+        conversation: The conversation. Two calls of one of its turns never share an id.
         calls: Every call that is sent.
         results: Every result that is sent.
-        find_calls: Returns the call of each result, by the identity of the result. It is called
-            only if an id has to change.
         rule: What the target accepts.
         unique: True if an id may occur only once in the whole request.
         restore: Ids of an earlier encoding and the ids that they stood for.
-        messages: Two calls of one turn in these messages never share an id.
     """
     if not calls and not results:
         return None
-    call_ids = [call.id for call in calls]
-    ids = {*call_ids, *[result.call_id for result in results]}
-    invalid = set() if all_fit(ids, rule) else {text for text in ids if not rule.fits(text)}
-    has_repeats = len(set(call_ids)) < len(call_ids)
-    repeated_in_turn = _repeated_in_turn(messages) if has_repeats and not unique else set()
-    if (
-        not invalid
-        and not (restore and not restore.keys().isdisjoint(ids))
-        and not (has_repeats and (unique or repeated_in_turn))
-    ):
+    call_ids = {call.id for call in calls}
+    ids = call_ids.union([result.call_id for result in results])
+    has_repeats = len(call_ids) < len(calls)
+    repeats: PartSet[Call] = PartSet()
+    if has_repeats:
+        repeats = PartSet(calls) if unique else _repeats_in_turns(conversation.messages)
+    restores = bool(restore) and not restore.keys().isdisjoint(ids)
+    if not restores and not repeats and all_fit(ids, rule):
         return None
-    call_of = find_calls()
-    taken = ids - invalid
-    sent: dict[int, str] = {}
-    latest: dict[str, str] = {}
-    for n, call in enumerate(calls):
-        if call.id in restore:
-            new = restore[call.id]
-        elif call.id in latest and (unique or id(call) in repeated_in_turn):
-            new = first_free(lambda salt, t=call.id, n=n: _hash_id(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
-        else:
-            new = latest.get(call.id) or _fit(call.id, rule, taken)
-        latest[call.id] = new
-        taken.add(new)
-        sent[id(call)] = new
-    for result in results:
-        owner = call_of.get(id(result))
-        if owner is not None:
-            sent[id(result)] = sent.get(id(owner), owner.id)
-            continue
-        # A result without a call of its own keeps pointing at the newest call of its id.
-        new = (
-            restore.get(result.call_id)
-            or latest.get(result.call_id)
-            or _fit(result.call_id, rule, taken)
+    return _CallFitting(ids, rule, repeats, restore).fit(conversation, calls, results)
+
+
+class _CallFitting:
+    """The fitting of the ids of one conversation, of which at least one has to change."""
+
+    def __init__(
+        self, ids: set[str], rule: IdRule, repeats: PartSet[Call], restore: Mapping[str, str]
+    ) -> None:
+        self._rule = rule
+        self._repeats = repeats
+        """Calls that may not have the id of an earlier call."""
+        self._restore = restore
+        self._taken = {text for text in ids if rule.fits(text)}
+        self._latest: dict[str, str] = {}
+        """The id to send for the newest call with each id."""
+        self._sent: PartMap[Call | Result, str] = PartMap()
+
+    def fit(
+        self, conversation: Conversation, calls: list[Call], results: list[Result]
+    ) -> PartMap[Call | Result, str]:
+        """Return the id to send for each call and result."""
+        for n, call in enumerate(calls):
+            self._send(call, call.id, self._fit_call(call, n))
+        call_of: PartMap[Result, Call] = PartMap(
+            (pair.result, pair.call)
+            for pair in pairs(conversation.messages, ordered=conversation.ordered)
+            if pair.call is not None and pair.result is not None
         )
-        latest[result.call_id] = new
-        taken.add(new)
-        sent[id(result)] = new
-    return sent
+        for result in results:
+            caller = call_of.get(result)
+            if caller is not None:
+                self._sent[result] = self._sent.get(caller, caller.id)
+            else:
+                # A result without a call of its own keeps pointing at the newest call of its id.
+                self._send(result, result.call_id, self._fit_orphan(result.call_id))
+        return self._sent
+
+    def _send(self, part: Call | Result, old: str, new: str) -> None:
+        self._latest[old] = new
+        self._taken.add(new)
+        self._sent[part] = new
+
+    def _fit_call(self, call: Call, number: int) -> str:
+        if call.id in self._restore:
+            return self._restore[call.id]
+        if call.id in self._latest and call in self._repeats:
+            numbered = f"{call.id} {number}"
+            return first_free(lambda salt: _hash_id(numbered, self._rule, salt), self._taken)
+        return self._latest.get(call.id) or _fit(call.id, self._rule, self._taken)
+
+    def _fit_orphan(self, call_id: str) -> str:
+        known = self._restore.get(call_id) or self._latest.get(call_id)
+        return known or _fit(call_id, self._rule, self._taken)
 
 
-def _repeated_in_turn(messages: Iterable[Message]) -> set[int]:
-    """Return the identities of calls that repeat the id of an earlier call of the same turn."""
-    repeated: set[int] = set()
+def _repeats_in_turns(messages: Iterable[Message]) -> PartSet[Call]:
+    """Return the calls that repeat the id of an earlier call of the same turn."""
+    repeats: PartSet[Call] = PartSet()
     ids_in_turn: set[str] = set()
     for message in messages:
         if message.role != "assistant":
@@ -129,63 +149,9 @@ def _repeated_in_turn(messages: Iterable[Message]) -> set[int]:
         for part in message.parts:
             if isinstance(part, Call):
                 if part.id in ids_in_turn:
-                    repeated.add(id(part))
+                    repeats.add(part)
                 ids_in_turn.add(part.id)
-    return repeated
-
-
-def minted_ids_needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
-    """Return True if pairing by name and order alone would pair calls and results differently.
-
-    Then minted ids have to be sent even to a wire on which ids are optional. Consecutive results
-    are taken in the order of their calls, as an ordered wire writes them.
-    """
-    pairs_with_ids = {
-        (id(p.call), id(p.result)) for p in pairs(messages, ordered=ordered) if p.call and p.result
-    }
-    names: dict[str, str] = {}
-    call_order: dict[str, int] = {}
-    source_result: dict[int, int] = {}
-    """Identity of a result without its id → identity of the result in `messages`."""
-    stripped: list[Message] = []
-    run: list[Result] = []
-    """Consecutive results that are not in `stripped` yet."""
-
-    def flush_run() -> None:
-        if run:
-            run.sort(key=lambda result: call_order.get(result.call_id, len(call_order)))
-            stripped.append(Message("tool", tuple(run)))
-            run.clear()
-
-    previous_role = ""
-    for message in messages:
-        if message.role == "assistant":
-            flush_run()
-            call_order = call_order if previous_role == "assistant" else {}
-        previous_role = message.role
-        parts: list[Part] = []
-        for part in message.parts:
-            if isinstance(part, Call):
-                names[part.id] = part.name
-                call_order[part.id] = len(call_order)
-            if not isinstance(part, Result):
-                parts.append(part)
-                continue
-            result = part
-            if is_minted(part.call_id):
-                result = replace(part, origin="minted", name=part.name or names.get(part.call_id))
-            source_result[id(result)] = id(part)
-            (parts if message.role == "assistant" else run).append(result)
-        if parts or message.role == "assistant":
-            flush_run()
-            stripped.append(replace(message, parts=tuple(parts)))
-    flush_run()
-    pairs_without_ids = {
-        (id(p.call), source_result[id(p.result)])
-        for p in pairs(stripped, ordered=True)
-        if p.call and p.result
-    }
-    return pairs_with_ids != pairs_without_ids
+    return repeats
 
 
 def fit_names(names: Iterable[str], rule: IdRule, restore: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from toolwire.conversation.part_map import PartMap
+
 NAMESPACE_SEPARATOR = "::"
 """Joins the name of a namespace and the name of a tool in it. A dot would be ambiguous: many tool
 names contain one."""
@@ -47,19 +49,18 @@ def _lines_pattern(rule: IdRule) -> re.Pattern[str]:
 
 _JOIN_THRESHOLD = 5
 """From this many texts on, one match of all texts joined is faster than one match per text."""
-_MATCHERS: dict[int, tuple[IdRule, Callable[[str], re.Match[str] | None]]] = {}
-"""Compiled matchers by the identity of their rule. Hashing a rule would cost more than the match
-itself; each entry holds its rule, so that an identity is never reused."""
+_MATCHERS: PartMap[IdRule, Callable[[str], re.Match[str] | None]] = PartMap()
+"""Compiled matchers. Hashing a rule would cost more than the match itself."""
 
 
 def matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
     """Return the `fullmatch` function of a rule."""
-    entry = _MATCHERS.get(id(rule))
-    if entry is None:
+    match = _MATCHERS.get(rule)
+    if match is None:
         if len(_MATCHERS) > 1000:
             _MATCHERS.clear()
-        entry = _MATCHERS[id(rule)] = (rule, _pattern(rule).fullmatch)
-    return entry[1]
+        match = _MATCHERS[rule] = _pattern(rule).fullmatch
+    return match
 
 
 def all_fit(texts: Collection[str], rule: IdRule) -> bool:

@@ -6,12 +6,13 @@ holds nothing but a hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import blake2b
 
 from msgspec.structs import replace
 
 from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Part, Result
 
 MINTED = "tw-"
@@ -69,7 +70,7 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
 
 
 def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Message, ...]:
-    new_calls: dict[int, Part] = {}
+    new_calls: PartMap[Part, Part] = PartMap()
     taken = {part.id for message in messages for part in message.parts if isinstance(part, Call)}
     ordinal = 0
     for message in messages:
@@ -81,10 +82,10 @@ def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> 
                         taken,
                     )
                     taken.add(call_id)
-                    new_calls[id(part)] = replace(part, id=call_id, origin="minted")
+                    new_calls[part] = replace(part, id=call_id, origin="minted")
                 ordinal += 1
     messages = _replace_parts(messages, new_calls)
-    new_results: dict[int, Part] = {}
+    new_results: PartMap[Part, Part] = PartMap()
     for n, pair in enumerate(pairs(messages, ordered=ordered)):
         result = pair.result
         if result is None:
@@ -92,23 +93,22 @@ def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> 
         if pair.call is None:
             if result.origin == "minted":
                 result_id = mint(f"{seed} result", n, result.name or "")
-                new_results[id(result)] = replace(result, call_id=result_id)
+                new_results[result] = replace(result, call_id=result_id)
         elif result.call_id != pair.call.id:
             # A result that was paired by name or order has no id from the wire.
             origin = result.origin if pair.how == "id" else "minted"
-            new_results[id(result)] = replace(result, call_id=pair.call.id, origin=origin)
+            new_results[result] = replace(result, call_id=pair.call.id, origin=origin)
     return _replace_parts(messages, new_results)
 
 
 def _replace_parts(
-    messages: tuple[Message, ...], new_parts: Mapping[int, Part]
+    messages: tuple[Message, ...], new_parts: PartMap[Part, Part]
 ) -> tuple[Message, ...]:
-    """Replace parts by their identity: parts without ids may be equal and get different ids."""
     if not new_parts:
         return messages
     return tuple(
-        replace(m, parts=tuple(new_parts.get(id(p), p) for p in m.parts))
-        if any(id(p) in new_parts for p in m.parts)
-        else m
-        for m in messages
+        replace(message, parts=tuple(new_parts.get(part, part) for part in message.parts))
+        if any(part in new_parts for part in message.parts)
+        else message
+        for message in messages
     )

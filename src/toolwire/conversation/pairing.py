@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
 
 
@@ -34,28 +35,24 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
             elif isinstance(part, Result):
                 walk.add_result(part)
     walk.start_turn()
-    with_calls = [Pair(call, *walk.joined.get(id(call), (None, None))) for call in walk.calls]
-    orphans = [result for result in walk.results if id(result) not in walk.paired]
+    with_calls = [Pair(call, *walk.joined.get(call, (None, None))) for call in walk.calls]
+    orphans = [result for result in walk.results if result not in walk.results_with_calls]
     return with_calls + [Pair(None, result, None) for result in orphans]
 
 
 class _Walk:
-    """The open calls of the current turn, the calls of all turns by id, and results that wait.
-
-    Parts are frozen values that may be equal, so they are told apart by their identity.
-    """
+    """The open calls of the current turn, the calls of all turns by id, and results that wait."""
 
     def __init__(self, ordered: bool) -> None:
         self.ordered = ordered
         self.calls: list[Call] = []
         self.results: list[Result] = []
-        self.joined: dict[int, tuple[Result, PairedBy]] = {}
-        """The result of each call, by the identity of the call."""
-        self.paired: set[int] = set()
-        """The identities of results that have a call."""
+        self.joined: PartMap[Call, tuple[Result, PairedBy]] = PartMap()
+        """The result of each call that has one."""
+        self.results_with_calls: PartSet[Result] = PartSet()
         self.turn = 0
         self.assistant_messages = 0
-        self.message_of_call: dict[int, int] = {}
+        self.message_of_call: PartMap[Call, int] = PartMap()
         """The number of the assistant message that holds a call."""
         self.open_by_id: dict[str, tuple[int, deque[Call]]] = {}
         """The turn in which an id was last used, and its calls without a result."""
@@ -94,7 +91,11 @@ class _Walk:
         for name, results in results_by_name.items():
             self._match(calls_by_name.get(name, []), results, "name")
         # A name that no call has contradicts a pairing; only a guaranteed order outweighs it.
-        rest = [r for r in waiting if id(r) not in self.paired and (self.ordered or not r.name)]
+        rest = [
+            result
+            for result in waiting
+            if result not in self.results_with_calls and (self.ordered or not result.name)
+        ]
         self._match(self._open_calls(), rest, "order")
 
     def add_call(self, call: Call) -> None:
@@ -106,10 +107,10 @@ class _Walk:
         else:
             turn_calls = known[1]
             turn_calls.append(call)
-            first_message = self.message_of_call.get(id(turn_calls[0]), self.assistant_messages)
+            first_message = self.message_of_call.get(turn_calls[0], self.assistant_messages)
             if first_message != self.assistant_messages:
                 self.shared_ids[call.id] = self.assistant_messages
-        self.message_of_call[id(call)] = self.assistant_messages
+        self.message_of_call[call] = self.assistant_messages
         if call.item is not None:
             self.by_item_id[call.item] = None if call.item in self.by_item_id else call
         self.turn_calls.append(call)
@@ -139,7 +140,7 @@ class _Walk:
                 self._join(_take(calls, result.name), result, "id")
             return
         call = self.by_item_id.get(result.call_id)
-        if call is not None and id(call) not in self.joined:
+        if call is not None and call not in self.joined:
             # The result has the id of the item where the id of the call belongs.
             self._join(call, result, "id")
             self.open_by_id[call.id][1].remove(call)
@@ -165,7 +166,7 @@ class _Walk:
         return [
             call
             for call in self.turn_calls
-            if id(call) not in self.joined and call.executor == "client"
+            if call not in self.joined and call.executor == "client"
         ]
 
     def _match(self, calls: list[Call], results: list[Result], how: PairedBy) -> None:
@@ -184,8 +185,8 @@ class _Walk:
                 self._join(call, result, "order")
 
     def _join(self, call: Call, result: Result, how: PairedBy) -> None:
-        self.joined[id(call)] = (result, how)
-        self.paired.add(id(result))
+        self.joined[call] = (result, how)
+        self.results_with_calls.add(result)
 
 
 def _take(calls: deque[Call], name: str | None) -> Call:

@@ -1,8 +1,8 @@
-"""Mappings and sets of parts, by the identity of a part.
+"""Mappings and sets by identity, for parts above all.
 
 Equal parts are not always the same part: a history may hold two calls of one tool with the same
 arguments, or a result twice. These containers keep such parts apart. They also hold a reference to
-each part, so that no other object can get its identity.
+each key, so that no other object can get its identity.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ class PartMap(Generic[P, V]):
     def setdefault(self, part: P, default: V) -> V:
         """The value for a part; the default is stored if there is none."""
         return self._entries.setdefault(id(part), (part, default))[1]
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._entries.clear()
 
     def values(self) -> Iterator[V]:
         """The values, in the order of insertion."""

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from toolwire.codec import decode, encode
+from toolwire.codec import encode, read_body
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Conversation, Finding, Kind, Tool
@@ -145,7 +145,7 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
         body = fixed.body
     if body == facts.body:
         return None
-    return decode(body, before.wire, _body_kind(before.kind))
+    return read_body(body, before.wire, _body_kind(before.kind))
 
 
 def _body_kind(kind: Kind) -> Kind:

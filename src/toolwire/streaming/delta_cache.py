@@ -3,8 +3,9 @@
 Most events of a stream are such deltas. When an event has been translated in full and turned out to
 be one delta, the cache stores the bytes before and after its text, of the source event and of the
 output. For a later event with the same bytes around another text, the output is the stored output
-bytes around the new text, still quoted as in the source: nothing but that text is parsed. Any other
-event clears the cache, because it may change what a delta means. Knows no wire.
+bytes around the new text, still quoted as in the source: nothing but that text is parsed. A delta
+that the writer keeps for later has no output yet. Any other event clears the cache, because it may
+change what a delta means. Knows no wire.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class _Template:
     """The bytes around the text of a delta, in the source and in the output."""
 
     __slots__ = (
+        "has_output",
         "on_read",
         "on_write",
         "output_prefix",
@@ -50,7 +52,7 @@ class _Template:
         self,
         prefix: bytes,
         suffix: bytes,
-        output: tuple[bytes, bytes],
+        output: tuple[bytes, bytes] | None,
         *,
         on_read: OnRead,
         on_write: OnWrite | None,
@@ -65,7 +67,8 @@ class _Template:
         """The index after the closing quote, counted from the end; None is the end."""
         self.size = len(prefix) + len(suffix)
         """A source event is longer than this unless its text is empty."""
-        self.output_prefix, self.output_suffix = output
+        self.has_output = output is not None
+        self.output_prefix, self.output_suffix = output or (b"", b"")
         self.on_read = on_read
         self.on_write = on_write
 
@@ -82,7 +85,8 @@ class DeltaCache:
         """The template of the last event, which mostly fits the next one too."""
 
     def translate(self, piece: bytes) -> bytes | None:
-        """The output of a source event; None if the event must be translated in full."""
+        """The output of a source event, which may be empty; None if the event must be translated in
+        full."""
         template = self._latest
         if template is None:
             return None
@@ -104,6 +108,8 @@ class DeltaCache:
             return None
         if template.on_write is not None:
             template.on_write(text)
+        if not template.has_output:
+            return b""
         return template.output_prefix + quoted + template.output_suffix
 
     def _find(self, piece: bytes) -> _Template | None:
@@ -113,8 +119,13 @@ class DeltaCache:
                 return template
         return None
 
+    @property
+    def full(self) -> bool:
+        """True if no template can be added: the events of this stream hardly repeat."""
+        return self._count >= _MAX_TEMPLATES
+
     def add(
-        self, piece: bytes, text: str, output: bytes, *, on_read: OnRead, on_write: OnWrite
+        self, piece: bytes, text: str, output: bytes | None, *, on_read: OnRead, on_write: OnWrite
     ) -> None:
         """Store a template of a source event that was one delta, unless the place of its text is
         ambiguous.
@@ -122,35 +133,30 @@ class DeltaCache:
         Args:
             piece: the source event.
             text: the text of its delta.
-            output: the output that the event became.
+            output: the output that the event became; None if the writer keeps its text for later.
             on_read: updates the reader with the text of a later delta.
             on_write: updates the writer with the text of a later delta.
         """
         quoted = dump(text)
-        if self._count >= _MAX_TEMPLATES or piece.count(quoted) != 1 or output.count(quoted) != 1:
+        source_halves = _split_at_value(piece, quoted)
+        output_halves = None if output is None else _split_at_value(output, quoted)
+        if source_halves is None or (output is not None and output_halves is None):
             return
-        prefix, _, suffix = piece.partition(quoted)
+        prefix, suffix = source_halves
         # An escape elsewhere may spell the same text: then this may be another field.
         if b"\\" in prefix or b"\\" in suffix:
-            return
-        output_prefix, _, output_suffix = output.partition(quoted)
-        # Inside another string every quote has a backslash before it; a key has a colon after it.
-        if (
-            prefix.rstrip()[-1:] not in _BEFORE_VALUE
-            or output_prefix.rstrip()[-1:] not in _BEFORE_VALUE
-            or suffix.lstrip()[:1] == b":"
-        ):
             return
         template = _Template(
             prefix + b'"',
             b'"' + suffix,
-            (output_prefix, output_suffix),
+            output_halves,
             on_read=on_read,
             on_write=None if on_write is bool else on_write,
         )
-        self._templates.setdefault(len(template.prefix), {})[template.prefix] = template
+        templates = self._templates.setdefault(len(template.prefix), {})
+        self._count += template.prefix not in templates
+        templates[template.prefix] = template
         self._latest = template
-        self._count += 1
 
     def clear(self) -> None:
         """Remove all templates."""
@@ -158,3 +164,14 @@ class DeltaCache:
             self._templates.clear()
             self._count = 0
             self._latest = None
+
+
+def _split_at_value(event: bytes, quoted: bytes) -> tuple[bytes, bytes] | None:
+    """The bytes before and after a JSON string that occurs once in an event, as a value."""
+    if event.count(quoted) != 1:
+        return None
+    before, _, after = event.partition(quoted)
+    # Inside another string every quote has a backslash before it; a key has a colon after it.
+    if before.rstrip()[-1:] not in _BEFORE_VALUE or after.lstrip()[:1] == b":":
+        return None
+    return before, after

@@ -16,7 +16,6 @@ from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
-from toolwire.errors import UsageError
 from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
 from toolwire.streaming.events import (
     Chunk,
@@ -35,7 +34,7 @@ from toolwire.streaming.events import (
 from toolwire.streaming.executed_calls import ExecutedCalls
 from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrapped_delta
 from toolwire.streaming.target_stream import TargetStream
-from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, form_of
+from toolwire.wires.engine.server_tools import ServerToolPolicy, form_of, require_policy
 from toolwire.wires.engine.specs import Wire
 
 Out = TypeVar("Out")
@@ -75,10 +74,7 @@ class EventTranslator(Generic[Out]):
         Raises:
             UsageError: if the target does not stream, or an option has no such value.
         """
-        if server_tools not in POLICIES:
-            raise UsageError(
-                f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}", wire=target
-            )
+        require_policy(server_tools, target)
         self._target = TargetStream(target, source=source, ids=ids, version=version)
         self.target_spec = self._target.spec
         self._context = self._target.context

@@ -80,7 +80,7 @@ class StreamTranslator(EventTranslator[Out]):
             output = cache.translate(item[:-2])
             if output is not None:
                 self._reader.count += 1
-                return [output]  # type: ignore[list-item]
+                return [output] if output else []  # type: ignore[list-item]
         if self.fault is not None:
             return []
         if not isinstance(item, BYTES):
@@ -134,8 +134,9 @@ class StreamTranslator(EventTranslator[Out]):
         for piece in pieces:
             output = cache.translate(piece)
             if output is not None:
-                out.append(output)  # type: ignore[arg-type]
                 self._reader.count += 1
+                if output:
+                    out.append(output)  # type: ignore[arg-type]
                 continue
             try:
                 event = self._input.read_piece(piece)
@@ -149,19 +150,25 @@ class StreamTranslator(EventTranslator[Out]):
         return out
 
     def _cache_delta(self, piece: bytes, encoded: list[Out]) -> None:
-        """Cache a source event that is one delta and became one event; after any other event the
-        cache is no longer valid."""
+        """Cache a source event that is one delta and became one event, or none because the writer
+        keeps its text for later; after any other event the cache is no longer valid."""
         cache, events = self._delta_cache, self._last_events
-        if len(events) != 1 or events[0].__class__ is not PartDelta or len(encoded) != 1:
+        if len(events) != 1 or events[0].__class__ is not PartDelta or len(encoded) > 1:
             cache.clear()
             return
         slot = events[0].slot
-        part = self._parts.get(slot)
-        if part is not None and part.mode is not Mode.PASS:
+        output = encoded[0] if encoded else None
+        write = self._writer.text_appender if encoded else self._writer.text_buffer
+        on_write = write(slot)
+        if on_write is None and not encoded:
+            cache.clear()
             return
-        on_read, on_write = self._reader.text_appender(slot), self._writer.text_appender(slot)
-        if on_read is not None and on_write is not None and isinstance(encoded[0], bytes):
-            cache.add(piece, events[0].text, encoded[0], on_read=on_read, on_write=on_write)
+        part = self._parts.get(slot)
+        if cache.full or (part is not None and part.mode is not Mode.PASS):
+            return
+        on_read = self._reader.text_appender(slot)
+        if on_read is not None and on_write is not None and isinstance(output, bytes | None):
+            cache.add(piece, events[0].text, output, on_read=on_read, on_write=on_write)
 
     def _translate_source(self, event: Chunk | StreamError) -> list[Chunk]:
         """Translate one event of the source, or an error in its place."""

@@ -17,7 +17,8 @@ from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.stream_input import resolve_stream
 from toolwire.wires.engine.capabilities import EVERYTHING
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_opening, lower_part, lower_settings
+from toolwire.wires.engine.part_lowering import lower_opening, lower_part
+from toolwire.wires.engine.settings_lowering import lower_settings
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.stream import StreamWriter
 

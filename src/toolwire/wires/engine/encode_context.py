@@ -21,6 +21,7 @@ from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, parse
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Loss, Tool
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
     PLACEHOLDER_SIGNATURE,
     Call,
@@ -50,9 +51,9 @@ class EncodeContext:
         "ids",
         "kind",
         "losses",
-        "minted_ids_needed",
         "minted_ids_sent",
         "names",
+        "needs_minted_ids",
         "no_mapping",
         "ordinal",
         "patching",
@@ -69,15 +70,14 @@ class EncodeContext:
         wire: str,
         kind: Kind,
         *,
-        ids: dict[int, str] | None,
+        ids: PartMap[Call | Result, str] | None,
         names: Mapping[str, str],
         reverse_map: IdMap,
     ) -> None:
         self.wire = wire
         self.kind = kind
         self.ids = ids
-        """The id to send for each call and result, by the identity of the part, because two equal
-        calls may get different ids; None if all are sent unchanged."""
+        """The id to send for each call and result; None if all are sent unchanged."""
         self.names = names
         """Tool name in the conversation → name to send, for the names that change."""
         self.reverse_map = reverse_map
@@ -86,13 +86,13 @@ class EncodeContext:
         """True if ids and results are sent unchanged: nothing to map, nothing to restore."""
         self.minted_ids_sent: bool | None = None
         """True if minted ids are sent even where ids are optional; None until that is computed."""
-        self.minted_ids_needed: Callable[[], bool] = bool
+        self.needs_minted_ids: Callable[[], bool] = bool
         """Returns True if pairing by name and order alone would pair calls and results
         differently."""
         self.results: Sequence[Result] = ()
         """Every result that is written, in order; a call may have several."""
-        self._nth_received: dict[int, int] | None = None
-        self._nth_sent: dict[int, int] | None = None
+        self._nth_received: PartMap[Result, int] | None = None
+        self._nth_sent: PartMap[Result, int] | None = None
         self.assistant_content: Literal["", "text", "some"] = ""
         """What the content of an assistant message beside calls must be for the target."""
         self.losses: list[Loss] = []
@@ -131,20 +131,20 @@ class EncodeContext:
         """Return the id to send for a call, and record it if it differs."""
         if self.ids is None:
             return call.id
-        return self._record_id(self.ids.get(id(call), call.id), call.id)
+        return self._record_id(self.ids.get(call, call.id), call.id)
 
     def result_id(self, result: Result) -> str:
         """Return the id to send for a result: the id of its call."""
         if self.ids is None:
             return result.call_id
-        return self._record_id(self.ids.get(id(result), result.call_id), result.call_id)
+        return self._record_id(self.ids.get(result, result.call_id), result.call_id)
 
     def hides_id(self, sent: str) -> bool:
         """Return True if an optional id is left out: it is minted, and pairing does not need it."""
         if not is_minted(sent):
             return False
         if self.minted_ids_sent is None:
-            self.minted_ids_sent = self.minted_ids_needed()
+            self.minted_ids_sent = self.needs_minted_ids()
         return not self.minted_ids_sent
 
     def _record_id(self, sent: str, original: str) -> str:
@@ -289,20 +289,20 @@ class EncodeContext:
                 self._nth_sent = positions
             else:
                 self._nth_received = positions
-        return positions.get(id(result), 0)
+        return positions.get(result, 0)
 
-    def _count_results(self, *, sent: bool) -> dict[int, int]:
-        """Return the position of every result that is not the first of its call, by identity."""
-        positions: dict[int, int] = {}
+    def _count_results(self, *, sent: bool) -> PartMap[Result, int]:
+        """Return the position of every result that is not the first of its call."""
+        positions: PartMap[Result, int] = PartMap()
         counts: dict[str, int] = {}
         for result in self.results:
             call_id = result.call_id
             if sent and self.ids is not None:
-                call_id = self.ids.get(id(result), call_id)
+                call_id = self.ids.get(result, call_id)
             nth = counts.get(call_id, 0)
             counts[call_id] = nth + 1
             if nth:
-                positions[id(result)] = nth
+                positions[result] = nth
         return positions
 
     # --- unknown fields ---

@@ -97,7 +97,11 @@ class SequentialWriter(StreamWriter):
             return self.grow_part(queued, event.text)
         if event.text:
             queued.texts.append(event.text)
-        return self._advance(self._queues[queued.choice])
+        return [] if self._waits(queued) else self._advance(self._queues[queued.choice])
+
+    def _waits(self, queued: QueuedPart) -> bool:
+        """True if nothing of a part can be written yet."""
+        return queued.whole or self._queues[queued.choice][0] is not queued
 
     def end(self, event: PartEnd) -> list[Chunk]:
         queued = self._by_slot.pop(event.slot)
@@ -107,6 +111,12 @@ class SequentialWriter(StreamWriter):
     def text_appender(self, slot: int) -> Callable[[str], object] | None:
         queued = self._by_slot.get(slot)
         return self.appender(queued) if queued is not None and queued.opened else None
+
+    def text_buffer(self, slot: int) -> Callable[[str], object] | None:
+        queued = self._by_slot.get(slot)
+        if queued is None or queued.opened or not self._waits(queued):
+            return None
+        return queued.texts.append
 
     def _advance(self, queue: deque[QueuedPart]) -> list[Chunk]:
         """Write what can be written of the first part, and of those that waited for its end."""
@@ -130,13 +140,11 @@ class SequentialWriter(StreamWriter):
             return self.write_part(complete_part(queued.part, queued.texts, end), queued.choice)
         if end is not None and end.whole is not None and not queued.opened:
             queued.texts, end = [end.whole] if end.whole else [], replace(end, whole=None)
-        texts, queued.texts = queued.texts, []
+        text, queued.texts = "".join(queued.texts), []
         out: list[Chunk] = []
-        if not queued.opened and (texts or isinstance(queued.part, Call)):
+        if not queued.opened and (text or isinstance(queued.part, Call)):
             queued.opened = True
-            out = self.open_part(queued, texts.pop(0) if texts else "")
-        for text in texts:
-            out += self.grow_part(queued, text)
+            out = self.open_part(queued, text)
         return out + self.close_part(queued, end) if queued.opened and end is not None else out
 
     # --- the end ---

@@ -24,6 +24,7 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
+from toolwire.errors import UsageError
 from toolwire.wires.engine.specs import Wire
 
 ServerToolPolicy: TypeAlias = Literal["auto", "text", "call", "drop"]
@@ -43,6 +44,13 @@ def form_of(policy: ServerToolPolicy, *, kind: str) -> Form:
     if policy == "auto":
         return "text" if kind == "request" else "drop"
     return "text" if policy == "call" and kind != "request" else policy
+
+
+def require_policy(policy: str, target: str) -> None:
+    """Raise UsageError if there is no such policy."""
+    if policy not in POLICIES:
+        options = ", ".join(POLICIES)
+        raise UsageError(f"server_tools is one of {options}, not {policy!r}", wire=target)
 
 
 def lower_server_tools(

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation, Setting
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import EncodeContext
 
@@ -67,14 +68,13 @@ class _Index(Struct, frozen=True):
     writers: dict[str, SettingSpec]
 
 
-_INDEXES: dict[int, tuple[tuple[SettingSpec, ...], _Index]] = {}
-"""Indexes by the identity of their tuple of specs. Hashing the tuple would cost more than reading
-most bodies; each entry holds its tuple, so that an identity is never reused."""
+_INDEXES: PartMap[tuple[SettingSpec, ...], _Index] = PartMap()
+"""Hashing a tuple of specs would cost more than reading most bodies."""
 
 
 def _index(fields: tuple[SettingSpec, ...]) -> _Index:
-    entry = _INDEXES.get(id(fields))
-    if entry is None:
+    index = _INDEXES.get(fields)
+    if index is None:
         readers: dict[str, tuple[SettingSpec, ...]] = {}
         for spec in fields:
             readers[spec.path[0]] = (*readers.get(spec.path[0], ()), spec)
@@ -86,8 +86,8 @@ def _index(fields: tuple[SettingSpec, ...]) -> _Index:
             if len(specs) == 1 and len(specs[0].path) == 1
         }
         writers = {spec.name: spec for spec in fields if spec.write is not None}
-        entry = _INDEXES[id(fields)] = fields, _Index(readers, single, writers)
-    return entry[1]
+        index = _INDEXES[fields] = _Index(readers, single, writers)
+    return index
 
 
 def read_settings(

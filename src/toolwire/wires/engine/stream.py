@@ -250,6 +250,11 @@ class StreamWriter:
         more than their text."""
         return None
 
+    def text_buffer(self, slot: int) -> Callable[[str], object] | None:
+        """Return a function that keeps a text delta of an open part, if all of its deltas are kept
+        until something other than a delta arrives; None if they are written."""
+        return None
+
     def metadata(self, event: Metadata) -> list[Chunk]:
         """Store usage and other settings for the last events."""
         self.settings.update(event.settings)

@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import CLIENT_TOOLS
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import Block, require_object
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS

@@ -14,8 +14,8 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import BodySource, Conversation, Kind, Setting, Tool, Usage
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import CLIENT_TOOLS
 from toolwire.wires.engine.settings import SettingSpec, SettingsRead
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import count_at, list_at, require_object
 
 # --- conversations --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_part
+from toolwire.wires.engine.part_lowering import lower_part
 from toolwire.wires.engine.specs import (
     OPAQUE,
     Block,

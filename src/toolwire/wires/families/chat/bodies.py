@@ -15,7 +15,6 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import CLIENT_TOOLS
 from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingsRead,
@@ -24,6 +23,7 @@ from toolwire.wires.engine.settings import (
     write_finish_reason,
     write_settings,
 )
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import Block, list_at, object_at, raise_unexpected, require_object
 from toolwire.wires.engine.stream import copy_json
 from toolwire.wires.families.chat.messages import Chat, has_calls

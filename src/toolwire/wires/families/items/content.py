@@ -14,8 +14,8 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Media, Output, Part, Source, Text, describe
 from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport, Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_part
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.part_lowering import lower_part
 from toolwire.wires.engine.specs import (
     UNREADABLE,
     Block,

@@ -29,7 +29,7 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import NO_ERROR_FLAG, lower_part
+from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG, lower_part
 from toolwire.wires.engine.specs import Block, keys, patch_block, patch_message, read_id
 from toolwire.wires.families.items.content import (
     CAPABILITIES,

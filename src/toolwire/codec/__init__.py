@@ -1,0 +1,148 @@
+"""Between the bodies of wires and the conversation they hold: decode reads, encode writes.
+
+`encode` runs the last three stages of the pipeline: lower to what the target can hold, fit ids and
+names to its rules, write. What the target cannot hold is a loss, never an exception. This package
+knows wires only through their tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec import UnsetType
+from msgspec.structs import replace
+
+from toolwire.codec.encoded import Encoded, write
+from toolwire.codec.fit import fit
+from toolwire.codec.own_wire import lost_pairs, patch_source
+from toolwire.codec.plain_answer import plain_answer
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.json import JSON, Body, load
+from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.observations import observe
+from toolwire.conversation.parts import Call, Message
+from toolwire.errors import DecodeError, UsageError
+from toolwire.profiles.table import PROFILES, Profile
+from toolwire.wires import wire
+from toolwire.wires.engine.lowering import lower
+from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
+from toolwire.wires.engine.specs import Wire
+
+__all__ = ["Encoded", "IdMapInput", "decode", "encode", "read_body", "resolve"]
+
+IdMapInput: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
+
+
+def resolve(name: str) -> tuple[Wire, Profile]:
+    """The wire and the profile that a name of a wire or profile stands for."""
+    try:
+        return _RESOLVED[name]
+    except (KeyError, TypeError):
+        spec = PROFILES.get(name) if isinstance(name, str) else None
+    found = (wire(name), Profile(name, name)) if spec is None else (wire(spec.wire), spec)
+    _RESOLVED[name] = found
+    return found
+
+
+_RESOLVED: dict[str, tuple[Wire, Profile]] = {}
+"""Names that were resolved before: at most one entry for each wire and profile."""
+
+
+def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
+    """Read a body as a conversation. Unknown blocks, missing ids and broken arguments are data.
+
+    Args:
+        body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
+        wire: The name of a wire, profile or provider.
+        kind: `request` or `response`.
+
+    Raises:
+        DecodeError: The body is not JSON, or not a body of this wire.
+    """
+    source_wire, _ = resolve(wire)
+    _require_kind(kind)
+    value, raw = load(body, source_wire.name)
+    return _read(value, source_wire, kind, raw)
+
+
+def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
+    """Read a body that this library has written."""
+    return _read(body, resolve(wire)[0], kind, None)
+
+
+def _read(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
+    try:
+        read = wire.read(body, kind)
+    except RecursionError:
+        raise DecodeError("nested too deeply", wire=wire.name) from None
+    messages = read.messages
+    if kind == "response":
+        messages = tuple([_with_tool_stop(message) for message in messages])
+    source = replace(
+        read.source, raw=raw, messages=messages, tools=read.tools, settings=read.settings
+    )
+    return replace(read, messages=messages, source=source)
+
+
+def _with_tool_stop(message: Message) -> Message:
+    """An answer with calls of the client stopped for them, whatever reason its server gives."""
+    if message.stop != "stop" or not any(
+        part.__class__ is Call and part.runs_on_client for part in message.parts
+    ):
+        return message
+    return replace(message, stop="tool")
+
+
+def encode(
+    conversation: Conversation,
+    wire: str,
+    kind: Kind = "request",
+    *,
+    ids: IdMapInput = None,
+    server_tools: ServerToolPolicy = "auto",
+) -> Encoded:
+    """Write a conversation as a body of a wire. Its own wire gets back verbatim what it sent.
+
+    Args:
+        conversation: The conversation; it is not modified and not repaired.
+        wire: The name of a wire, profile or provider.
+        kind: `request` or `response`.
+        ids: The id map of an earlier encoding, to restore ids and names.
+        server_tools: What calls that another provider ran become: `text`, `call`, `drop`, or
+            `auto`, which is text in a request and nothing in a response.
+
+    Raises:
+        UsageError: The wire does not exist, or a value is not JSON.
+    """
+    target, profile = resolve(wire)
+    _require_kind(kind)
+    require_policy(server_tools, wire)
+    reverse_map = IdMap.of(ids)
+    if kind == "response":
+        plain = plain_answer(conversation, target, profile, reverse_map)
+        if plain is not None:
+            return write(plain[0], target, plain[1])
+    if conversation.wire and conversation.source.messages is None:
+        conversation = replace(
+            conversation, wire=""
+        )  # made by hand: there is no body to go back to
+    own_wire = target.name == conversation.wire and kind == conversation.kind
+    if own_wire and conversation.pristine:
+        return Encoded(conversation.source.body, [], IdMap(), conversation.source.raw)
+    if own_wire and not reverse_map.ids and not reverse_map.names:
+        body = patch_source(conversation, target)
+        if not isinstance(body, UnsetType):
+            return Encoded(body, lost_pairs(conversation, body, target, kind), IdMap())
+    observations = observe(conversation, target.name)
+    lowering = lower(conversation, target, kind, policy=server_tools, observations=observations)
+    context = fit(lowering, target, profile, kind, reverse_map=reverse_map)
+    encoded = write(lowering.conversation, target, context)
+    if own_wire:
+        encoded.losses += lost_pairs(conversation, encoded.body, target, kind)
+    return encoded
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in ("request", "response"):
+        raise UsageError(f"kind is request or response, not {kind!r}")

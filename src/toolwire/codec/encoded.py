@@ -1,0 +1,72 @@
+"""The body that an encoding makes, and the stage that writes it."""
+
+from __future__ import annotations
+
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.json import JSON, dump
+from toolwire.conversation.model import Change, Conversation, Finding, Loss
+from toolwire.errors import UsageError
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Wire
+
+
+class Encoded:
+    """A body of a wire, what was lost or changed on the way, and the map that restores ids."""
+
+    __slots__ = ("_body", "_bytes", "changes", "findings", "ids", "losses", "well_formed")
+
+    def __init__(
+        self,
+        body: JSON,
+        losses: list[Loss],
+        ids: IdMap,
+        raw: bytes | None = None,
+        *,
+        changes: list[Change] | None = None,
+        findings: list[Finding] | None = None,
+    ) -> None:
+        self._body = body
+        self._bytes = raw
+        self.losses = losses
+        """What the target cannot hold, with pointers into the source body."""
+        self.ids = ids
+        """The map that restores ids and names on the way back: pass it as `ids=`."""
+        self.changes: list[Change] = changes if changes is not None else []
+        """What was repaired for the target, with pointers into the source body."""
+        self.findings: list[Finding] = findings if findings is not None else []
+        """What the target would refuse and no safe fix exists for."""
+        self.well_formed = False
+        """True if the history was seen to need no repair for the target."""
+
+    @property
+    def body(self) -> JSON:
+        """The body as dicts and lists. It may share parts with the source body: copy it before you
+        change it."""
+        return self._body
+
+    def json(self) -> bytes:
+        """The body as JSON; the bytes that were decoded, verbatim, if nothing changed."""
+        if self._bytes is None:
+            self._bytes = dump(self._body)
+        return self._bytes
+
+    def __repr__(self) -> str:
+        return f"Encoded({len(self.json())} bytes, {len(self.losses)} losses)"
+
+
+def write(conversation: Conversation, target: Wire, context: EncodeContext) -> Encoded:
+    """Write the body of a conversation that was lowered and fitted to the target.
+
+    Raises:
+        UsageError: A value is nested too deeply.
+    """
+    try:
+        body = target.write(conversation, context)
+    except RecursionError:
+        raise UsageError("nested too deeply", wire=target.name) from None
+    ids = IdMap()
+    if context.sent_ids or context.names or context.forms:
+        names = {new: old for old, new in context.names.items()}
+        ids = IdMap(context.sent_ids, names, context.forms)
+    losses = list(dict.fromkeys(context.losses)) if context.losses else []
+    return Encoded(body, losses, ids)

@@ -1,0 +1,80 @@
+"""The short way for answers of text and calls, which are most answers of a model.
+
+Such an answer holds nothing that could need lowering, and its ids and names fit as they are. So it
+is written without the passes over its parts that find out what has to be done.
+"""
+
+from __future__ import annotations
+
+from toolwire.codec.fit import RulesOfBoth, rules_of_both
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Message, Part, Text
+from toolwire.profiles.table import PROFILES, Profile
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings_lowering import lower_settings
+from toolwire.wires.engine.specs import Wire
+
+
+def plain_answer(
+    conversation: Conversation, target: Wire, profile: Profile, reverse_map: IdMap
+) -> tuple[Conversation, EncodeContext] | None:
+    """An answer of text and calls with the context to write it; None for any other answer."""
+    source_profile = PROFILES.get(conversation.wire)
+    if source_profile is None or conversation.wire == target.name:
+        return None
+    if reverse_map.ids or reverse_map.names or reverse_map.forms:
+        return None
+    if conversation.source.messages is not conversation.messages or conversation.tools:
+        return None
+    if len(conversation.messages) != 1:
+        return None
+    message = conversation.messages[0]
+    if not _is_plain(message, target, rules_of_both(profile, source_profile)):
+        return None
+    context = EncodeContext(target.name, "response", ids=None, names={}, reverse_map=reverse_map)
+    settings = lower_settings(
+        conversation.settings,
+        target.capabilities,
+        conversation.source.setting_paths,
+        context.losses,
+    )
+    if settings is not conversation.settings:
+        conversation = Conversation(
+            conversation.messages,
+            conversation.tools,
+            settings,
+            conversation.wire,
+            conversation.kind,
+            conversation.source,
+        )
+    return conversation, context
+
+
+def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
+    """True if a message of another wire holds only texts and calls that are sent as they are."""
+    source = message.source
+    if message.wire == target.name or message.role != "assistant" or source.spec is None:
+        return False
+    if source.raw.__class__ is not dict or not source.spec.keys.issuperset(source.raw):
+        return False
+    text_after_calls = target.capabilities.text_after_calls
+    call_ids: list[str] = []
+    for part in message.parts:
+        if not _is_clean(part):
+            return False
+        if part.__class__ is Call:
+            if part.executor != "client" or part.origin != "wire" or part.family != "function":
+                return False
+            if not rules.accept_call(part.id, part.name):
+                return False
+            call_ids.append(part.id)
+        elif part.__class__ is not Text or part.refusal or (call_ids and not text_after_calls):
+            return False
+    return len(call_ids) < 2 or len(set(call_ids)) == len(call_ids)
+
+
+def _is_clean(part: Part) -> bool:
+    """True if a part has no signature and no fields that only its own wire knows."""
+    source = part.source
+    return part.signature is None and source.spec is not None and source.spec.clean(source.raw)

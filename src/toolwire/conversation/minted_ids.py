@@ -1,0 +1,84 @@
+"""Whether minted ids have to be sent: where they are optional, pairing may work without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Message, Part, Result
+
+
+def needs_minted_ids(messages: tuple[Message, ...], *, ordered: bool) -> bool:
+    """Return True if pairing by name and order alone would pair calls and results differently.
+
+    Then minted ids have to be sent even to a wire on which ids are optional. Consecutive results
+    are taken in the order of their calls, as an ordered wire writes them.
+    """
+    stripped = _StrippedHistory(messages)
+    call_of = PartMap(
+        (stripped.original_of[pair.result], pair.call)
+        for pair in pairs(stripped.messages, ordered=True)
+        if pair.call and pair.result
+    )
+    pairs_with_ids = [
+        pair for pair in pairs(messages, ordered=ordered) if pair.call and pair.result
+    ]
+    return len(call_of) != len(pairs_with_ids) or any(
+        pair.result is None or call_of.get(pair.result) is not pair.call for pair in pairs_with_ids
+    )
+
+
+class _StrippedHistory:
+    """A history without its minted ids, as a reader of an ordered wire would get it."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self.messages: list[Message] = []
+        self.original_of: PartMap[Result, Result] = PartMap()
+        """The result in the history for each result without its id."""
+        self._run: list[Result] = []
+        """Consecutive results that are not in `messages` yet."""
+        self._names: dict[str, str] = {}
+        self._call_order: dict[str, int] = {}
+        previous_role = ""
+        for message in messages:
+            if message.role == "assistant":
+                self._flush_run()
+                if previous_role != "assistant":
+                    self._call_order = {}
+            previous_role = message.role
+            self._add(message)
+        self._flush_run()
+
+    def _add(self, message: Message) -> None:
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Call):
+                self._names[part.id] = part.name
+                self._call_order[part.id] = len(self._call_order)
+            if isinstance(part, Result):
+                result = self._strip(part)
+                (parts if message.role == "assistant" else self._run).append(result)
+            else:
+                parts.append(part)
+        if parts or message.role == "assistant":
+            self._flush_run()
+            self.messages.append(replace(message, parts=tuple(parts)))
+
+    def _strip(self, result: Result) -> Result:
+        stripped = result
+        if is_minted(result.call_id):
+            name = result.name or self._names.get(result.call_id)
+            stripped = replace(result, origin="minted", name=name)
+        self.original_of[stripped] = result
+        return stripped
+
+    def _flush_run(self) -> None:
+        if self._run:
+            order, last = self._call_order, len(self._call_order)
+            self._run.sort(key=lambda result: order.get(result.call_id, last))
+            self.messages.append(Message("tool", tuple(self._run)))
+            self._run = []

@@ -1,0 +1,146 @@
+"""Lower single parts: adapt a part to what its target can hold, and report each loss once.
+
+Bodies and streams use the same functions. This module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from toolwire.conversation.model import Loss
+from toolwire.conversation.parts import (
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+    output_text,
+    say_error,
+)
+from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
+from toolwire.wires.engine.media import mime_of
+
+NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
+_SHOWN = 80
+"""Characters of a part that a loss quotes."""
+
+
+def is_new(part: Part) -> bool:
+    """True if a part was not read from a body: an edit put it into its message."""
+    return part.source.raw is UNSET and part.source.spec is None
+
+
+def lower_part(
+    part: Part, capabilities: Capabilities, place: Place, *, kind: str, losses: list[Loss]
+) -> tuple[Part, ...]:
+    """A part as the target can hold it at a place: itself, something else, or nothing."""
+    if capabilities is EVERYTHING:
+        return (part,)
+    match part:
+        case Text(refusal=True) if not capabilities.refusals:
+            losses.append(Loss(part.path, "a refusal is sent as plain text"))
+            return (Text(part.text, source=Source(path=part.path)),)
+        case Media():
+            return (_lower_media(part, capabilities, place, losses),)
+        case Reasoning():
+            return _lower_reasoning(part, capabilities, kind=kind, losses=losses)
+        case Result() if capabilities.result_media == "inside":
+            return (lower_result(part, capabilities, losses, []),)
+        case Opaque():
+            losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
+            return ()
+    return (part,)
+
+
+def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss]) -> Part | None:
+    """A part that opens in a stream, as the target can hold it; None if it cannot.
+
+    Its text is still to come, so nothing is decided by that.
+    """
+    if isinstance(part, Text) and part.refusal and not capabilities.refusals:
+        losses.append(Loss(part.path, "a refusal is sent as plain text"))
+        return replace(part, refusal=False)
+    if isinstance(part, Reasoning) and not capabilities.reasoning_in_answers:
+        losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
+        return None
+    return part
+
+
+def _lower_media(
+    media: Media, capabilities: Capabilities, place: Place, losses: list[Loss]
+) -> Part:
+    support = capabilities.media
+    if support is not None and not support.get(place, NO_MEDIA).holds(media):
+        if media.text is not None:
+            losses.append(Loss(media.path, "a text document is sent as text"))
+        else:
+            form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
+            reason = f"this wire takes no {media.kind}{form} here; it is named in text"
+            losses.append(Loss(media.path, reason))
+        return Text(describe(media), source=Source(path=media.path))
+    names = capabilities.media_names
+    if media.name is not None and names is not None and media.kind not in names:
+        losses.append(Loss(media.path, f"the name of this {media.kind} is not kept here"))
+        return replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
+    return media
+
+
+def _lower_reasoning(
+    part: Reasoning, capabilities: Capabilities, *, kind: str, losses: list[Loss]
+) -> tuple[Part, ...]:
+    if not part.text and part.hidden is None and is_new(part):
+        return (part,)  # repair put it there, because the target wants the field
+    if not part.text and not capabilities.opaque_reasoning:
+        losses.append(Loss(part.path, "reasoning that only its own provider can read"))
+        return ()
+    holds = (
+        capabilities.reasoning_in_answers
+        if kind == "response"
+        else capabilities.reasoning_in_history
+    )
+    if not holds:
+        losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
+        return ()
+    return (part,)
+
+
+def lower_result(
+    result: Result, capabilities: Capabilities, losses: list[Loss], following: list[Part]
+) -> Result:
+    """A result as the target can hold it. That it is an error stays known to the writer."""
+    if result.error and result.executor == "client" and not capabilities.error_flag:
+        losses.append(Loss(result.path, NO_ERROR_FLAG))
+        result = replace(result, output=say_error(result.output))
+    if not isinstance(result.output, tuple):
+        return result
+    output: list[Part] = []
+    for part in result.output:
+        if isinstance(part, Media) and capabilities.result_media == "after" and part.text is None:
+            losses.append(
+                Loss(part.path, "a result holds text only here; the media follow in a user message")
+            )
+            output.append(Text(describe(part), source=Source(path=part.path)))
+            following.append(Text(f"From tool call {result.call_id}:", source=Source()))
+            following += lower_part(part, capabilities, "user", kind="request", losses=losses)
+        elif isinstance(part, Text | Media):
+            output += lower_part(part, capabilities, "result", kind="request", losses=losses)
+        else:
+            losses.append(Loss(part.path, f"a result cannot hold this here: {_quote(part)}"))
+            output.append(Text(describe(part), source=Source(path=part.path)))
+    if not capabilities.result_parts and all(isinstance(part, Text) for part in output):
+        if len(output) > 1:
+            losses.append(Loss(result.path, "the parts of a result are joined to one text here"))
+        return replace(result, output=output_text(tuple(output)))
+    if len(output) == len(result.output) and all(map(is_, output, result.output)):
+        return result
+    return replace(result, output=tuple(output))
+
+
+def _quote(part: Part) -> str:
+    return describe(part)[:_SHOWN]
