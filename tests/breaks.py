@@ -310,6 +310,27 @@ def results_are_in_reverse_order(history: HistoryEditor, n: int) -> bool:
     return len(together) > 1
 
 
+@register_break(lambda profile: profile.rejects_orphan_results, "wrong-role")
+def the_call_stands_in_a_user_message(history: HistoryEditor, n: int) -> bool:
+    return _set_role(history, history.pairs[n][0], "user")
+
+
+@register_break(lambda profile: profile.rejects_missing_results, "wrong-role")
+def the_result_stands_in_an_assistant_message(history: HistoryEditor, n: int) -> bool:
+    if not history.shape.block_field or history.wire == "bedrock":
+        return False  # it has no place there, or would be the result of a server tool
+    return _set_role(history, history.pairs[n][1], history.shape.assistant_role)
+
+
+def _set_role(history: HistoryEditor, part: Call | Result, role: str) -> bool:
+    if history.shape.calls_are_items:
+        return False
+    message = history.messages[history.message_index(part)]
+    assert isinstance(message, dict)
+    message["role"] = role
+    return True
+
+
 @register_break(lambda profile: profile.rejects_duplicate_results)
 def the_result_is_there_twice(history: HistoryEditor, n: int) -> bool:
     result = history.pairs[n][1]

@@ -394,16 +394,7 @@ def test_a_result_with_the_name_of_its_tool_is_renamed_with_its_call(wire: str) 
     ]
 
 
-def expect_bug(reason: str, *wires: str) -> pytest.MarkDecorator:
-    """The wires of `NAMED` as parameters, of which some are known to fail."""
-    bug = pytest.mark.xfail(strict=True, reason=reason)
-    rows = [pytest.param(w, marks=bug if w in wires else ()) for w in NAMED if w in WIRES]
-    return pytest.mark.parametrize("wire", rows)
-
-
-@expect_bug(
-    "the result of the renamed call is paired with the other call", "gemini", "ollama", "genkit"
-)
+@named
 def test_a_name_that_both_tools_get_does_not_mix_up_their_results(wire: str) -> None:
     conversation = decode(NAMED[wire][0], wire)
     edited = conversation.rename_call(conversation.calls()[0], "clock")

@@ -15,9 +15,10 @@ from toolwire import Conversation, Text, check, decode, repair, translate
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import observe
+from toolwire.lint import repair_loop
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, rules_for_translation, rules_to_check
-from toolwire.lint.rule import Rule
+from toolwire.lint.rule import FixedBody, Rule
 
 assert part_breaks.__doc__  # importing it adds its breaks
 REQUESTS = [case for case in CASES if case.kind == "request"]
@@ -262,10 +263,43 @@ def test_a_repeated_call_is_sent_once() -> None:
     assert len(decode(translated.body, "anthropic").calls()) == 1
 
 
-def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
-    """A call in a message of the user can have no result: one that was added would change
-    nothing.
-    """
+def test_a_result_without_an_id_gets_that_of_the_one_call_that_a_fix_leaves() -> None:
+    call: JSON = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    body: JSON = {
+        "input": [
+            {"role": "user", "content": "hi"},
+            {**call, "id": "fc_1"},  # type: ignore[dict-item]
+            {**call, "id": "fc_1"},  # type: ignore[dict-item]
+            {"type": "function_call_output", "output": "found"},
+            {"role": "user", "content": "and?"},
+        ]
+    }
+    made = translate(body, "openai-responses", "anthropic")
+    assert pairs_of(made.body, "anthropic") == [("{}", "found")]
+    assert made.findings == []
+
+
+def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rule = Rule(
+        "TW999",
+        "useless-fix",
+        title="a rule whose fix changes a body and solves nothing",
+        cost="lossy",
+        check=lambda facts: [((), "always", "safe")],
+        fix=lambda facts, unsafe: FixedBody(
+            {"messages": [text_message(), text_message()]}, (((), "again"),)
+        ),
+    )
+    monkeypatch.setattr(repair_loop, "rules_to_check", lambda facts: [rule])
+    body: JSON = {"messages": [text_message()]}
+    done = repair(body, "openai-chat")
+    assert (done.body, done.changes) == (body, [])
+    assert [(finding.name, finding.fix) for finding in done.findings] == [("useless-fix", None)]
+
+
+def test_a_call_in_a_message_of_the_user_is_moved_and_gets_a_result() -> None:
     use: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
     tools: JSON = {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]}
     body: JSON = {
@@ -276,11 +310,10 @@ def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding() -> None:
         ],
         "toolConfig": tools,
     }
-    repaired = repair(body, "bedrock")
-    assert repaired.body == body
-    assert [(finding.name, finding.fix) for finding in repaired.findings] == [
-        ("missing-result", None)
-    ]
+    done = repair(body, "bedrock")
+    assert [change.name for change in done.changes] == ["wrong-role", "missing-result"]
+    assert [pair.how for pair in decode(done.body, "bedrock").pairs()] == ["id"]
+    assert done.findings == []
 
 
 def test_a_result_in_a_system_instruction_becomes_one_text_message() -> None:

@@ -153,6 +153,7 @@ def detect(body: Body) -> str:
 
     Raises:
         UsageError: The body could belong to several wires, which are listed, or to none.
+        DecodeError: The body is not JSON.
     """
     value, _ = load(body, "")
     scores = {name: wire(name).match_score(value) for name in names()}

@@ -69,7 +69,7 @@ def errors(body: JSON, wire: str, target: str) -> list[str]:
 def pairs_by_content(conversation: Conversation) -> Counter[tuple[str, str, str]]:
     """Every pair of a call of the client and its result, without their ids."""
     return Counter(
-        (pair.call.name, pair.call.arguments, pair.result.text)
+        (pair.call.name, pair.call.args.canonical, pair.result.text)
         for pair in conversation.pairs()
         if pair.call and pair.result and pair.call.executor == "client"
     )

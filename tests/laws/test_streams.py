@@ -550,6 +550,20 @@ def test_for_any_garbage_fold_raises_only_remote_error_and_restream_nothing(
         read(fold(out, target), target)
 
 
+@pytest.mark.parametrize("name", STREAMING)
+@pytest.mark.parametrize("frame", ["data: {}\n\n", "{}\n"], ids=["sse", "lines"])
+def test_for_an_event_that_is_no_object_fold_raises_only_remote_error_and_restream_nothing(
+    name: str, frame: str
+) -> None:
+    events: list[JSON] = [None, True, 0, "text", [], ["text"], {}, {"type": {}}]
+    for event in events:
+        garbage = frame.format(text_of(event)).encode() * 2
+        with suppress(DecodeError):
+            fold(garbage, name)
+        for target in STREAMING:
+            assert b"".join(restream(garbage, name, target)) is not None
+
+
 # --- law 11: deterministic ------------------------------------------------------------------------
 
 

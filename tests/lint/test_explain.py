@@ -192,6 +192,7 @@ REFUSALS = (
         "messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
         UNASKED,
     ),
+    ("messages.3: `tool_result` blocks can only be in `user` messages", "wrong-role"),
     (
         "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01",
         UNASKED,

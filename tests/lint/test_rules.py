@@ -100,6 +100,7 @@ CLASSES: dict[int, tuple[str, ...]] = {
     68: ("stream-index-dup", "stream-index-missing"),
     69: ("stream-aborted-call",),
     70: ("stream-multi-call-chunk",),
+    71: ("wrong-role",),
 }
 """Every known way in which the identity of a tool call breaks: the number in the code, and the
 rules that have it."""

@@ -37,6 +37,13 @@ def _fit(text: str, rule: IdRule, taken: set[str]) -> str:
     return first_free(lambda salt: _hash_id(text, rule, salt), taken)
 
 
+def _fit_free(text: str, rule: IdRule, taken: set[str]) -> str:
+    """Return the id as the rule allows it; also a valid one changes if another id became it."""
+    if text not in taken and rule.fits(text):
+        return text
+    return first_free(lambda salt: _hash_id(text, rule, salt), taken)
+
+
 def _hash_id(text: str, rule: IdRule, salt: str) -> str:
     """Return a readable prefix of the text and a hash of the text and the salt."""
     number = int(digest(text, salt), 16)
@@ -83,20 +90,19 @@ def fit_calls(
     restores = bool(restore) and not restore.keys().isdisjoint(ids)
     if not restores and not repeats and all_fit(ids, rule):
         return None
-    return _CallFitting(ids, rule, repeats, restore).fit(conversation, calls, results)
+    return _CallFitting(rule, repeats, restore).fit(conversation, calls, results)
 
 
 class _CallFitting:
     """The fitting of the ids of one conversation, of which at least one has to change."""
 
-    def __init__(
-        self, ids: set[str], rule: IdRule, repeats: PartSet[Call], restore: Mapping[str, str]
-    ) -> None:
+    def __init__(self, rule: IdRule, repeats: PartSet[Call], restore: Mapping[str, str]) -> None:
         self._rule = rule
         self._repeats = repeats
         """Calls that may not have the id of an earlier call."""
         self._restore = restore
-        self._taken = {text for text in ids if rule.fits(text)}
+        self._taken: set[str] = set()
+        """Ids sent so far. Ids of later turns do not count: what was sent once stays the same."""
         self._latest: dict[str, str] = {}
         """The id to send for the newest call with each id."""
         self._sent: PartMap[Call | Result, str] = PartMap()
@@ -132,11 +138,11 @@ class _CallFitting:
         if call.id in self._latest and call in self._repeats:
             numbered = f"{call.id} {number}"
             return first_free(lambda salt: _hash_id(numbered, self._rule, salt), self._taken)
-        return self._latest.get(call.id) or _fit(call.id, self._rule, self._taken)
+        return self._latest.get(call.id) or _fit_free(call.id, self._rule, self._taken)
 
     def _fit_orphan(self, call_id: str) -> str:
         known = self._restore.get(call_id) or self._latest.get(call_id)
-        return known or _fit(call_id, self._rule, self._taken)
+        return known or _fit_free(call_id, self._rule, self._taken)
 
 
 def _repeats_in_turns(messages: Iterable[Message]) -> PartSet[Call]:
@@ -234,7 +240,7 @@ class IdFitter:
             numbered = f"{old} {self._count}"
             new = first_free(lambda salt: _hash_id(numbered, self._id_rule, salt), self._taken)
         else:
-            new = self._latest.get(old) or _fit(old, self._id_rule, self._taken)
+            new = self._latest.get(old) or _fit_free(old, self._id_rule, self._taken)
         self._count += 1
         self._ids_in_turn.add(old)
         self._taken.add(new)

@@ -92,13 +92,34 @@ def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> 
             continue
         if pair.call is None:
             if result.origin == "minted":
-                result_id = mint(f"{seed} result", n, result.name or "")
+                result_id = first_free(
+                    lambda salt, n=n, r=result: mint(f"{seed} result{salt}", n, r.name or ""),  # type: ignore[misc]
+                    taken,
+                )
                 new_results[result] = replace(result, call_id=result_id)
         elif result.call_id != pair.call.id:
             # A result that was paired by name or order has no id from the wire.
             origin = result.origin if pair.how == "id" else "minted"
             new_results[result] = replace(result, call_id=pair.call.id, origin=origin)
     return _replace_parts(messages, new_results)
+
+
+def give_results_ids(messages: tuple[Message, ...], *, ordered: bool) -> tuple[Message, ...]:
+    """Return the messages with the id of its call on every result that was paired without an id.
+
+    `assign_ids` does so when a body is read; an edit may pair such a result with another call.
+    """
+    return _replace_parts(
+        messages,
+        PartMap(
+            (pair.result, replace(pair.result, call_id=pair.call.id))
+            for pair in pairs(messages, ordered=ordered)
+            if pair.call is not None
+            and pair.result is not None
+            and pair.result.origin == "minted"
+            and pair.result.call_id != pair.call.id
+        ),
+    )
 
 
 def _replace_parts(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -28,6 +29,7 @@ Object: TypeAlias = "dict[str, JSON]"
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 
 _TOO_DEEP = "nested too deeply"
+_TOO_MANY_DIGITS = f"an integer has more than {sys.get_int_max_str_digits()} digits"
 DEEPEST = 400
 """The maximum nesting of a value. No conversation needs more, and the stack is finite."""
 
@@ -86,6 +88,8 @@ def _dump_any(value: JSON) -> bytes:
         return _encode(require_json(value, ""))
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
+    except ValueError:
+        raise UsageError(_TOO_MANY_DIGITS) from None
     except DecodeError as error:
         if error.why != _TOO_DEEP:
             raise UsageError(f"not JSON: {error.why}", path=error.path) from None
@@ -190,6 +194,8 @@ def _parse_error(body: bytes, error: Exception) -> str:
         return f"broken JSON: {why.msg.lower()} at line {why.lineno}, column {why.colno}"
     except RecursionError:
         return "broken JSON: nested too deeply"
+    except ValueError:
+        return _TOO_MANY_DIGITS
     # Only the standard library accepts these two.
     if b"NaN" in body or b"Infinity" in body:
         return "broken JSON: NaN and Infinity are not JSON numbers"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from toolwire.conversation.ids import MINTED, is_minted
 from toolwire.conversation.json import JSON, JsonPath, require_json
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.pairing import pairs
@@ -21,6 +22,14 @@ T = TypeVar("T")
 Kind: TypeAlias = Literal["request", "response", "stream"]
 Severity: TypeAlias = Literal["error", "info"]
 Fix: TypeAlias = Literal["safe", "unsafe"]
+
+
+def _without_minted_id(part: Part) -> Part:
+    """A result with a minted id as if only its name or order told its call; other parts as they
+    are."""
+    if isinstance(part, Result) and is_minted(part.call_id):
+        return replace(part, origin="minted")
+    return part
 
 
 def _require_json_part(part: Part) -> None:
@@ -243,12 +252,43 @@ class Conversation(Struct, frozen=True, eq=False):
     def rename_call(self, call: Call, name: str) -> Conversation:
         """Give a call the name of another tool; its result follows.
 
+        If several calls then share the name, and only names paired their results, these pairs get
+        ids that the wire writes.
+
         Raises:
             ValueError: The call is not in this conversation, or the name is empty.
         """
         if not isinstance(name, str) or not name:
             raise ValueError(f"the name of a tool is a text that is not empty, not {name!r}")
-        return self.replace(call, replace(call, name=name))
+        edited = self.replace(call, replace(call, name=name))
+        calls, results = edited.calls(), edited.results()
+        edits: list[tuple[Part, Part]] = []
+        for pair in sorted(edited._pair_indexes() - edited._pair_indexes(without_ids=True)):
+            call, result = calls[pair[0]], results[pair[1]]
+            call_id = f"call_{call.id.removeprefix(MINTED)}"
+            edits.append((call, replace(call, id=call_id, origin="wire")))
+            edits.append((result, replace(result, call_id=call_id, origin="wire")))
+        return edited._with_edits(edits) if edits else edited
+
+    def _pair_indexes(self, *, without_ids: bool = False) -> set[tuple[int, int]]:
+        """The position of each paired call among the calls, and of its result among the results;
+        `without_ids` as a reader pairs them that gets no minted id.
+        """
+        calls, results = self.calls(), self.results()
+        call_indexes = {id(call): n for n, call in enumerate(calls)}
+        messages = self.messages
+        if without_ids:
+            messages = tuple(
+                replace(message, parts=tuple(map(_without_minted_id, message.parts)))
+                for message in messages
+            )
+            results = replace(self, messages=messages).results()
+        result_indexes = {id(result): n for n, result in enumerate(results)}
+        return {
+            (call_indexes[id(pair.call)], result_indexes[id(pair.result)])
+            for pair in pairs(messages, ordered=self.ordered)
+            if pair.call is not None and pair.result is not None
+        }
 
     def change_arguments(self, call: Call, arguments: LazyJson | JSON) -> Conversation:
         """Give a call other arguments: a dict, or JSON text."""

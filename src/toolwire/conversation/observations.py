@@ -24,8 +24,9 @@ class Observation:
     STARTS_WITH_USER = 1 << 0
     """The first message that is not a system message is a user message."""
     RESULTS_IN_PLACE = 1 << 1
-    """The results of a message with calls follow it directly, one for each call and in the order of
-    the calls. Only the calls at the very end may still wait for theirs."""
+    """The results of an assistant message with calls follow it directly, in other messages, one for
+    each call and in the order of the calls. Only the calls at the very end may still wait for
+    theirs."""
     RESULTS_ALONE = 1 << 2
     """No message holds results beside other parts."""
     UNIQUE_CALL_IDS = 1 << 3
@@ -51,7 +52,8 @@ class Observation:
     OTHER_WIRE = 1 << 13
     """No message was read from the wire of the target."""
     PLAIN = 1 << 14
-    """There is nothing but text, calls of the client, and results of text without an error flag."""
+    """There is nothing but text, calls of the client in assistant messages, and results of text
+    without an error flag."""
 
 
 ALL = (1 << 15) - 1
@@ -150,6 +152,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 elif part.family == APPROVAL:
                     missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
                 calls.append(part)
+                if role != "assistant":
+                    missing |= Observation.RESULTS_IN_PLACE | Observation.PLAIN
                 if pending and caller is not message:
                     missing |= Observation.RESULTS_IN_PLACE
                 caller = message
@@ -163,7 +167,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 results.append(part)
                 if len(parts) > 1 and not all(other.__class__ is Result for other in parts):
                     missing |= Observation.RESULTS_ALONE
-                if pending and pending[0] == part.call_id and caller is not message:
+                if pending and pending[0] == part.call_id and role != "assistant":
                     del pending[0]
                 else:
                     missing |= Observation.RESULTS_IN_PLACE

@@ -63,6 +63,7 @@ class _Walk:
         self.results_of_shared_ids: dict[str, list[Result]] = {}
         """Results under such ids: they are assigned when the turn is complete."""
         self.turn_calls: list[Call] = []
+        self.called_names: set[str] = set()
         self.server_calls: dict[str, deque[Call]] = {}
         """Calls without an id that a provider ran in this turn, by family."""
         self.waiting: list[Result] = []
@@ -90,13 +91,20 @@ class _Walk:
                 results_by_name.setdefault(result.name, []).append(result)
         for name, results in results_by_name.items():
             self._match(calls_by_name.get(name, []), results, "name")
-        # A name that no call has contradicts a pairing; only a guaranteed order outweighs it.
         rest = [
             result
             for result in waiting
-            if result not in self.results_with_calls and (self.ordered or not result.name)
+            if result not in self.results_with_calls and not self._belongs_elsewhere(result)
         ]
         self._match(self._open_calls(), rest, "order")
+
+    def _belongs_elsewhere(self, result: Result) -> bool:
+        """True if the name of a result contradicts a pairing with a call of another tool.
+
+        Only a guaranteed order outweighs a name, and only one that no call has: some clients send
+        an id or the name of an inner tool. The name of a tool that was called is meant.
+        """
+        return bool(result.name) and (not self.ordered or result.name in self.called_names)
 
     def add_call(self, call: Call) -> None:
         """Open a call. An id that is used again in a later turn belongs to the newer call."""
@@ -114,6 +122,7 @@ class _Walk:
         if call.item is not None:
             self.by_item_id[call.item] = None if call.item in self.by_item_id else call
         self.turn_calls.append(call)
+        self.called_names.add(call.name)
         if call.executor == "provider" and call.origin == "minted":
             self.server_calls.setdefault(call.family, deque()).append(call)
 

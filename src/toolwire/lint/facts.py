@@ -184,8 +184,10 @@ class Facts(PairFacts):
 
     @cached_property
     def orphans(self) -> list[Result]:
-        """The client's results that name no call before them, in order; a second result of a call
-        is not an orphan.
+        """The client's results that name no call before them, in order.
+
+        A second result of a call is not an orphan. A target that accepts it does so only among the
+        results of that call: elsewhere it is an orphan there.
         """
         if not self.results_without_call or self.continues_elsewhere:
             return []
@@ -194,9 +196,12 @@ class Facts(PairFacts):
             for result in self.results_without_call
             if result not in self.calls_after_results and result not in self._ambiguous_parts
         )
+        in_batch_only = not self.profile.rejects_duplicate_results
         call_ids: set[str] = set()
         orphans: list[Result] = []
-        for message in self.messages:
+        for n, message in enumerate(self.messages):
+            if in_batch_only and self._ends_batch(n):
+                call_ids.clear()
             for part in message.parts:
                 if isinstance(part, Call):
                     call_ids.add(part.id)
@@ -207,6 +212,15 @@ class Facts(PairFacts):
                 ):
                     orphans.append(part)
         return orphans
+
+    def _ends_batch(self, index: int) -> bool:
+        """True if no result of an earlier call may follow a message."""
+        message = self.messages[index]
+        if message.role == "assistant":
+            return index > 0 and self.messages[index - 1].role != "assistant"
+        if self.profile.result_placement not in ("next", "alone"):
+            return False
+        return not any(part.__class__ is Result for part in message.parts)
 
 
 def _is_ambiguous(group: AmbiguousGroup) -> bool:

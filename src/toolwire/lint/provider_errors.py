@@ -80,6 +80,13 @@ _SIGNATURE_RULES = ("signature-missing", "signature-foreign", "calls-split")
 _REASONING_RULES = ("reasoning-missing", "reasoning-dangling", "item-id-stale")
 
 ERROR_PATTERNS = (
+    # --- roles ---
+    ErrorPattern(
+        r"(tool_use|tool_result|toolUse|toolResult)\W{0,3}blocks? can only be in",
+        rules=("wrong-role",),
+        meaning="a call stands in a message of the user, or a result in one of the assistant",
+        implies={"rejects_orphan_results": True, "rejects_missing_results": True},
+    ),
     # --- ids ---
     ErrorPattern(
         _TOO_LONG,

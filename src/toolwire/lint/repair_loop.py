@@ -15,9 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.codec import encode, read_body
 from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Conversation, Finding, Kind, Tool
 from toolwire.conversation.observations import Observations
@@ -137,7 +139,7 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     """The conversation after a fix; None if the fix changed nothing."""
     before = facts.conversation
     if isinstance(fixed, FixedConversation) and not facts.own_wire:
-        return None if fixed.conversation is before else fixed.conversation
+        return None if fixed.conversation is before else _with_ids_of_pairs(fixed.conversation)
     body: JSON
     if isinstance(fixed, FixedConversation):
         body = encode(fixed.conversation, before.wire, _body_kind(before.kind)).body
@@ -146,6 +148,19 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     if body == facts.body:
         return None
     return read_body(body, before.wire, _body_kind(before.kind))
+
+
+def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
+    """The conversation with the id of its call on every result that has none from its wire.
+
+    A fix may decide a pair, for example by removing one of two calls that came into question.
+    """
+    if all(result.origin != "minted" for result in conversation.results()):
+        return conversation
+    messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
+    if messages is conversation.messages:
+        return conversation
+    return replace(conversation, messages=messages)
 
 
 def _body_kind(kind: Kind) -> Kind:

@@ -65,6 +65,8 @@ def fold(stream: Source, wire: str) -> JSON:
 
 def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str) -> None:
     for event in events:
+        if reader.over:
+            return
         if isinstance(event, StreamError):
             raise DecodeError(event.message, wire=wire, path=(reader.count,))
         reader.read(event)

@@ -173,6 +173,9 @@ class StreamTranslator(EventTranslator[Out]):
     def _translate_source(self, event: Chunk | StreamError) -> list[Chunk]:
         """Translate one event of the source, or an error in its place."""
         reader = self._reader
+        if reader.over:  # what follows the last event has no meaning, however the bytes are cut
+            self._last_events = []
+            return []
         if isinstance(event, StreamError):
             self._last_events = [event]
             if self.passthrough:

@@ -72,7 +72,7 @@ def match_score(body: JSON) -> int:
     if not isinstance(body, dict):
         return 0
     if isinstance(body.get("message"), dict) and "done" not in body:
-        return 3 if body.get("finish_reason") in FINISH_REASONS else 0
+        return 3 if str(body.get("finish_reason")) in FINISH_REASONS else 0
     messages = body.get("messages")
     if not isinstance(messages, list):
         return 0

@@ -47,7 +47,7 @@ def _uri_of(name: str | None) -> str:
     """The URI of a resource: its name if that is a URI, else a `file:///` URI."""
     if name is not None and _SCHEME.match(name):
         return name
-    return _FILE + quote(name or "", safe="")
+    return _FILE + quote(name or "", safe="", errors="surrogatepass")
 
 
 def _name_of(uri: str) -> str | None:

@@ -142,14 +142,14 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         return _write_response(conversation, context)
     native = conversation.wire == NAME and conversation.kind == context.kind
     body = write_settings(REQUEST, conversation, context)
-    instructions: list[str] = []
+    instructions: list[str] | None = None
     messages: list[Message] = []
     for message in conversation.messages:
         if message.wire == NAME and message.path == _INSTRUCTIONS:
-            instructions += [describe(part) for part in message.parts]
+            instructions = [*(instructions or ()), *map(describe, message.parts)]
         else:
             messages.append(message)
-    if instructions:
+    if instructions is not None:
         body = require_object(put(body, _INSTRUCTIONS, "\n".join(instructions)))
     elif native:
         options = body.get(OPTIONS)

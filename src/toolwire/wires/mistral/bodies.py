@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, get
-from toolwire.wires.engine.specs import blocks, keys
+from toolwire.wires.engine.specs import blocks
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL
 from toolwire.wires.families.chat.bodies import ChatBodies
 from toolwire.wires.mistral.blocks import CHAT, CONTENT
@@ -36,7 +36,7 @@ BODIES = ChatBodies(
 
 _OWN_FIELDS = ("random_seed", "safe_prompt", "prompt_mode")
 _FOREIGN_FIELDS = ("system", "stop_sequences", "anthropic_version")
-_ROLES = keys("system", "user", "assistant", "tool")
+_ROLES = ("system", "user", "assistant", "tool")
 
 
 def match_score(body: JSON) -> int:
