@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run tour test check fix deep mutants bench docs clean
+.PHONY: help run tour test check fix deep mutants fuzz bench docs clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ deep: .venv/deep tests/node/node_modules ## the laws with large budgets, and eve
 
 mutants: .venv/tests ## change one line of the library at a time; some test has to fail each time (ten minutes)
 	@$(BIN)/python scripts/mutants.py
+
+fuzz: .venv/tests ## look for inputs that break a law for ten minutes; finds are saved in tests/finds
+	@$(BIN)/python scripts/fuzz.py --seconds 600
 
 bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
 	@$(BIN)/python -m bench

@@ -5,13 +5,14 @@ that should fail.
     python scripts/mutants.py pairing    # those whose file or text contains a word
 
 Every mutant runs in a temporary copy of `src`; the tests run from this checkout. A mutant is killed
-if a test fails. Exits 1 if a mutant survives, or if its text does not stand exactly once in its file:
-code moves, so mutants are found by text.
+if a test fails. Exits 1 if a mutant survives, or if its text does not stand exactly once in its file
+or, where code moved, in just one other: mutants are found by text.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,17 +23,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-TIMEOUT = 600
-"""Seconds after which a mutant counts as killed: the tests hang."""
+PACKAGE = ROOT / "src" / "toolwire"
+TIMEOUT = 180
+"""Seconds of processor time after which a mutant counts as killed: the tests hang."""
 
-IDENTITY = "tests/test_ids.py tests/test_identity.py tests/test_names.py tests/laws/test_paired.py tests/laws/test_there_and_back.py"
-PAIRING = "tests/test_pairing.py tests/test_identity.py tests/laws/test_paired.py"
-STREAMS = "tests/streams/test_irregular.py tests/streams/test_restream.py tests/laws/test_streams.py tests/streams/test_approvals.py"
+IDENTITY = "tests/test_ids.py tests/test_fitting.py tests/test_identity.py tests/test_names.py tests/laws/test_paired.py"
+HOME = "tests/test_fitting.py tests/lint/test_repair_id_map.py tests/test_translate.py tests/laws/test_there_and_back.py"
+PAIRING = "tests/test_pairing.py tests/test_identity.py tests/laws/test_attacks.py"
 LOWERING = "tests/test_lowering.py"
-LOSSES = "tests/laws/test_no_silent_loss.py tests/laws/test_there_and_back.py tests/laws/test_lossless.py"
+LOSSES = "tests/test_lowering.py tests/test_translate.py tests/laws/test_no_silent_loss.py"
+STREAMS = (
+    "tests/streams/test_part_buffers.py tests/streams/test_irregular.py"
+    " tests/streams/test_restream.py tests/streams/test_traps.py"
+)
+ROUTE = "tests/streams/test_route.py " + STREAMS
 HISTORY = "tests/test_history.py"
-CODEC = "tests/test_translate.py tests/laws/test_lossless.py tests/laws/test_there_and_back.py tests/test_pipeline.py"
-LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/laws/test_repair.py tests/lint/test_ids.py tests/lint/test_duplicate_ids.py"
+CODEC = "tests/test_translate.py tests/test_editing.py tests/test_pipeline.py"
+LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/lint/test_duplicate_ids.py tests/lint/test_similar_ids.py"
+REPAIR = LINT + " tests/laws/test_attacks.py tests/laws/test_repair.py"
 
 
 class Mutant(NamedTuple):
@@ -45,12 +53,21 @@ class Mutant(NamedTuple):
 
 
 IDS = "conversation/ids.py"
+ID_MAP = "conversation/id_map.py"
+ID_RULES = "conversation/id_rules.py"
+FITTING = "conversation/fitting.py"
 WALK = "conversation/pairing.py"
 LOWER = "wires/engine/lowering.py"
 CONTEXT = "wires/engine/encode_context.py"
 ACCUMULATE = "streaming/accumulate.py"
+EVENTS = "streaming/event_translator.py"
 TRANSLATOR = "streaming/stream_translator.py"
 CACHE = "streaming/delta_cache.py"
+QUEUE = "wires/engine/sequential_writer.py"
+LOOP = "lint/repair_loop.py"
+FACTS = "lint/facts.py"
+PAIR_FACTS = "lint/pair_facts.py"
+TRANSFORMS = "lint/transforms.py"
 
 MUTANTS = [
     # --- identity: minting, fitting, mapping back ---
@@ -72,122 +89,149 @@ MUTANTS = [
         "return text.startswith(MINTED)",
         IDENTITY,
     ),
-    Mutant(IDS, "low = rule.longest if rule.exact else 1", "low = 1", IDENTITY),
     Mutant(
         IDS,
-        'return joined.count("\\n") == len(texts) and _list_pattern(rule).fullmatch(joined) is not None',
-        "return _list_pattern(rule).fullmatch(joined) is not None",
+        'new_calls[id(part)] = replace(part, id=call_id, origin="minted")',
+        'new_calls[id(part)] = replace(part, id=call_id, origin="wire")',
+        IDENTITY,
+    ),
+    Mutant(IDS, "ordinal += 1", "ordinal += not part.id", IDENTITY),
+    Mutant(IDS, "taken.add(call_id)", "pass", IDENTITY),
+    Mutant(
+        IDS,
+        'mint(f"{seed} result{salt}", n, r.name or "")',
+        'mint(f"{seed} result", n, r.name or "") + salt',
+        PAIRING,
+    ),
+    Mutant(
+        IDS,
+        'origin = result.origin if pair.how == "id" else "minted"',
+        "origin = result.origin",
         IDENTITY,
     ),
     Mutant(
         IDS,
+        "if (ordered or has_item_ids) and not set(call_ids).issuperset(result_ids):",
+        "if False:",
+        IDENTITY,
+    ),
+    Mutant(ID_RULES, "shortest = rule.longest if rule.exact else 1", "shortest = 1", IDENTITY),
+    Mutant(
+        ID_RULES,
+        'return lines.count("\\n") == len(texts) and _lines_pattern(rule).fullmatch(lines) is not None',
+        "return _lines_pattern(rule).fullmatch(lines) is not None",
+        IDENTITY,
+    ),
+    Mutant(
+        ID_RULES,
         "return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)",
         "return all(texts)",
         IDENTITY,
     ),
     Mutant(
-        IDS,
-        "ids = home.ids | {new: home.ids.get(old, old) for new, old in self.ids.items()}",
-        "ids = home.ids | dict(self.ids)",
-        "tests/test_mended.py tests/lint/test_repair_id_map.py " + IDENTITY,
+        ID_MAP,
+        "ids = self.ids | {new: self.ids.get(old, old) for new, old in repaired.ids.items()}",
+        "ids = self.ids | dict(repaired.ids)",
+        HOME,
     ),
+    Mutant(ID_MAP, "for key_of in (call_key, result_key):", "for key_of in (call_key,):", HOME),
     Mutant(
-        IDS,
-        'for mark in ("", "=")',
-        'for mark in ("",)',
-        "tests/test_mended.py tests/lint/test_repair_id_map.py " + IDENTITY,
+        ID_MAP,
+        "ids = {sent: earlier.ids.get(before, before) for sent, before in self.ids.items()}",
+        "ids = dict(self.ids)",
+        HOME,
     ),
+    Mutant(FITTING, 'return suffix.rjust(rule.longest, "0")', "return suffix", IDENTITY),
     Mutant(
-        IDS,
-        'made[id(part)] = replace(part, id=new, origin="minted")',
-        'made[id(part)] = replace(part, id=new, origin="wire")',
-        IDENTITY,
-    ),
-    Mutant(IDS, "ordinal += 1", "ordinal += not part.id", IDENTITY),
-    Mutant(
-        IDS,
-        'result, call_id=mint(f"{seed} result", n, result.name or "")',
-        'result, call_id=mint(f"{seed} result", 0, result.name or "")',
+        FITTING,
+        "room = (rule.longest or 64) - len(suffix) - len(separator)",
+        "room = (rule.longest or 64) - len(separator)",
         IDENTITY,
     ),
     Mutant(
-        IDS,
-        'or was.origin == "wire"',
-        "or False",
-        "tests/laws/test_lossless.py tests/wires/test_responses_kinds.py " + IDENTITY,
-    ),
-    Mutant(
-        IDS,
-        "if (result.call_id, result.name) == (was.call_id, was.name):",
-        "if True:",
-        "tests/wires/test_responses_kinds.py tests/laws/test_lossless.py " + IDENTITY,
-    ),
-    Mutant(
-        IDS,
-        "name = call.name if was.name else None",
-        "name = was.name",
-        "tests/wires/test_responses_kinds.py tests/laws/test_lossless.py " + IDENTITY,
-    ),
-    Mutant(IDS, "number = int(digest(text, salt), 16)", "number = int(digest(text), 16)", IDENTITY),
-    Mutant(IDS, 'return tail.rjust(rule.longest, "0")', "return tail", IDENTITY),
-    Mutant(
-        IDS,
-        "room = (rule.longest or 64) - len(tail) - len(joint)",
-        "room = (rule.longest or 64) - len(joint)",
+        FITTING,
+        'return hashed if rule.fits(hashed) else f"t{hashed[1:]}"',
+        "return hashed",
         IDENTITY,
     ),
-    Mutant(IDS, 'return made if rule.fits(made) else f"t{made[1:]}"', "return made", IDENTITY),
-    Mutant(IDS, "taken = ids - bad", "taken = set()", IDENTITY),
     Mutant(
-        IDS,
-        "elif call.id in latest and (unique or id(call) in twice):",
+        FITTING,
+        "if text not in taken and rule.fits(text):",
+        "if rule.fits(text):",
+        IDENTITY + " tests/laws/test_prefix_stable.py",
+    ),
+    Mutant(
+        FITTING,
+        "elif call.id in latest and (unique or id(call) in repeated_in_turn):",
         "elif call.id in latest and unique:",
         IDENTITY,
     ),
     Mutant(
-        IDS,
-        "given[id(result)] = given.get(id(call_of), call_of.id)",
-        "given[id(result)] = latest.get(result.call_id, call_of.id)",
+        FITTING,
+        "sent[id(result)] = sent.get(id(owner), owner.id)",
+        "sent[id(result)] = latest.get(result.call_id, owner.id)",
         IDENTITY,
     ),
     Mutant(
-        IDS,
-        'if message.role != "assistant":\n            seen = set()',
-        'if message.role == "assistant":\n            seen = set()',
+        FITTING,
+        'if message.role != "assistant":\n            ids_in_turn = set()',
+        'if message.role == "assistant":\n            ids_in_turn = set()',
         IDENTITY,
     ),
-    Mutant(IDS, "for name in sorted(every):", "for name in every:", IDENTITY),
     Mutant(
-        IDS,
-        "taken = {home.get(name, name) for name in every if name in home or rule.fits(name)}",
+        FITTING,
+        "run.sort(key=lambda result: call_order.get(result.call_id, len(call_order)))",
+        "pass",
+        IDENTITY + " tests/laws/test_lossless.py",
+    ),
+    Mutant(
+        FITTING,
+        "return pairs_with_ids != pairs_without_ids",
+        "return False",
+        IDENTITY + " tests/laws/test_there_and_back.py",
+    ),
+    Mutant(
+        FITTING,
+        "for name in sorted(distinct):",
+        "for name in distinct:",
+        IDENTITY + " tests/laws/test_deterministic.py",
+    ),
+    Mutant(
+        FITTING,
+        "taken = {restore.get(name, name) for name in distinct if name in restore or rule.fits(name)}",
         "taken = set()",
         IDENTITY,
     ),
     Mutant(
-        IDS,
-        "elif before in (self._latest if self._unique else self._seen):",
-        "elif before in self._seen:",
+        FITTING,
+        "elif old in (self._latest if self._unique else self._ids_in_turn):",
+        "elif old in self._ids_in_turn:",
         STREAMS + " " + IDENTITY,
     ),
-    Mutant(IDS, "self._seen.clear()", "pass", STREAMS + " " + IDENTITY),
+    Mutant(FITTING, "self._ids_in_turn.clear()", "pass", STREAMS + " " + IDENTITY),
     Mutant(
-        IDS,
-        "new = self._latest.get(result.call_id) or self._home.ids.get(result.call_id, result.call_id)",
-        "new = self._home.ids.get(result.call_id, result.call_id)",
+        FITTING,
+        "new = self._latest.get(old) or self._reverse_map.ids.get(old, old)",
+        "new = self._reverse_map.ids.get(old, old)",
         STREAMS + " " + IDENTITY,
     ),
     # --- pairing ---
-    Mutant(WALK, 'if before != "assistant":', "if True:", PAIRING),
-    Mutant(WALK, "if known is None or known[0] != self.turns:", "if known is None:", PAIRING),
+    Mutant(WALK, 'if previous_role != "assistant":', "if True:", PAIRING),
+    Mutant(WALK, "if known is None or known[0] != self.turn:", "if known is None:", PAIRING),
     Mutant(
         WALK,
-        "self.by_item[call.item] = None if call.item in self.by_item else call",
-        "self.by_item[call.item] = call",
+        "self.by_item_id[call.item] = None if call.item in self.by_item_id else call",
+        "self.by_item_id[call.item] = call",
         PAIRING,
     ),
-    Mutant(WALK, "if own and (len(own) == 1 or self.ordered):", "if own:", PAIRING),
-    Mutant(WALK, "if result.call_id in self.spread and len(known[1]) > 1:", "if False:", PAIRING),
-    Mutant(WALK, "item is not None and id(item) not in self.found", "item is not None", PAIRING),
+    Mutant(WALK, "if calls and (len(calls) == 1 or self.ordered):", "if calls:", PAIRING),
+    Mutant(WALK, "if result.call_id in self.shared_ids and len(calls) > 1:", "if False:", PAIRING),
+    Mutant(
+        WALK,
+        "if call is not None and id(call) not in self.joined:",
+        "if call is not None:",
+        PAIRING,
+    ),
     Mutant(
         WALK,
         "elif self.ordered:\n            self.waiting.append(result)",
@@ -196,7 +240,7 @@ MUTANTS = [
     ),
     Mutant(
         WALK,
-        "while len(calls) > len(results) and not alike:",
+        "while len(calls) > len(results) and not is_one_call:",
         "while len(calls) > len(results):",
         PAIRING,
     ),
@@ -208,14 +252,20 @@ MUTANTS = [
     ),
     Mutant(
         WALK,
-        'self._match(calls.get(name, []), named, "name")',
-        'self._match(calls.get(name, []), named, "order")',
+        'self._match(calls_by_name.get(name, []), results, "name")',
+        'self._match(calls_by_name.get(name, []), results, "order")',
         PAIRING,
     ),
     Mutant(
         WALK,
-        "rest = [r for r in waiting if id(r) not in self.taken and (self.ordered or not r.name)]",
-        "rest = [r for r in waiting if id(r) not in self.taken]",
+        "return bool(result.name) and (not self.ordered or result.name in self.called_names)",
+        "return bool(result.name) and not self.ordered",
+        PAIRING,
+    ),
+    Mutant(
+        WALK,
+        "return bool(result.name) and (not self.ordered or result.name in self.called_names)",
+        "return False",
         PAIRING,
     ),
     Mutant(WALK, "if name and len(calls) > 1 and calls[0].name != name:", "if False:", PAIRING),
@@ -228,12 +278,7 @@ MUTANTS = [
     ),
     # --- lowering ---
     Mutant(LOWER, 'if kind == "response" and not native:', 'if kind == "response":', LOWERING),
-    Mutant(
-        LOWER,
-        "if message.wire == wire:\n            out.append(message)\n            continue",
-        "if False:\n            continue",
-        LOWERING,
-    ),
+    Mutant(LOWER, "if native and not _is_new(part):", "if False:", LOWERING),
     Mutant(
         LOWER,
         'losses.append(Loss(part.path, "reasoning that only its own provider can read"))\n        return ()',
@@ -261,33 +306,41 @@ MUTANTS = [
     Mutant(LOWER, "for message in kept[1:]", "for message in kept[2:]", LOWERING),
     Mutant(
         LOWER,
-        'if role == "system" and not first and not capabilities.system_anywhere:',
-        'if role == "system" and not capabilities.system_anywhere:',
+        'if role == "system" and message.wire != wire and not first and not capabilities.system_anywhere:',
+        'if role == "system" and message.wire != wire and not capabilities.system_anywhere:',
         LOWERING,
     ),
     Mutant(LOWER, 'if following and message.role == "assistant":', "if False:", LOWERING),
     Mutant(
         LOWER,
-        "lowered = replace(lowered, parts=(*following, *lowered.parts))",
-        "lowered = replace(lowered, parts=(*lowered.parts, *following))",
+        "lowered = replace(lowered, parts=(*results, *following, *others))",
+        "lowered = replace(lowered, parts=(*results, *others, *following))",
         LOWERING,
     ),
     Mutant(
         LOWER,
-        'if result.error and not capabilities.error_flag and result.executor == "client":',
+        'if result.error and result.executor == "client" and not capabilities.error_flag:',
         "if False:",
         LOWERING,
     ),
-    Mutant(LOWER, "if tool.strict:", "if not tool.strict:", LOWERING),
+    Mutant(
+        LOWER,
+        "flagged = [tool for tool in tools if tool.strict is not None]",
+        "flagged = [tool for tool in tools if tool.strict]",
+        LOWERING,
+    ),
     Mutant(LOWER, "if len(names) > 1:", "if len(names) > 0:", LOWERING),
     Mutant(
         LOWER,
-        "gone = [name for name in names if name not in held and getattr(value, name) is not None]",
-        "gone = [name for name in names if name not in held and getattr(value, name)]",
+        "dropped = [name for name in names if name not in held and getattr(value, name) is not None]",
+        "dropped = [name for name in names if name not in held and getattr(value, name)]",
         LOWERING,
     ),
     Mutant(
-        LOWER, "losses.append(Loss(path, f\"not held here: {', '.join(gone)}\"))", "pass", LOWERING
+        LOWER,
+        "losses.append(Loss(path, f\"not held here: {', '.join(reported)}\"))",
+        "pass",
+        LOWERING,
     ),
     Mutant(
         LOWER,
@@ -302,21 +355,38 @@ MUTANTS = [
         "if key not in keys and value:",
         LOSSES,
     ),
-    Mutant(CONTEXT, "self._extra((*read.path, name), inside, known)", "pass", LOSSES),
+    Mutant(CONTEXT, "self._report_fields((*read.path, name), inside, keys)", "pass", LOSSES),
     Mutant(
         CONTEXT,
         'self.report_loss(read, "a signature that only its own provider can read")',
         "pass",
-        "tests/test_translate.py tests/wires/test_anthropic.py tests/wires/test_gemini.py "
-        + LOSSES,
+        "tests/test_lowering.py tests/wires/test_anthropic.py tests/wires/test_gemini.py " + LOSSES,
     ),
-    Mutant(CONTEXT, "if word not in kept:", "if not kept:", LOSSES),
-    Mutant(CONTEXT, "if seen[key]:", "if False:", LOSSES),
+    Mutant(CONTEXT, "if form not in forms:", "if not forms:", HOME + " " + LOSSES),
     Mutant(
         CONTEXT,
-        'bool(self.reverse_map.forms) and "error" in self.notes_about(result)',
+        "if nth:\n                positions[id(result)] = nth",
+        "if False:\n                positions[id(result)] = nth",
+        HOME + " " + LOSSES,
+    ),
+    Mutant(
+        CONTEXT,
+        "bool(self.reverse_map.forms) and ERROR_RESULT in self.recorded_forms(result)",
         "False",
-        LOSSES,
+        HOME + " " + LOSSES,
+    ),
+    Mutant(
+        CONTEXT,
+        "if JSON_OUTPUT in forms and isinstance(output, str):",
+        "if False:",
+        HOME + " " + LOSSES,
+    ),
+    Mutant(CONTEXT, "return None if hidden else sent", "return sent", IDENTITY),
+    Mutant(
+        CONTEXT,
+        "forms = self._look_up_forms(part, self.reverse_map.ids.get(call_id, call_id))",
+        "pass",
+        HOME + " " + LOSSES,
     ),
     # --- streams ---
     Mutant(
@@ -335,112 +405,401 @@ MUTANTS = [
         ACCUMULATE,
         'text = event.whole if event.whole is not None else "".join(texts)',
         'text = "".join(texts)',
+        STREAMS + " tests/laws/test_streams.py",
+    ),
+    Mutant(
+        ACCUMULATE, "if event.cut and not text and isinstance(part, Call):", "if False:", STREAMS
+    ),
+    Mutant(
+        "wires/engine/buffered_parts.py",
+        "break",
+        "continue",
+        STREAMS + " tests/laws/test_streams.py",
+    ),
+    Mutant(QUEUE, "queue.popleft()", "queue.pop()", STREAMS),
+    Mutant(
+        QUEUE, "if queued.end is None and not queued.complete:", "if not queued.complete:", STREAMS
+    ),
+    Mutant(
+        QUEUE,
+        "queue = self._queues.setdefault(queued.choice, deque())",
+        "queue = self._queues.setdefault(0, deque())",
         STREAMS,
     ),
     Mutant(
-        ACCUMULATE,
-        "if event.cut and not text and isinstance(part, Call):",
-        "if False:",
-        STREAMS + " tests/laws/test_streams.py tests/streams/test_traps.py",
-    ),
-    Mutant("wires/engine/buffered_parts.py", "break", "continue", STREAMS),
-    Mutant(
-        "wires/engine/sequential_writer.py",
-        "return self._advance(queue) if len(queue) == 1 else []",
-        "return self._write(queued)",
-        STREAMS + " tests/streams/test_sequential.py",
+        QUEUE,
+        "queued.texts, end = [end.whole] if end.whole else [], replace(end, whole=None)",
+        "pass",
+        STREAMS,
     ),
     Mutant(
-        "wires/engine/sequential_writer.py",
-        "if end is not None and end.whole is not None and not queued.opened:",
-        "if False:",
-        STREAMS + " tests/streams/test_sequential.py",
+        QUEUE,
+        "if not queued.opened and (texts or isinstance(queued.part, Call)):",
+        "if not queued.opened:",
+        STREAMS,
     ),
     Mutant(
         CACHE,
-        "if not quoted.isascii() and any(one in quoted for one in _BREAKS):",
+        "if not quoted.isascii() and any(mark in quoted for mark in _LINE_BREAKS):",
         "if False:",
-        "tests/streams/test_route.py " + STREAMS,
+        ROUTE,
     ),
     Mutant(
         CACHE,
-        "if self._count >= _MOST or piece.count(word) != 1 or out.count(word) != 1:",
-        "if self._count >= _MOST or out.count(word) != 1:",
-        "tests/streams/test_route.py " + STREAMS,
+        "if self._count >= _MAX_TEMPLATES or piece.count(quoted) != 1 or output.count(quoted) != 1:",
+        "if self._count >= _MAX_TEMPLATES or output.count(quoted) != 1:",
+        ROUTE,
+    ),
+    Mutant(CACHE, 'or suffix.lstrip()[:1] == b":"', "or False", ROUTE),
+    Mutant(CACHE, "self._latest = None\n", "pass\n", ROUTE),
+    Mutant(
+        EVENTS,
+        'self._context.forms[call.id] = "raw"',
+        "pass",
+        STREAMS + " tests/laws/test_streams.py",
     ),
     Mutant(
-        CACHE, 'or tail.lstrip()[:1] == b":"', "or False", "tests/streams/test_route.py " + STREAMS
-    ),
-    Mutant(CACHE, "self._latest = None\n", "pass\n", "tests/streams/test_route.py " + STREAMS),
-    Mutant(TRANSLATOR, 'self._context.notes[call.id] = "raw"', "pass", STREAMS),
-    Mutant(
-        TRANSLATOR,
-        'return b"" if self.fault is not None else self.to.tail',
-        "return self.to.tail",
+        EVENTS,
+        'return b"" if self.fault is not None else self.target_spec.trailer',
+        "return self.target_spec.trailer",
         STREAMS,
     ),
     Mutant(
-        TRANSLATOR,
-        "hidden = {sent: home.get(before, before) for sent, before in self._context.sent_ids.items()}",
-        "hidden = dict(self._context.sent_ids)",
+        EVENTS,
+        "self._finishes.pop(event.choice, None)  # a later reason also moves to the end",
+        "pass",
         STREAMS,
+    ),
+    Mutant(EVENTS, "if part is not None and part.mode is Mode.DROP:", "if False:", STREAMS),
+    Mutant(EVENTS, "self._unanswered[call.id] = choice", "pass", STREAMS),
+    Mutant(
+        EVENTS,
+        "self._unanswered.pop(result.call_id, None)",
+        "pass",
+        STREAMS + " tests/streams/test_adk.py tests/streams/test_ai_sdk.py",
     ),
     Mutant(
-        TRANSLATOR,
-        "if slot in self._muted:\n                    continue",
-        "if False:\n                    continue",
-        STREAMS,
+        EVENTS,
+        'if event.text.lstrip()[:1] == "{":',
+        "if True:",
+        STREAMS + " tests/laws/test_streams.py",
     ),
+    Mutant(TRANSLATOR, "cache.clear()", "pass", ROUTE),
+    Mutant(TRANSLATOR, "if part is not None and part.mode is not Mode.PASS:", "if False:", ROUTE),
     # --- histories between two turns ---
     Mutant("history.py", "if turn is None or not turn.last:", "if turn is None:", HISTORY),
     Mutant("history.py", "if len(calls) > 1:", "if False:", HISTORY),
-    Mutant("history.py", "if given.call_id != call.id:", "if False:", HISTORY),
+    Mutant("history.py", "if output.call_id != call.id:", "if False:", HISTORY),
     Mutant(
         "history.py",
-        "spans += [(turn.asks[0], turn.asks[-1]) for turn in facts.turns]",
+        "spans.append((turn.caller_indexes[0], max([turn.caller_indexes[-1], *indexes])))",
         "pass",
         HISTORY,
     ),
-    Mutant("history.py", "if after <= before:", "if True:", HISTORY),
     Mutant(
         "history.py",
-        "near = [n for n in there if n <= here][-1:] or there[:1]",
-        "near = there[:1]",
+        "if _count_violations(_facts_of(encoded, facts)) <= violations:",
+        "if True:",
         HISTORY,
     ),
     Mutant(
         "history.py",
-        "return call.result(given.output, error=given.error)",
-        "return call.result(given.output)",
+        "nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]",
+        "nearest = indexes[:1]",
         HISTORY,
+    ),
+    Mutant(
+        "history.py",
+        "return call.result(output.output, error=output.error)",
+        "return call.result(output.output)",
+        HISTORY,
+    ),
+    # --- the codec and the pipeline ---
+    Mutant(
+        "codec.py",
+        "losses = list(dict.fromkeys(context.losses)) if context.losses else []",
+        "losses = context.losses",
+        CODEC + " " + LOSSES,
+    ),
+    Mutant(
+        "codec.py",
+        "if pair.result is not None and _pair_content(pair) not in paired",
+        "if False",
+        CODEC,
+    ),
+    Mutant(
+        "codec.py",
+        "if len(ids) > 1 and len(set(ids)) < len(ids):",
+        "if False:",
+        CODEC + " " + IDENTITY,
+    ),
+    Mutant(
+        "codec.py",
+        "if is_minted(call_id):\n            return False",
+        "if False:\n            return False",
+        CODEC + " " + IDENTITY,
+    ),
+    Mutant(
+        "codec.py",
+        "return UNSET if context.losses else patched  # the full route reports them",
+        "return patched",
+        CODEC + " " + LOSSES + " tests/laws/test_lossless.py",
+    ),
+    Mutant(
+        "translate.py", "encoded.ids = encoded.ids.after(repaired.ids)", "pass", CODEC + " " + HOME
+    ),
+    Mutant(
+        "translate.py",
+        "encoded.findings = _errors(repaired)\n    encoded.well_formed",
+        "encoded.well_formed",
+        CODEC,
+    ),
+    Mutant(
+        "translate.py",
+        "repairs = ids is None if repair is None else repair",
+        "repairs = True if repair is None else repair",
+        CODEC + " " + HOME,
+    ),
+    # --- repair: the loop ---
+    Mutant(
+        LOOP,
+        "if left and _messages(left) >= _messages(problems):",
+        "if False:",
+        REPAIR + " tests/laws/test_never_stuck.py",
+    ),
+    Mutant(
+        LOOP,
+        "if rule.fix is None or self._fix_count[rule.name] == _MAX_FIXES_OF_A_RULE:",
+        "if rule.fix is None:",
+        REPAIR,
+    ),
+    Mutant(
+        LOOP, "return [(path, message, None) for path, message, _ in problems]", "return []", REPAIR
+    ),
+    Mutant(
+        LOOP,
+        "self._renames.record(conversation)",
+        "pass",
+        "tests/lint/test_repair_id_map.py " + REPAIR,
+    ),
+    Mutant(
+        LOOP,
+        'while any(fix == "safe" or (self._unsafe and fix) for _, _, fix in problems):',
+        "while any(fix for _, _, fix in problems):",
+        REPAIR,
+    ),
+    Mutant(
+        LOOP,
+        "start = start if position is None else position + 1",
+        "start = 0",
+        "tests/lint/test_repair_id_map.py " + REPAIR,
+    ),
+    # --- repair: what belongs together ---
+    Mutant("lint/id_variants.py", "if len(earlier) != 1:", "if not earlier:", LINT),
+    Mutant(
+        "lint/id_variants.py",
+        "call for call in found if facts.message_index(call) < facts.message_index(result)",
+        "call for call in found",
+        LINT,
+    ),
+    Mutant(
+        "lint/id_variants.py",
+        "return PartMap((result, call) for result, call in call_of.items() if taken[call] == 1)",
+        "return call_of",
+        LINT,
+    ),
+    Mutant(
+        "lint/id_variants.py",
+        "lengths = _longest_ids(facts) if len(facts.orphans) == len(facts.open_calls) == 1 else set()",
+        "lengths = _longest_ids(facts)",
+        LINT,
+    ),
+    Mutant("lint/id_variants.py", "if _BETWEEN_DIGITS.search(call_id) is None:", "if True:", LINT),
+    Mutant(
+        "lint/id_variants.py",
+        "return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}",
+        "return {text for text in rewritten if text != call_id}",
+        LINT,
+    ),
+    Mutant(
+        "lint/id_is_output.py",
+        "count = len(with_output) if len(with_output) == len(results) else 0",
+        "count = len(with_output)",
+        LINT + " tests/lint/test_ids.py tests/lint/test_id_formats.py",
+    ),
+    Mutant(
+        "lint/id_is_output.py",
+        "return min(len(output), len(text)) >= _MIN_PREFIX and (",
+        "return (",
+        LINT + " tests/lint/test_ids.py tests/lint/test_id_formats.py",
+    ),
+    Mutant(
+        "lint/id_is_output.py",
+        'if result.origin != "wire" or is_composite(call_id):',
+        'if result.origin != "wire":',
+        LINT + " tests/lint/test_ids.py tests/lint/test_id_formats.py",
+    ),
+    Mutant(
+        "lint/duplicate_ids.py",
+        "if known is not None and (outcome is None or outcome in known):",
+        "if known is not None:",
+        LINT,
+    ),
+    Mutant(
+        "lint/duplicate_ids.py",
+        "if call.id in earlier_ids and call.id not in turn_ids:",
+        "if call.id in earlier_ids:",
+        LINT,
+    ),
+    Mutant(
+        "lint/ambiguous_calls.py",
+        "if call not in facts.result_of:\n                    ambiguous.add(call)",
+        "if False:\n                    ambiguous.add(call)",
+        REPAIR,
+    ),
+    Mutant(
+        "lint/orphans.py", "if not results or parts[0] is not results[0]:", "if not results:", LINT
+    ),
+    Mutant(
+        "lint/orphans.py",
+        'if result in leading or result in rewritten or result.origin == "minted":',
+        "if result in leading:",
+        REPAIR,
+    ),
+    Mutant(
+        FACTS,
+        "if in_batch_only and self._ends_batch(n):",
+        "if False:",
+        "tests/laws/test_attacks.py",
+    ),
+    Mutant(
+        FACTS,
+        'and (part.origin == "minted" or part.call_id not in call_ids)',
+        "and part.call_id not in call_ids",
+        REPAIR,
+    ),
+    Mutant(FACTS, "call_of[result] = calls.popleft()", "call_of[result] = calls[0]", REPAIR),
+    Mutant(
+        PAIR_FACTS, "or self.message_index(result) <= self.message_index(call)", "or False", REPAIR
+    ),
+    Mutant(PAIR_FACTS, "or call in result_of", "or False", REPAIR),
+    # --- repair: roles, and ids of results that a fix pairs ---
+    Mutant(
+        "lint/rules/wrong_role.py",
+        'wrong = Result if message.role == "assistant" else Call',
+        "wrong = Call",
+        LINT,
+    ),
+    Mutant(
+        "lint/rules/wrong_role.py",
+        "if len(misplaced) == len(message.parts) or _is_of_assistant(message):",
+        "if len(misplaced) == len(message.parts):",
+        REPAIR,
+    ),
+    Mutant(
+        "conversation/observations.py",
+        "missing |= Observation.RESULTS_IN_PLACE | Observation.PLAIN",
+        "pass",
+        CODEC,
+    ),
+    Mutant(
+        "conversation/observations.py",
+        'if pending and pending[0] == part.call_id and role != "assistant":',
+        "if pending and pending[0] == part.call_id:",
+        CODEC + " " + REPAIR,
+    ),
+    Mutant(LOOP, "_with_ids_of_pairs(fixed.conversation)", "fixed.conversation", CODEC),
+    Mutant(
+        TRANSLATOR,
+        "if reader.over:  # what follows the last event has no meaning, however the bytes are cut",
+        "if False:",
+        "tests/laws/test_finds.py",
+    ),
+    # --- repair: edits ---
+    Mutant(
+        TRANSFORMS,
+        "if start < index <= end:\n                index = end + 1",
+        "if False:\n                index = end + 1",
+        REPAIR,
+    ),
+    Mutant(
+        TRANSFORMS,
+        "index = min(index, facts.message_index(facts.pending_calls[0]))",
+        "pass",
+        REPAIR,
+    ),
+    Mutant(TRANSFORMS, "return replace(note, parts=(*note.parts, *media))", "return note", REPAIR),
+    Mutant(
+        "lint/result_placement.py",
+        "results.sort(key=lambda result: order.get(result.call_id, len(order)))",
+        "pass",
+        REPAIR,
+    ),
+    Mutant(
+        "lint/id_edits.py",
+        "if call is not None and call in facts.result_of:\n                    call_of[part] = call",
+        "if call is not None:\n                    call_of[part] = call",
+        REPAIR,
+    ),
+    Mutant(
+        "lint/id_edits.py",
+        "if len(group) == 1 and len(calls.get(group_key, ())) == 1",
+        "if group_key in calls",
+        REPAIR + " tests/lint/test_ids.py",
+    ),
+    Mutant("lint/rules/dup_result.py", "return (same_turn or real)[-1]", "return real[-1]", REPAIR),
+    Mutant(
+        "lint/rules/dup_result.py",
+        "return result.text.startswith(MARK) or (result.text, result.error) == (",
+        "return (result.text, result.error) == (",
+        REPAIR,
+    ),
+    Mutant(
+        "lint/uncertain_results.py",
+        "if n in numbers and not has_result[n]",
+        "if n in numbers",
+        REPAIR,
     ),
 ]
+
+
+def locate(mutant: Mutant) -> list[Path]:
+    """The files in which the text of a mutant stands exactly once: its own, or any if it moved."""
+    own = Path(mutant.file)
+    if (PACKAGE / own).is_file() and (PACKAGE / own).read_text().count(mutant.old) == 1:
+        return [own]
+    every = (path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py")))
+    return [path for path in every if (PACKAGE / path).read_text().count(mutant.old) == 1]
+
+
+def limit_processor_time() -> None:
+    """Let this process run for some seconds of processor time, however busy the machine is."""
+    resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))
 
 
 def run(mutant: Mutant) -> tuple[Mutant, str, float]:
     """Run the tests of a mutant. Returns what became of it and the seconds it took."""
     start = time.monotonic()
-    source = ROOT / "src" / "toolwire" / mutant.file
-    text = source.read_text() if source.is_file() else ""
-    if text.count(mutant.old) != 1:
-        return mutant, f"does not apply ({text.count(mutant.old)} matches)", 0.0
+    files = locate(mutant)
+    if len(files) != 1:
+        return mutant, f"does not apply ({len(files)} files)", 0.0
+    text = (PACKAGE / files[0]).read_text()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "src"
         shutil.copytree(ROOT / "src", copy)  # with the bytecode of all that does not change
-        (copy / "toolwire" / mutant.file).write_text(text.replace(mutant.old, mutant.new))
+        (copy / "toolwire" / files[0]).write_text(text.replace(mutant.old, mutant.new))
         environment = {**os.environ, "PYTHONPATH": str(copy)}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         outcome = "SURVIVED"
         for file in dict.fromkeys(mutant.tests.split()):  # one by one: the first ones are cheap
-            try:
-                done = subprocess.run(
-                    [*command, "--hypothesis-seed=1", "--tb=no", file],
-                    cwd=ROOT,
-                    env=environment,
-                    capture_output=True,
-                    timeout=TIMEOUT,
-                )
-            except subprocess.TimeoutExpired:
+            done = subprocess.run(
+                [*command, "--hypothesis-seed=1", "--tb=no", file],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                preexec_fn=limit_processor_time,
+            )
+            if done.returncode < 0:
                 outcome = f"killed by a timeout of {file}"
                 break
             if done.returncode in (1, 2):  # a test failed, or the module could not be imported

@@ -1,0 +1,132 @@
+"""How open parts of a stream are collected, ordered and cached, one event at a time."""
+
+from __future__ import annotations
+
+from toolwire import Call, IdMap, Text
+from toolwire.conversation.parts import Part, describe
+from toolwire.streaming.accumulate import complete_part
+from toolwire.streaming.delta_cache import DeltaCache
+from toolwire.streaming.events import Chunk, PartComplete, PartDelta, PartEnd, PartStart
+from toolwire.wires.engine.buffered_parts import PartBuffer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
+
+
+def arguments(part: Part) -> str:
+    assert isinstance(part, Call)
+    return part.arguments
+
+
+# --- complete parts -------------------------------------------------------------------------------
+
+
+def test_a_part_that_is_repeated_whole_at_its_end_replaces_its_pieces() -> None:
+    end = PartEnd(0, whole='{"a":1}')
+    assert arguments(complete_part(Call("c", "f"), ['{"a"'], end)) == '{"a":1}'
+
+
+def test_a_call_that_was_cut_off_before_its_first_argument_is_no_call_without_arguments() -> None:
+    part = complete_part(Call("c", "f"), [], PartEnd(0, cut=True))
+    assert isinstance(part, Call) and part.args.broken
+    whole = complete_part(Call("c", "f"), [], PartEnd(0))
+    assert isinstance(whole, Call) and not whole.args.broken
+
+
+def test_parallel_calls_are_released_in_the_order_in_which_they_started() -> None:
+    buffer = PartBuffer()
+    for slot in (0, 1):
+        buffer.start(PartStart(slot, Call(f"c{slot}", "f")))
+        buffer.delta(PartDelta(slot, f'{{"n":{slot}}}'))
+    assert buffer.end(PartEnd(1)) == []
+    assert list(map(arguments, buffer.end(PartEnd(0)))) == ['{"n":0}', '{"n":1}']
+
+
+# --- one part after another -----------------------------------------------------------------------
+
+
+class Recorder(SequentialWriter):
+    """Writes what happens to parts as `[event, text]`."""
+
+    def __init__(self) -> None:
+        super().__init__(EncodeContext("test", "response", ids=None, names={}, reverse_map=IdMap()))
+
+    def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        return [{"open": text}]
+
+    def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        return [{"grow": text}]
+
+    def close_part(self, queued: QueuedPart, event: PartEnd) -> list[Chunk]:
+        return [{"close": event.whole}]
+
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        return [{"whole": describe(part)}]
+
+
+def test_a_later_part_waits_until_the_first_part_ends() -> None:
+    writer = Recorder()
+    assert writer.start(PartStart(0, Text(""))) == writer.start(PartStart(1, Text(""))) == []
+    assert writer.delta(PartDelta(1, "two")) == []
+    assert writer.complete(PartComplete(Text("three"))) == []
+    assert writer.delta(PartDelta(0, "one")) == [{"open": "one"}]
+    assert writer.delta(PartDelta(1, "too")) == []
+    assert writer.end(PartEnd(1)) == []
+    assert writer.end(PartEnd(0)) == [
+        {"close": None},
+        {"open": "two"},
+        {"grow": "too"},
+        {"close": None},
+        {"whole": "three"},
+    ]
+
+
+def test_candidates_do_not_wait_for_each_other() -> None:
+    writer = Recorder()
+    writer.start(PartStart(0, Text("")))
+    writer.start(PartStart(1, Text(""), 1))
+    assert writer.delta(PartDelta(1, "two")) == [{"open": "two"}]
+
+
+def test_a_call_that_is_repeated_whole_while_it_waits_is_written_as_that() -> None:
+    writer = Recorder()
+    assert writer.start(PartStart(0, Call("a", "f"))) == [{"open": ""}]
+    writer.start(PartStart(1, Call("b", "f")))
+    writer.delta(PartDelta(1, '{"a"'))
+    writer.end(PartEnd(1, whole='{"a":1}'))
+    assert writer.end(PartEnd(0))[1:] == [{"open": '{"a":1}'}, {"close": None}]
+
+
+def test_an_empty_text_is_no_part() -> None:
+    writer = Recorder()
+    writer.start(PartStart(0, Text("")))
+    assert writer.end(PartEnd(0)) == []
+
+
+def test_parts_that_the_source_left_open_are_ended() -> None:
+    writer = Recorder()
+    writer.start(PartStart(0, Text("")))
+    writer.delta(PartDelta(0, "one"))
+    assert writer.close_unfinished() == [{"close": None}]
+    assert writer.unfinished_parts() == []
+
+
+# --- the cache of deltas --------------------------------------------------------------------------
+
+
+def cached(piece: bytes, later: bytes) -> bytes | None:
+    """What a later event becomes if the text of an earlier one, `x`, became the text of `out`."""
+    cache = DeltaCache()
+    cache.add(piece, "x", b'{"out":"x"}', on_read=lambda text: True, on_write=bool)
+    return cache.translate(later)
+
+
+def test_an_event_that_differs_only_in_its_text_is_taken_from_the_cache() -> None:
+    assert cached(b'{"text":"x"}', b'{"text":"y"}') == b'{"out":"y"}'
+
+
+def test_an_event_that_holds_its_text_twice_is_not_cached() -> None:
+    assert cached(b'{"text":"x","id":"x"}', b'{"text":"y","id":"x"}') is None
+
+
+def test_an_event_that_holds_its_text_as_a_key_is_not_cached() -> None:
+    assert cached(b'{"text":{"n":1,"x":2}}', b'{"text":{"n":1,"y":2}}') is None

@@ -1,0 +1,122 @@
+"""How ids and names are fitted, assigned and mapped back, one step at a time."""
+
+from __future__ import annotations
+
+from toolwire import Call, Conversation, IdMap, Message, decode, encode
+from toolwire.conversation.fitting import IdFitter, fit, fit_names
+from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.json import JSON, Object
+
+WORD = IdRule("a-zA-Z0-9_-", 64)
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+def test_an_id_of_exact_length_is_padded_where_its_hash_is_too_short() -> None:
+    assert len(fit("a b", IdRule("a-zA-Z0-9", 14, exact=True))) == 14
+
+
+def chat_call(call_id: str, n: int) -> JSON:
+    function: JSON = {"name": "f", "arguments": f'{{"n":{n}}}'}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def sent_ids(messages: list[JSON], target: str) -> list[str]:
+    """The ids of the calls of a chat history, written for another wire without a repair."""
+    written = encode(decode({"messages": messages}, "openai-chat"), target)
+    return [call.id for call in decode(written.json(), target).calls()]
+
+
+def test_two_calls_of_a_turn_never_share_an_id() -> None:
+    together: list[JSON] = [
+        {"role": "assistant", "tool_calls": [chat_call("c", n) for n in (1, 2)]}
+    ]
+    split: list[JSON] = [{"role": "assistant", "tool_calls": [chat_call("c", n)]} for n in (1, 2)]
+    for messages in (together, split):
+        ids = sent_ids(messages, "openai-responses")
+        assert ids[0] == "c" != ids[1]
+
+
+def test_an_id_that_restarts_each_turn_stays_as_it_is() -> None:
+    messages: list[JSON] = []
+    for n in (1, 2):
+        messages += [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "tool_calls": [chat_call("c", n)]},
+            {"role": "tool", "tool_call_id": "c", "content": "r"},
+        ]
+    assert sent_ids(messages, "openai-responses") == ["c", "c"]
+
+
+def test_a_result_with_an_id_that_is_not_its_calls_has_no_id_from_the_wire() -> None:
+    body: Object = {
+        "contents": [
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"id": "x", "name": "f", "response": {}}}],
+            },
+        ]
+    }
+    conversation = decode(body, "gemini")
+    (call,), (result,) = conversation.calls(), conversation.results()
+    assert (result.call_id, result.origin) == (call.id, "minted")
+
+
+# --- ids in a stream ------------------------------------------------------------------------------
+
+
+def fitter(*, unique: bool) -> IdFitter:
+    return IdFitter(WORD, WORD, unique=unique, reverse_map=IdMap(), source_rules=(WORD, WORD))
+
+
+def test_a_stream_uses_an_id_of_an_earlier_turn_again_unless_ids_are_unique() -> None:
+    for unique in (False, True):
+        stream = fitter(unique=unique)
+        stream.call(Call("c", "f"))
+        stream.start_turn()
+        assert (stream.call(Call("c", "f")).id == "c") is not unique
+
+
+def test_a_result_in_a_stream_gets_the_id_of_its_call() -> None:
+    stream = fitter(unique=False)
+    call = Call("a b", "f")
+    sent = stream.call(call).id
+    assert sent != "a b"
+    assert stream.result(call.result("r")).call_id == sent
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_a_fitted_name_is_not_the_name_of_another_tool() -> None:
+    taken = fit("a b", WORD)
+    assert fit_names(["a b", taken], WORD, {}).get("a b") not in (None, taken)
+    assert taken not in fit_names(["a b", taken], WORD, {})
+
+
+# --- id maps --------------------------------------------------------------------------------------
+
+
+def test_a_map_after_a_repair_leads_from_the_repaired_ids_to_the_first_ones() -> None:
+    sent = IdMap({"b": "a"}, {"g": "f"}, {"b": "custom", "=b": "error"})
+    after = sent.after_repair(IdMap({"c": "b"}, {"h": "g"}))
+    assert after.ids == {"b": "a", "c": "a"}
+    assert after.names == {"g": "f", "h": "f"}
+    assert (after.forms["c"], after.forms["=c"]) == ("custom", "error")
+
+
+def test_a_map_after_an_earlier_one_leads_back_through_both() -> None:
+    after = IdMap({"c": "b"}, {"h": "g"}).after(IdMap({"b": "a"}, {"g": "f"}))
+    assert (after.ids["c"], after.names["h"]) == ("a", "f")
+
+
+def test_the_form_of_a_result_comes_home_although_its_minted_id_was_left_out() -> None:
+    call = Call("tw-0123456789abcdef", "f", {}, origin="minted")
+    message = Message("user", (call.result("broken", error=True),))
+    history = Conversation((Message("assistant", (call,)), message))
+    there = encode(history, "ollama")
+    assert "tool_call_id" not in str(there.body)
+    home = encode(decode(there.json(), "ollama"), "anthropic", ids=there.ids)
+    assert '"is_error":true' in home.json().decode()
