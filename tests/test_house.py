@@ -38,14 +38,17 @@ LAYERS = (
     ("tool_server",),
     ("mock",),
     ("gateway",),
-    ("cli", "__init__", "__main__"),
+    ("testing",),
+    ("cli", "__init__", "__main__", "types"),
 )
 """A module may import its own layer and lower ones. The longest name that fits decides."""
 LAYER = {name: n for n, names in enumerate(LAYERS) for name in names}
 DOES_IO = (
+    "agent.agent",
     "agent.driver",
     "agent.http_model",
     "agent.session_store",
+    "agent.tool_caller",
     "cli",
     "execution.call_ids",
     "execution.call_runner",
@@ -79,6 +82,7 @@ DOES_IO = (
     "providers.http",
     "providers.sigv4",
     "server",
+    "testing",
     "tool_server",
 )
 """Modules and folders that touch sockets, files, clocks, threads or randomness. All others are

@@ -1,6 +1,7 @@
 """Tool calls that keep their identity on every wire: every result finds its call.
 
-What only some programs need (the rules, tools, the agent) is imported when somebody asks for it.
+Names that only some programs need (rules, tools, agents, servers) are imported on first use.
+`toolwire.types` has the types of their signatures.
 """
 
 import importlib
@@ -21,29 +22,46 @@ from toolwire.conversation.parts import (
     Text,
 )
 from toolwire.errors import ConfigError, DecodeError, InputError, ToolwireError, UsageError
+from toolwire.providers.table import Provider, providers
 from toolwire.streaming.restream import AsyncTranslatedStream, TranslatedStream, fold, restream
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
-    from toolwire.agent.driver import Agent
-    from toolwire.agent.events import Limits
+    from toolwire.agent.agent import Agent
+    from toolwire.agent.approvals import Allow, Deny, Edit
+    from toolwire.agent.events import AgentError, Limits, ModelError, RunResult
     from toolwire.agent.http_model import HttpModel
-    from toolwire.agent.session_store import FileStore
+    from toolwire.agent.session_store import FileStore, SqliteStore
+    from toolwire.agent.stream import AgentStream
     from toolwire.conversation.model import Finding
     from toolwire.execution.executor import ToolExecutor
     from toolwire.execution.ledger.postgres.ledger import PostgresLedger
     from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+    from toolwire.gateway.app import Gateway
     from toolwire.history import abandon, cut, pending, resume
     from toolwire.lint import Repaired, check, repair
     from toolwire.lint.explain import Explanation, explain
     from toolwire.mcp.client import McpClient
     from toolwire.oxp.client import OxpClient
-    from toolwire.tools import NoEffect, RetryableToolError, ToolContext, ToolError, Tools, tool
+    from toolwire.providers.http.policy import RetryPolicy, Timeouts
+    from toolwire.tool_server import ToolServer
+    from toolwire.tools import (
+        NoEffect,
+        RetryableToolError,
+        ToolContext,
+        ToolDefinitionError,
+        ToolError,
+        Tools,
+        tool,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Agent",
+    "AgentError",
+    "AgentStream",
+    "Allow",
     "AsyncTranslatedStream",
     "Call",
     "Change",
@@ -51,11 +69,14 @@ __all__ = [
     "ConfigError",
     "Conversation",
     "DecodeError",
+    "Deny",
+    "Edit",
     "Encoded",
     "Explanation",
     "FileStore",
     "Finding",
     "Format",
+    "Gateway",
     "HttpModel",
     "IdMap",
     "InputError",
@@ -64,22 +85,30 @@ __all__ = [
     "McpClient",
     "Media",
     "Message",
+    "ModelError",
     "NoEffect",
     "Opaque",
     "OxpClient",
     "Pair",
     "Part",
     "PostgresLedger",
+    "Provider",
     "Reasoning",
     "Repaired",
     "Result",
+    "RetryPolicy",
     "RetryableToolError",
+    "RunResult",
     "SqliteLedger",
+    "SqliteStore",
     "Text",
+    "Timeouts",
     "Tool",
     "ToolContext",
+    "ToolDefinitionError",
     "ToolError",
     "ToolExecutor",
+    "ToolServer",
     "Tools",
     "ToolwireError",
     "TranslatedStream",
@@ -96,6 +125,7 @@ __all__ = [
     "fold",
     "pending",
     "profiles",
+    "providers",
     "repair",
     "restream",
     "resume",
@@ -104,31 +134,39 @@ __all__ = [
     "wires",
 ]
 
-_LATE = {
-    **dict.fromkeys(("abandon", "cut", "pending", "resume"), "toolwire.history"),
-    **dict.fromkeys(("Repaired", "check", "repair"), "toolwire.lint"),
-    "Finding": "toolwire.conversation.model",
-    **dict.fromkeys(("Explanation", "explain"), "toolwire.lint.explain"),
-    **dict.fromkeys(
-        ("NoEffect", "RetryableToolError", "ToolContext", "ToolError", "Tools", "tool"),
-        "toolwire.tools",
-    ),
-    "Agent": "toolwire.agent.driver",
-    "ToolExecutor": "toolwire.execution.executor",
-    "FileStore": "toolwire.agent.session_store",
-    "HttpModel": "toolwire.agent.http_model",
-    "Limits": "toolwire.agent.events",
-    "McpClient": "toolwire.mcp.client",
-    "OxpClient": "toolwire.oxp.client",
-    "PostgresLedger": "toolwire.execution.ledger.postgres.ledger",
-    "SqliteLedger": "toolwire.execution.ledger.sqlite.ledger",
+_MODULES = {
+    "toolwire.agent.agent": "Agent",
+    "toolwire.agent.approvals": "Allow Deny Edit",
+    "toolwire.agent.events": "AgentError Limits ModelError RunResult",
+    "toolwire.agent.http_model": "HttpModel",
+    "toolwire.agent.session_store": "FileStore SqliteStore",
+    "toolwire.agent.stream": "AgentStream",
+    "toolwire.conversation.model": "Finding",
+    "toolwire.execution.executor": "ToolExecutor",
+    "toolwire.execution.ledger.postgres.ledger": "PostgresLedger",
+    "toolwire.execution.ledger.sqlite.ledger": "SqliteLedger",
+    "toolwire.gateway.app": "Gateway",
+    "toolwire.history": "abandon cut pending resume",
+    "toolwire.lint": "Repaired check repair",
+    "toolwire.lint.explain": "Explanation explain",
+    "toolwire.mcp.client": "McpClient",
+    "toolwire.oxp.client": "OxpClient",
+    "toolwire.providers.http.policy": "RetryPolicy Timeouts",
+    "toolwire.tool_server": "ToolServer",
+    "toolwire.tools": "NoEffect RetryableToolError ToolContext ToolDefinitionError ToolError"
+    " Tools tool",
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
-    """One of the names that are imported when somebody asks for them."""
-    if name not in _LATE:
+    """Import a name on first use."""
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(importlib.import_module(_LATE[name]), name)
-    globals()[name] = found
-    return found
+    value: object = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -6,7 +6,8 @@
     │   └── UsageError                a wrong argument: an unknown name or option, a missing key
     │       ├── ConfigError           a configuration: every mistake in it, one line each
     │       └── ToolDefinitionError   a tool that cannot be defined as it is written
-    ├── ModelError                    a model that gave no answer
+    ├── AgentError                    a run of an agent without an answer of the model
+    ├── ModelError                    a model that gave no response
     ├── ToolError                     raised by a tool: a failure that the caller may read
     │   ├── RetryableToolError        the same call may succeed later
     │   └── NoEffect                  nothing happened; the same call id may run again
@@ -27,6 +28,8 @@
     │   ├── ServerUnavailable         no response after all retries
     │   └── InvalidResponse           a response that does not follow the protocol
     └── ProtocolError                 a connection that broke, or a server that does not speak HTTP
+        └── ConnectError              no connection; nothing was sent
+            └── ConnectTimeout        no connection in time; nothing was sent
 
 The text of an error says what is wrong, where, and what to do about it. Losses and findings are
 values and are never raised. Any other exception that leaves toolwire is a bug, unless a callback of
@@ -35,10 +38,24 @@ the caller raised it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 def pointer(path: tuple[str | int, ...]) -> str:
     """Return the JSON pointer (RFC 6901) of a path; empty for the whole document."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: a close name, and all known names."""
+    names = list(known)
+    folded = {one.lower().replace("_", "-"): one for one in names}
+    if not names:
+        return "; there are none"
+    near = get_close_matches(name.lower().replace("_", "-"), folded, n=1, cutoff=0.7)
+    question = f"did you mean {folded[near[0]]}? " if near else ""
+    return f"; {question}known are {', '.join(names)}"
 
 
 class ToolwireError(Exception):

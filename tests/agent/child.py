@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from toolwire.agent.driver import Agent
-from toolwire.agent.events import Allow, RunResult, ToolFinished, Verdict
+from toolwire.agent.agent import Agent
+from toolwire.agent.approvals import Allow, Decision
+from toolwire.agent.events import RunResult, ToolFinished
 from toolwire.agent.http_model import HttpModel
 from toolwire.agent.session_store import FileStore, SqliteStore, Store
 from toolwire.agent.thread import Thread
@@ -103,7 +104,7 @@ async def go(orders: Orders) -> Report:
             await asyncio.sleep(30)
         return f"rang {n}"
 
-    def approve(call: Call, tool: Runnable) -> Verdict:
+    def approve(call: Call, tool: Runnable) -> Decision:
         report.asked += 1
         fate.passes("asked")
         return Allow()
@@ -113,17 +114,17 @@ async def go(orders: Orders) -> Report:
         if orders.store == "file"
         else SqliteStore(folder / "threads.db", "one")
     )
-    model = HttpModel(orders.model, base=orders.url, key="k" * 20)
+    model = HttpModel(orders.model, base_url=orders.url, api_key="k" * 20)
     calls = ToolExecutor(SqliteLedger(folder / "calls.db")) if orders.ledger else ToolExecutor()
     async with calls, model:
-        agent = Agent(model, [ring], calls=calls, store=_Deadly(inner, fate), approve=approve)
+        agent = Agent(model, [ring], executor=calls, store=_Deadly(inner, fate), approve=approve)
         await agent.resume()
         async for seen in agent.watch(orders.question):
             fate.passes("event")
             if isinstance(seen, ToolFinished):
-                report.done.append((seen.n, seen.state, seen.replayed, seen.result.text))
+                report.done.append((seen.number, seen.state, seen.replayed, seen.result.text))
             elif isinstance(seen, RunResult):
-                report.phase, report.why, report.text = str(seen.phase), seen.why, seen.text
+                report.phase, report.why, report.text = str(seen.phase), seen.stop, seen.text
     return report
 
 

@@ -21,13 +21,14 @@ from typing import Self, TypeVar
 import uvicorn
 from msgspec import Struct
 
-from toolwire.agent.driver import Agent
-from toolwire.agent.events import ModelRequest, RunResult, Seen, ToolFinished
-from toolwire.agent.http_model import HttpModel, RetryPolicy
+from toolwire.agent.agent import Agent
+from toolwire.agent.events import AgentEvent, ModelRequest, RunResult, ToolFinished
+from toolwire.agent.http_model import HttpModel
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Message
 from toolwire.lint import check
 from toolwire.mock.server import MockProvider
+from toolwire.providers.http.policy import RetryPolicy, Timeouts
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.tools import tool
 
@@ -49,7 +50,8 @@ NAMES = {
 server is."""
 WIRES = list(NAMES)
 KEY = "sk-secret-0123456789abcdef"
-QUICK = RetryPolicy(tries=3, first=0.01, longest=0.02, connect=5.0, silence=5.0)
+QUICK = RetryPolicy(attempts=3, backoff=0.01, max_backoff=0.02)
+QUICK_TIMEOUTS = Timeouts(5.0, 5.0)
 TEXT = "text"
 
 
@@ -72,11 +74,11 @@ class Placed(Struct, frozen=True):
 
     def bodies(self) -> list[Object]:
         """The requests that came, in order."""
-        return [seen.body for seen in self.mock.seen if isinstance(seen.body, dict)]
+        return [seen.body for seen in self.mock.requests if isinstance(seen.body, dict)]
 
     def statuses(self) -> list[int]:
         """What they got."""
-        return [seen.status for seen in self.mock.seen]
+        return [seen.status for seen in self.mock.requests]
 
 
 class House:
@@ -138,26 +140,28 @@ def model_at(
     url: str,
     *,
     stream: bool = True,
-    native: bool | None = None,
-    patience: RetryPolicy = QUICK,
+    native_tools: bool | None = None,
+    retry: RetryPolicy = QUICK,
+    timeouts: Timeouts = QUICK_TIMEOUTS,
     name: str = "demo",
 ) -> HttpModel:
     """A model of a wire at an address."""
     named, below = ("text", "/v1") if wire == TEXT else NAMES.get(wire, (wire, "/v1"))
     return HttpModel(
         f"{named}:{name}",
-        base=url + below,
-        key=KEY,
+        base_url=url + below,
+        api_key=KEY,
         stream=stream,
-        native=native,
-        patience=patience,
+        native_tools=native_tools,
+        timeouts=timeouts,
+        retry=retry,
     )
 
 
-def talk(agent: Agent, question: str | Message | None = None) -> list[Seen]:
+def talk(agent: Agent, question: str | Message | None = None) -> list[AgentEvent]:
     """Everything that happens."""
 
-    async def go() -> list[Seen]:
+    async def go() -> list[AgentEvent]:
         try:
             return [seen async for seen in agent.watch(question)]
         finally:
@@ -166,28 +170,28 @@ def talk(agent: Agent, question: str | Message | None = None) -> list[Seen]:
     return asyncio.run(go())
 
 
-def only(seen: list[Seen], kind: type[T]) -> list[T]:
+def only(seen: list[AgentEvent], kind: type[T]) -> list[T]:
     """What is of a kind."""
     return [one for one in seen if isinstance(one, kind)]
 
 
-def over(seen: list[Seen]) -> RunResult:
+def over(seen: list[AgentEvent]) -> RunResult:
     """How it ended."""
     assert isinstance(seen[-1], RunResult)
     return seen[-1]
 
 
-def outputs(seen: list[Seen]) -> dict[int, JSON]:
+def outputs(seen: list[AgentEvent]) -> dict[int, JSON]:
     """The outputs of all results, by the number of their calls."""
-    return {done.n: done.result.output for done in only(seen, ToolFinished)}  # type: ignore[misc]
+    return {done.number: done.result.output for done in only(seen, ToolFinished)}  # type: ignore[misc]
 
 
 def sound(agent: Agent) -> None:
     """The history of an agent is one that its model takes, with another question at its end."""
-    body = agent.request(agent.thread.said("and now?")).body
+    body = agent.request(agent.thread.add_user("and now?")).body
     assert [str(one) for one in check(body, agent.model.target) if one.severity == "error"] == []
 
 
-def turns(seen: list[Seen]) -> int:
+def turns(seen: list[AgentEvent]) -> int:
     """How often the model was asked."""
     return len(only(seen, ModelRequest))

@@ -8,27 +8,24 @@ from itertools import permutations, product
 import pytest
 from rows import rows
 
-from toolwire.agent.machine import (
-    MOVES,
-    AgentMachine,
-    ApprovalGiven,
+from toolwire.agent.commands import (
     ArgumentsEdited,
+    CallComplete,
     CallModel,
     Command,
-    Event,
     FinishRun,
+    MachineEvent,
     ModelFailed,
     ModelReplied,
-    Move,
-    Phase,
-    RunTools,
+    RunTool,
     SaveSession,
     StopRequested,
-    ToolsRan,
+    ToolReturned,
     UserMessage,
-    after,
-    diagram,
 )
+from toolwire.agent.machine import AgentMachine
+from toolwire.agent.phases import MOVES, Move, Phase, diagram, next_phase
+from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Usage
@@ -36,34 +33,34 @@ from toolwire.conversation.parts import Call, Message, Result, Text
 
 ONE = Call("c1", "ring", LazyJson('{"n":1}'))
 TWO = Call("c2", "ring", LazyJson('{"n":2}'))
-FINISH_REASON_TO_WIRE = Message("assistant", (Text("hello"),), "stop")
+FINAL = Message("assistant", (Text("hello"),), "stop")
 
 
 def asks(*calls: Call) -> Message:
     return Message("assistant", calls, "tool")
 
 
-def machine(*events: Event, turns: int = 50) -> AgentMachine:
+def machine(*events: MachineEvent, turns: int = 50) -> AgentMachine:
     made = AgentMachine(Thread("t"), turns=turns)
     for event in events:
-        made.take(event)
+        made.handle(event)
     return made
 
 
 REACHED: dict[Phase, Callable[[], AgentMachine]] = {
     Phase.READY: machine,
     Phase.ASKING: lambda: machine(UserMessage("hi")),
-    Phase.RUNNING: lambda: machine(UserMessage("hi"), ApprovalGiven(asks(ONE, TWO))),
-    Phase.DONE: lambda: machine(UserMessage("hi"), ApprovalGiven(FINISH_REASON_TO_WIRE)),
-    Phase.BROKEN: lambda: machine(UserMessage("hi"), ModelFailed("no")),
+    Phase.RUNNING: lambda: machine(UserMessage("hi"), ModelReplied(asks(ONE, TWO))),
+    Phase.DONE: lambda: machine(UserMessage("hi"), ModelReplied(FINAL)),
+    Phase.FAILED: lambda: machine(UserMessage("hi"), ModelFailed("no")),
     Phase.STOPPED: lambda: machine(UserMessage("hi"), StopRequested()),
 }
-SINGLE: tuple[Event, ...] = (
+SINGLE: tuple[MachineEvent, ...] = (
     UserMessage("more"),
-    ModelReplied(TWO),
-    ApprovalGiven(FINISH_REASON_TO_WIRE),
-    ApprovalGiven(asks(ONE)),
-    ToolsRan(0, ONE.result("x")),
+    CallComplete(TWO),
+    ModelReplied(FINAL),
+    ModelReplied(asks(ONE)),
+    ToolReturned(0, ONE.result("x")),
     ArgumentsEdited(0, "{}"),
     ModelFailed("no"),
     StopRequested(),
@@ -72,12 +69,12 @@ NAMES: tuple[Move, ...] = (
     "ask",
     "call",
     "edit",
-    "ran",
+    "result",
     "answer",
     "calls",
     "results",
     "limit",
-    "break",
+    "fail",
     "stop",
 )
 
@@ -87,7 +84,7 @@ def begun(phase: Phase, *, calls: bool = False, last: bool = False) -> AgentMach
     turn it has."""
     made = REACHED[phase]()
     if calls and phase is Phase.ASKING:
-        made.take(ModelReplied(ONE))
+        made.handle(CallComplete(ONE))
     if last:
         made.turns = 1
     return made
@@ -96,37 +93,37 @@ def begun(phase: Phase, *, calls: bool = False, last: bool = False) -> AgentMach
 def results(made: AgentMachine) -> list[Command]:
     """The move that all results make, whichever event brings the last one."""
     if made.phase is Phase.RUNNING:
-        made.take(ToolsRan(0, ONE.result("x")))
-        return made.take(ToolsRan(1, TWO.result("y")))
-    made.take(ToolsRan(0, ONE.result("x")))
-    return made.take(ApprovalGiven(asks(ONE)))
+        made.handle(ToolReturned(0, ONE.result("x")))
+        return made.handle(ToolReturned(1, TWO.result("y")))
+    made.handle(ToolReturned(0, ONE.result("x")))
+    return made.handle(ModelReplied(asks(ONE)))
 
 
 def calls(made: AgentMachine) -> list[Command]:
     if made.phase is Phase.READY:
-        made.thread = Thread("t").said("hi").answered(asks(ONE))
-        return made.take(UserMessage())
-    return made.take(ApprovalGiven(asks(ONE)))
+        made.thread = Thread("t").add_user("hi").add_reply(asks(ONE))
+        return made.handle(UserMessage())
+    return made.handle(ModelReplied(asks(ONE)))
 
 
 def answer(made: AgentMachine) -> list[Command]:
     if made.phase is Phase.READY:
-        made.thread = Thread("t").said("hi").answered(FINISH_REASON_TO_WIRE)
-        return made.take(UserMessage())
-    return made.take(ApprovalGiven(FINISH_REASON_TO_WIRE))
+        made.thread = Thread("t").add_user("hi").add_reply(FINAL)
+        return made.handle(UserMessage())
+    return made.handle(ModelReplied(FINAL))
 
 
 EVENTS: dict[Move, tuple[Callable[[AgentMachine], list[Command]], bool, bool]] = {
-    "ask": (lambda made: made.take(UserMessage("more")), False, False),
-    "call": (lambda made: made.take(ModelReplied(ONE)), False, False),
-    "edit": (lambda made: made.take(ArgumentsEdited(0, "{}")), True, False),
-    "ran": (lambda made: made.take(ToolsRan(0, ONE.result("x"))), True, False),
+    "ask": (lambda made: made.handle(UserMessage("more")), False, False),
+    "call": (lambda made: made.handle(CallComplete(ONE)), False, False),
+    "edit": (lambda made: made.handle(ArgumentsEdited(0, "{}")), True, False),
+    "result": (lambda made: made.handle(ToolReturned(0, ONE.result("x"))), True, False),
     "answer": (answer, False, False),
     "calls": (calls, False, False),
     "results": (results, True, False),
     "limit": (results, True, True),
-    "break": (lambda made: made.take(ModelFailed("no")), False, False),
-    "stop": (lambda made: made.take(StopRequested()), False, False),
+    "fail": (lambda made: made.handle(ModelFailed("no")), False, False),
+    "stop": (lambda made: made.handle(StopRequested()), False, False),
 }
 """How each move is made, whether it takes a call that runs, and whether it is the last turn."""
 
@@ -137,21 +134,21 @@ def test_every_move_leads_where_the_table_says_or_is_refused(phase: Phase, move:
     if (phase, move) in MOVES:
         made = begun(phase, calls=runs, last=last)
         make(made)
-        assert made.phase is after(phase, move) is MOVES[phase, move]
+        assert made.phase is next_phase(phase, move) is MOVES[phase, move]
         return
     with pytest.raises(ValueError, match=f"{move} while {phase}"):
-        after(phase, move)
+        next_phase(phase, move)
 
 
 @rows("phase, event", product(Phase, SINGLE))
-def test_an_event_that_cannot_be_changes_nothing(phase: Phase, event: Event) -> None:
+def test_an_event_that_cannot_be_changes_nothing(phase: Phase, event: MachineEvent) -> None:
     made = REACHED[phase]()
-    before = made.now.to_json()
+    before = dump_thread(made.current)
     try:
-        made.take(event)
+        made.handle(event)
     except ValueError as error:
         assert f"while {phase}" in str(error)
-        assert made.phase is phase and made.now.to_json() == before
+        assert made.phase is phase and dump_thread(made.current) == before
     else:
         assert made.phase in {end for (start, _), end in MOVES.items() if start is phase}
 
@@ -172,20 +169,21 @@ def test_the_diagram_has_an_arrow_for_every_row() -> None:
 
 def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
     made = AgentMachine(Thread("t"))
-    assert [type(one) for one in made.take(UserMessage("hi"))] == [SaveSession, CallModel]
-    assert [type(one) for one in made.take(ModelReplied(ONE))] == [SaveSession, RunTools]
-    assert [type(one) for one in made.take(ApprovalGiven(asks(ONE, TWO), Usage(3, 4)))] == [
+    assert [type(one) for one in made.handle(UserMessage("hi"))] == [SaveSession, CallModel]
+    assert [type(one) for one in made.handle(CallComplete(ONE))] == [SaveSession, RunTool]
+    assert [type(one) for one in made.handle(ModelReplied(asks(ONE, TWO), Usage(3, 4)))] == [
         SaveSession,
-        RunTools,
+        RunTool,
     ]
-    assert [type(one) for one in made.take(ToolsRan(1, TWO.result("y")))] == [SaveSession]
-    assert [type(one) for one in made.take(ToolsRan(0, ONE.result("x")))] == [
+    assert [type(one) for one in made.handle(ToolReturned(1, TWO.result("y")))] == [SaveSession]
+    assert [type(one) for one in made.handle(ToolReturned(0, ONE.result("x")))] == [
         SaveSession,
         CallModel,
     ]
-    assert [
-        type(one) for one in made.take(ApprovalGiven(FINISH_REASON_TO_WIRE, Usage(1, None)))
-    ] == [SaveSession, FinishRun]
+    assert [type(one) for one in made.handle(ModelReplied(FINAL, Usage(1, None)))] == [
+        SaveSession,
+        FinishRun,
+    ]
     assert made.thread.usage == Usage(4, 4)
 
 
@@ -201,9 +199,9 @@ def told(thread: Thread) -> list[tuple[str, object]]:
 def test_results_stand_in_the_order_of_their_calls_whenever_they_come() -> None:
     made = machine(
         UserMessage("hi"),
-        ApprovalGiven(asks(ONE, TWO)),
-        ToolsRan(1, TWO.result("y")),
-        ToolsRan(0, ONE.result("x")),
+        ModelReplied(asks(ONE, TWO)),
+        ToolReturned(1, TWO.result("y")),
+        ToolReturned(0, ONE.result("x")),
     )
     assert told(made.thread) == [("c1", "x"), ("c2", "y")]
 
@@ -212,10 +210,10 @@ def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_
     None
 ):
     made = machine(
-        UserMessage("hi"), ModelReplied(TWO), ModelReplied(ONE), ToolsRan(0, TWO.result("y"))
+        UserMessage("hi"), CallComplete(TWO), CallComplete(ONE), ToolReturned(0, TWO.result("y"))
     )
-    made.take(ApprovalGiven(asks(ONE, TWO)))
-    made.take(ToolsRan(1, ONE.result("x")))
+    made.handle(ModelReplied(asks(ONE, TWO)))
+    made.handle(ToolReturned(1, ONE.result("x")))
     assert told(made.thread) == [("c1", "x"), ("c2", "y")]
     assert [call.id for call in calls_of(made.thread.messages[1])] == ["c1", "c2"]
 
@@ -223,12 +221,12 @@ def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_
 def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_its_call() -> None:
     three = [Call(f"c{n}", "ring", LazyJson(f'{{"n":{n}}}')) for n in range(3)]
     for begun, ran, early in product(permutations(three), permutations(range(3)), range(4)):
-        made = machine(UserMessage("hi"), *(ModelReplied(call) for call in begun))
+        made = machine(UserMessage("hi"), *(CallComplete(call) for call in begun))
         for n in ran[:early]:
-            made.take(ToolsRan(n, begun[n].result(begun[n].id)))
-        made.take(ApprovalGiven(asks(*three)))
+            made.handle(ToolReturned(n, begun[n].result(begun[n].id)))
+        made.handle(ModelReplied(asks(*three)))
         for n in ran[early:]:
-            made.take(ToolsRan(n, begun[n].result(begun[n].id)))
+            made.handle(ToolReturned(n, begun[n].result(begun[n].id)))
         assert (
             told(made.thread) == [(call.id, call.id) for call in three]
             and made.phase is Phase.ASKING
@@ -237,16 +235,16 @@ def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_it
 
 def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
     late = Call("tw-0123456789abcdef", "ring", LazyJson('{"n":1}'), "minted")
-    made = machine(UserMessage("hi"), ModelReplied(late), ToolsRan(0, late.result("x")))
-    said = made.take(ApprovalGiven(asks(ONE)))
+    made = machine(UserMessage("hi"), CallComplete(late), ToolReturned(0, late.result("x")))
+    said = made.handle(ModelReplied(asks(ONE)))
     assert [type(one) for one in said] == [SaveSession, CallModel]
     assert told(made.thread) == [(late.id, "x")]
     assert [call.id for call in calls_of(made.thread.messages[1])] == [late.id]
 
 
 def test_a_call_that_ran_and_is_not_in_the_answer_after_all_is_told_all_the_same() -> None:
-    made = machine(UserMessage("hi"), ModelReplied(ONE), ToolsRan(0, ONE.result("x")))
-    made.take(ApprovalGiven(Message("assistant", (Text("never mind"),), "stop")))
+    made = machine(UserMessage("hi"), CallComplete(ONE), ToolReturned(0, ONE.result("x")))
+    made.handle(ModelReplied(Message("assistant", (Text("never mind"),), "stop")))
     assert told(made.thread) == [("c1", "x")]
     assert made.phase is Phase.ASKING
 
@@ -257,12 +255,12 @@ def test_two_calls_under_one_id_run_under_two() -> None:
     runs = [
         one
         for call in (ONE, twin)
-        for one in made.take(ModelReplied(call))
-        if isinstance(one, RunTools)
+        for one in made.handle(CallComplete(call))
+        if isinstance(one, RunTool)
     ]
-    made.take(ApprovalGiven(asks(ONE, twin)))
-    made.take(ToolsRan(1, runs[1].call.result("y")))
-    made.take(ToolsRan(0, runs[0].call.result("x")))
+    made.handle(ModelReplied(asks(ONE, twin)))
+    made.handle(ToolReturned(1, runs[1].call.result("y")))
+    made.handle(ToolReturned(0, runs[0].call.result("x")))
     ids = [call.id for call in calls_of(made.thread.messages[1])]
     assert len(set(ids)) == 2 and ids[0] == "c1"
     assert told(made.thread) == [(ids[0], "x"), (ids[1], "y")]
@@ -271,57 +269,60 @@ def test_two_calls_under_one_id_run_under_two() -> None:
 
 def test_keys_are_the_same_when_the_thread_is_taken_up_again_and_differ_from_turn_to_turn() -> None:
     made = machine(UserMessage("hi"))
-    first = [one for one in made.take(ApprovalGiven(asks(ONE, TWO))) if isinstance(one, RunTools)]
-    kept = Thread.of(made.now.to_json(), id="other")
-    again = [one for one in AgentMachine(kept).take(UserMessage()) if isinstance(one, RunTools)]
+    first = [one for one in made.handle(ModelReplied(asks(ONE, TWO))) if isinstance(one, RunTool)]
+    kept = load_thread(dump_thread(made.current), thread_id="other")
+    again = [one for one in AgentMachine(kept).handle(UserMessage()) if isinstance(one, RunTool)]
     assert [(one.call.id, one.key) for one in again] == [(one.call.id, one.key) for one in first]
-    assert [one.again for one in again] == [True, True]
-    made.take(ToolsRan(0, ONE.result("x")))
-    made.take(ToolsRan(1, TWO.result("y")))
-    later = [one for one in made.take(ApprovalGiven(asks(ONE))) if isinstance(one, RunTools)]
+    assert [one.resumed for one in again] == [True, True]
+    made.handle(ToolReturned(0, ONE.result("x")))
+    made.handle(ToolReturned(1, TWO.result("y")))
+    later = [one for one in made.handle(ModelReplied(asks(ONE))) if isinstance(one, RunTool)]
     assert later[0].key not in {one.key for one in first}
 
 
 def test_an_edit_is_kept_before_the_call_runs_and_stays_when_the_answer_is_over() -> None:
-    made = machine(UserMessage("hi"), ModelReplied(ONE))
-    said = made.take(ArgumentsEdited(0, '{"n":9}'))
-    assert isinstance(said[0], SaveSession) and isinstance(said[1], RunTools)
+    made = machine(UserMessage("hi"), CallComplete(ONE))
+    said = made.handle(ArgumentsEdited(0, '{"n":9}'))
+    assert isinstance(said[0], SaveSession) and isinstance(said[1], RunTool)
     assert said[1].edited and said[1].call.arguments == '{"n":9}'
     assert calls_of(said[0].thread.messages[1])[0].arguments == '{"n":9}'
-    made.take(ApprovalGiven(asks(ONE)))
-    assert calls_of(made.now.messages[1])[0].arguments == '{"n":9}'
+    made.handle(ModelReplied(asks(ONE)))
+    assert calls_of(made.current.messages[1])[0].arguments == '{"n":9}'
 
 
 def test_an_answer_without_a_word_is_not_sent_back() -> None:
     for nothing in (Message("assistant", (), "stop"), Message("assistant", (Text(""),), "stop")):
-        made = machine(UserMessage("hi"), ApprovalGiven(nothing))
+        made = machine(UserMessage("hi"), ModelReplied(nothing))
         assert made.phase is Phase.DONE
         assert [message.role for message in made.thread.messages] == ["user"]
 
 
 def test_a_thread_that_is_over_is_not_asked_again() -> None:
-    assert AgentMachine(Thread("t").said("hi").answered(FINISH_REASON_TO_WIRE)).take(
-        UserMessage()
-    ) == [FinishRun(Phase.DONE, None)]
-    assert AgentMachine(Thread("t")).take(UserMessage()) == [
+    assert AgentMachine(Thread("t").add_user("hi").add_reply(FINAL)).handle(UserMessage()) == [
+        FinishRun(Phase.DONE, None)
+    ]
+    assert AgentMachine(Thread("t")).handle(UserMessage()) == [
         FinishRun(Phase.DONE, "nothing was asked")
     ]
 
 
 def test_a_thread_whose_results_are_all_there_goes_on_with_the_model() -> None:
-    kept = Thread("t").said("hi").answered(asks(ONE), [ONE.result("x")])
-    assert [type(one) for one in AgentMachine(kept).take(UserMessage())] == [SaveSession, CallModel]
+    kept = Thread("t").add_user("hi").add_reply(asks(ONE), [ONE.result("x")])
+    assert [type(one) for one in AgentMachine(kept).handle(UserMessage())] == [
+        SaveSession,
+        CallModel,
+    ]
 
 
 def test_the_limit_of_turns_ends_with_every_result_told() -> None:
-    made = machine(UserMessage("hi"), ApprovalGiven(asks(ONE)), turns=1)
-    said = made.take(ToolsRan(0, ONE.result("x")))
+    made = machine(UserMessage("hi"), ModelReplied(asks(ONE)), turns=1)
+    said = made.handle(ToolReturned(0, ONE.result("x")))
     assert said[-1] == FinishRun(Phase.STOPPED, "1 turn")
     assert told(made.thread) == [("c1", "x")]
 
 
 def test_a_model_that_paused_is_asked_to_go_on() -> None:
     made = machine(UserMessage("hi"))
-    said = made.take(ApprovalGiven(Message("assistant", (Text("wait"),), "pause")))
+    said = made.handle(ModelReplied(Message("assistant", (Text("wait"),), "pause")))
     assert [type(one) for one in said] == [SaveSession, CallModel] and made.phase is Phase.ASKING
     assert [message.role for message in made.thread.messages] == ["user", "assistant"]

@@ -26,7 +26,7 @@ from agent.house import (
 )
 from msgspec.structs import replace
 
-from toolwire.agent.driver import Agent
+from toolwire.agent.agent import Agent
 from toolwire.agent.events import (
     ModelError,
     ModelReply,
@@ -36,7 +36,7 @@ from toolwire.agent.events import (
     ToolStarted,
 )
 from toolwire.agent.http_model import HttpModel
-from toolwire.agent.machine import Phase
+from toolwire.agent.phases import Phase
 from toolwire.agent.session_store import FileStore
 from toolwire.agent.thread import Thread
 from toolwire.codec import Encoded
@@ -45,7 +45,9 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
 from toolwire.errors import UsageError
 from toolwire.profiles.table import PROFILES
-from toolwire.providers.table import ROWS, Provider, address
+from toolwire.providers.endpoints import find_endpoint
+from toolwire.providers.http.policy import Timeouts
+from toolwire.providers.table import PROVIDERS, Provider
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.streaming.events import PartStart
 
@@ -99,34 +101,43 @@ def asked(
 # --- names, addresses, keys -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if not row.free], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in PROVIDERS if not row.keyless], ids=lambda row: row.name
+)
 def test_without_a_key_it_is_said_which_variable_to_set(row: Provider) -> None:
-    name, keys, base = row.name, row.keys, row.base_env
+    name, keys, base = row.name, row.key_envs, row.base_url_env
     env = {base: "https://models.example"} if base else {}
-    with pytest.raises(UsageError, match="there is no key; set ") as raised:
-        address(f"{name}:m", env)
+    with pytest.raises(UsageError, match=r"no (API )?key; set ") as raised:
+        find_endpoint(f"{name}:m", env)
     assert keys[0] in str(raised.value)
-    found = address(f"{name}:m", {**env, keys[0]: KEY})
-    assert found.key == KEY and KEY not in repr(found)
+    found = find_endpoint(f"{name}:m", {**env, keys[0]: KEY})
+    assert found.api_key == KEY and KEY not in repr(found)
 
 
 def test_a_server_that_people_run_themselves_needs_no_key() -> None:
-    for row in ROWS:
-        if row.free:
+    for row in PROVIDERS:
+        if row.keyless:
             assert (
-                address(f"{row.name}:m", {row.base_env: "http://gpu.example:9000/v1"}).key is None
+                find_endpoint(
+                    f"{row.name}:m", {row.base_url_env: "http://gpu.example:9000/v1"}
+                ).api_key
+                is None
             )
 
 
 @pytest.mark.parametrize(
     ("text", "env", "words"),
     [
-        ("nobody:m", {}, "no such provider"),
-        ("anthropic", {}, "say which model"),
-        ("anthropic:", {}, "say which model"),
-        ("azure-openai:m", {"AZURE_OPENAI_API_KEY": "k"}, "set AZURE_OPENAI_ENDPOINT"),
-        ("https://host/v1:m", {}, "say which profile"),
-        ("https://host/v1#nobody:m", {}, "say which profile"),
+        ("nobody:m", {}, "there is no provider nobody; known are openai,"),
+        ("anthropic", {}, "name a model, as in anthropic:some-model"),
+        ("anthropic:", {}, "name a model, as in anthropic:some-model"),
+        (
+            "azure-openai:m",
+            {"AZURE_OPENAI_API_KEY": "k"},
+            "set the environment variable AZURE_OPENAI_ENDPOINT",
+        ),
+        ("https://host/v1:m", {}, "say whose API it has and which model"),
+        ("https://host/v1#nobody:m", {}, "say whose API it has and which model"),
         (
             "bedrock:m",
             {"AWS_ACCESS_KEY_ID": "a", "AWS_SESSION_TOKEN": "t"},
@@ -138,7 +149,7 @@ def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(
     text: str, env: dict[str, str], words: str
 ) -> None:
     with pytest.raises(UsageError, match=words):
-        address(text, env)
+        find_endpoint(text, env)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +176,13 @@ def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(
     ],
 )
 def test_a_name_leads_to_an_address(text: str, env: dict[str, str], url: str) -> None:
-    assert address(text, env).url(stream=True) == url
+    assert find_endpoint(text, env).url(stream=True) == url
 
 
 def test_every_endpoint_has_a_profile_and_every_model_with_a_base_of_its_own_is_reached() -> None:
-    for row in ROWS:
+    for row in PROVIDERS:
         assert row.profile in PROFILES, row.name
-        found = address(f"{row.name}:m", {}, base="http://127.0.0.1:1", key=KEY)
+        found = find_endpoint(f"{row.name}:m", {}, base_url="http://127.0.0.1:1", api_key=KEY)
         assert found.url(stream=False).startswith("http://127.0.0.1:1/")
 
 
@@ -197,15 +208,15 @@ def test_a_server_that_refuses_is_asked_once(house: House, wire: str, status: in
     placed = house.mock(wire)
     seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status}]]")
     assert placed.statuses() == [status]
-    assert over(seen).phase is Phase.BROKEN
-    assert str(status) in str(over(seen).why)
+    assert over(seen).phase is Phase.FAILED
+    assert str(status) in str(over(seen).stop)
 
 
 def test_a_server_that_stays_busy_is_given_up_and_its_words_are_told(house: House) -> None:
     agent, server = asked(house, (503, {}, said({"error": {"message": "come back later"}})))
     end = over(talk(agent, "hi"))
-    assert len(server.scopes) == QUICK.tries
-    assert end.phase is Phase.BROKEN and "503: come back later" in str(end.why)
+    assert len(server.scopes) == QUICK.attempts
+    assert end.phase is Phase.FAILED and "503: come back later" in str(end.stop)
     assert [message.role for message in agent.thread.messages] == ["user"]
 
 
@@ -239,14 +250,14 @@ def test_a_server_is_left_alone_for_as_long_as_it_wants(
 
 def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(house: House) -> None:
     agent, server = asked(house, (429, {"retry-after": "3600"}, b"{}"), GOOD)
-    assert over(talk(agent, "hi")).phase is Phase.BROKEN
+    assert over(talk(agent, "hi")).phase is Phase.FAILED
     assert len(server.scopes) == 1
 
 
 def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
     seen = talk(Agent(model_at("anthropic", "http://127.0.0.1:9"), [add]), "hi")
-    assert len(only(seen, Retry)) == QUICK.tries - 1
-    assert over(seen).phase is Phase.BROKEN and "anthropic: " in str(over(seen).why)
+    assert len(only(seen, Retry)) == QUICK.attempts - 1
+    assert over(seen).phase is Phase.FAILED and "anthropic: " in str(over(seen).stop)
 
 
 def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
@@ -255,7 +266,7 @@ def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
         house, (307, {"location": house.place(there) + "/v1/chat/completions"}, b"")
     )
     end = over(talk(agent, "hi"))
-    assert end.phase is Phase.BROKEN and "307" in str(end.why)
+    assert end.phase is Phase.FAILED and "307" in str(end.stop)
     assert len(server.scopes) == 1 and not there.scopes
 
 
@@ -265,10 +276,10 @@ OPEN = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
 LONG = Call("functions.add:" + "0" * 80, "Calculator_Add", LazyJson('{"a":1,"b":2}'))
 ODD = {
     "a call that nobody answered": (
-        Thread("t").said("hi").answered(Message("assistant", (OPEN,))).said("never mind")
+        Thread("t").add_user("hi").add_reply(Message("assistant", (OPEN,))).add_user("never mind")
     ),
     "an id that is too long": (
-        Thread("t").said("hi").answered(Message("assistant", (LONG,)), [LONG.result("3")])
+        Thread("t").add_user("hi").add_reply(Message("assistant", (LONG,)), [LONG.result("3")])
     ),
 }
 """Histories that some servers take, and others of the same wire do not."""
@@ -300,9 +311,9 @@ def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: H
     agent, server = asked(house, (400, {}, refusal))
     end = over(talk(agent, "hi"))
     assert len(server.scopes) == 1, "there is nothing to mend in it"
-    assert end.phase is Phase.BROKEN
-    assert "not found in 'tool_calls'" in str(end.why)
-    assert len(str(end.why).splitlines()) > 1, "what it means is told too"
+    assert end.phase is Phase.FAILED
+    assert "not found in 'tool_calls'" in str(end.stop)
+    assert len(str(end.stop).splitlines()) > 1, "what it means is told too"
 
 
 def test_a_refusal_is_mended_at_most_once(house: House) -> None:
@@ -320,8 +331,8 @@ def test_a_refusal_is_mended_at_most_once(house: House) -> None:
     agent.thread = ODD["a call that nobody answered"]
     seen = talk(agent, "hi")
     assert len(server.scopes) == 2
-    assert over(seen).phase is Phase.BROKEN and len(only(seen, Retry)) == 1
-    assert len(str(over(seen).why).splitlines()) > 1
+    assert over(seen).phase is Phase.FAILED and len(only(seen, Retry)) == 1
+    assert len(str(over(seen).stop).splitlines()) > 1
 
 
 # --- answers that break ---------------------------------------------------------------------------
@@ -341,7 +352,7 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
     assert '{"a":3,"b":4}' not in given
     ran = [done.call.input for done in only(seen, ToolFinished)]
     assert ran == [{"a": 1, "b": 2}]
-    assert over(seen).phase in (Phase.BROKEN, Phase.STOPPED, Phase.DONE)
+    assert over(seen).phase in (Phase.FAILED, Phase.STOPPED, Phase.DONE)
     assert set(placed.statuses()) == {200}, "no history was refused"
     sound(agent)
 
@@ -356,7 +367,7 @@ def test_an_answer_cut_off_in_its_words_is_asked_for_again(
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, "[[cut]] [[text one two three four five six seven eight nine ten]]")
-    assert over(seen).phase is Phase.BROKEN and len(placed.statuses()) == QUICK.tries
+    assert over(seen).phase is Phase.FAILED and len(placed.statuses()) == QUICK.attempts
     assert [message.role for message in agent.thread.messages] == ["user"]
     sound(agent)
 
@@ -400,7 +411,7 @@ BREAKS: dict[str, list[Object]] = {
 @pytest.mark.parametrize(
     ("kind", "message", "tries"),
     [
-        ("overloaded_error", "Overloaded", QUICK.tries),
+        ("overloaded_error", "Overloaded", QUICK.attempts),
         ("invalid_request_error", f"the key {KEY} is bad", 1),
     ],
 )
@@ -418,22 +429,22 @@ def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
     )
     seen = talk(agent, "hi")
     assert len(server.scopes) == tries
-    assert over(seen).phase is Phase.BROKEN
-    assert KEY not in repr(seen) and message.replace(KEY, "[removed]") in str(over(seen).why)
+    assert over(seen).phase is Phase.FAILED
+    assert KEY not in repr(seen) and message.replace(KEY, "[removed]") in str(over(seen).stop)
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ((200, {}, b"not json"), "not an answer"),
-        ((200, {}, b"[]"), "not an answer"),
+        ((200, {}, b"not json"), "not a response"),
+        ((200, {}, b"[]"), "not a response"),
         ((200, {}, said({"error": {"message": "no credits"}})), "no credits"),
-        ((200, {}, b"{}"), "not an answer"),
+        ((200, {}, b"{}"), "not a response"),
         ((200, {}, b'{"choices": []}'), "without a message"),
         ((200, {"content-type": "text/event-stream"}, b"data: nonsense\n\n"), "openai: "),
         ((200, {"content-type": "text/event-stream"}, b""), "openai: "),
         ((200, {"content-type": "text/html"}, b"<html>log in</html>"), "openai: "),
-        ((400, {}, b"\xff\xfe"), "said 400"),
+        ((400, {}, b"\xff\xfe"), "returned status 400"),
         ((401, {}, said({"error": f"bad key {KEY}"})), "OPENAI_API_KEY"),
     ],
 )
@@ -442,8 +453,8 @@ def test_what_is_no_answer_is_an_error_that_says_so(
 ) -> None:
     agent, _ = asked(house, answer)
     end = over(talk(agent, "hi"))
-    assert end.phase is Phase.BROKEN and words in str(end.why)
-    assert KEY not in str(end.why)
+    assert end.phase is Phase.FAILED and words in str(end.stop)
+    assert KEY not in str(end.stop)
     sound(agent)
 
 
@@ -533,17 +544,19 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
 
 def test_a_server_that_falls_silent_counts_as_lost(house: House) -> None:
     server = Slow(opening("anthropic"))
-    quick = replace(QUICK, silence=0.1, tries=2)
-    agent = Agent(model_at("anthropic", house.place(server), patience=quick), [add])
+    quick = replace(QUICK, attempts=2)
+    agent = Agent(
+        model_at("anthropic", house.place(server), retry=quick, timeouts=Timeouts(5.0, 0.1)), [add]
+    )
     seen = talk(agent, "hi")
-    assert over(seen).phase is Phase.BROKEN and len(only(seen, Retry)) == 1
+    assert over(seen).phase is Phase.FAILED and len(only(seen, Retry)) == 1
 
 
 def test_a_run_that_broke_does_not_repeat_what_was_said_before(house: House) -> None:
     agent, _ = asked(house, GOOD, (404, {}, b"gone"))
     assert over(talk(agent, "hi")).text == "hello"
     end = over(talk(agent, "and now?"))
-    assert (end.phase, end.text) == (Phase.BROKEN, "")
+    assert (end.phase, end.text) == (Phase.FAILED, "")
 
 
 def test_a_connection_is_used_for_more_than_one_turn(house: House) -> None:
@@ -567,7 +580,7 @@ def test_a_model_can_be_asked_by_itself(house: House) -> None:
             body = Encoded(
                 {"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]},
                 [],
-                Thread("t").body("mistral", tools=[], settings={}).ids,
+                Thread("t").request("mistral", tools=[], settings={}).ids,
             )
             (reply,) = [one async for one in model.ask(body) if isinstance(one, ModelReply)]
             return reply
@@ -584,13 +597,13 @@ def test_an_error_reads_well_and_holds_what_it_means() -> None:
 def test_secrets_are_in_no_error_no_event_and_no_name(house: House) -> None:
     agent, _ = asked(house, (403, {}, f"who is {KEY}?".encode()))
     seen = talk(agent, "hi")
-    assert KEY not in repr(seen) and KEY not in repr(agent.model.__dict__["address"])
+    assert KEY not in repr(seen) and KEY not in repr(agent.model.__dict__["endpoint"])
     at = f"http://user:hunter2hunter2@{house.url.removeprefix('http://')}/0"
-    model = HttpModel("openai:m", base=at, key=KEY)
-    assert "hunter2" not in str(model.address)
+    model = HttpModel("openai:m", base_url=at, api_key=KEY)
+    assert "hunter2" not in str(model.endpoint)
 
 
 def test_all_wires_of_models_are_tried_here() -> None:
-    assert {row.profile for row in ROWS} >= set(WIRES)
-    assert TEXT in {row.name for row in ROWS}
+    assert {row.profile for row in PROVIDERS} >= set(WIRES)
+    assert TEXT in {row.name for row in PROVIDERS}
     assert only([ModelRequest(1, "m")], ModelRequest)

@@ -10,7 +10,7 @@ from pathlib import Path
 from agent.house import House, add
 from oxp_server.serving import serving
 
-from toolwire.agent.machine import diagram
+from toolwire.agent.phases import diagram
 from toolwire.tools import Tools
 
 ROOT = Path(__file__).parents[2]

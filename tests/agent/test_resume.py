@@ -16,9 +16,13 @@ import pytest
 from agent.child import Orders, Report
 from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
 
-from toolwire.agent.driver import Agent
-from toolwire.agent.events import Deny, RunResult, ToolFinished, ToolStarted
-from toolwire.agent.machine import AgentMachine, Phase, RunTools, UserMessage
+from toolwire.agent.agent import Agent
+from toolwire.agent.approvals import Deny
+from toolwire.agent.commands import RunTool, UserMessage
+from toolwire.agent.events import RunResult, ToolFinished, ToolStarted
+from toolwire.agent.machine import AgentMachine
+from toolwire.agent.phases import Phase
+from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.agent.session_store import FileStore, SqliteStore, Store
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.codec import Encoded, decode
@@ -114,7 +118,7 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
         said = told.text.partition(f"Door_Ring(n={door}) ")[2].splitlines()[0]
         assert (
             door in after and said == f"gave: rang {door}"
-        ) or "[toolwire] it was started, and it is not known" in said
+        ) or "[toolwire] the call was started, and its outcome is unknown" in said
     assert 1 <= len(lost) <= 2 if die in ("ring", "rung") else len(lost) <= 2
     assert all(after[door] == 1 for door in before)
 
@@ -139,8 +143,8 @@ def test_ctrl_c_saves_the_thread_and_stops_the_call(
 ) -> None:
     first = orders(house, tmp_path, wire, question='[[call Door_Ring {"n": 1}]]', die="interrupt")
     assert nursery.run(first) == 130
-    kept = Thread.of((tmp_path / "thread.json").read_bytes(), id="x")
-    assert len(kept.messages) >= 2 and kept.waiting() is not None
+    kept = load_thread((tmp_path / "thread.json").read_bytes(), thread_id="x")
+    assert len(kept.messages) >= 2 and kept.open_turn() is not None
     assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
     told = reported(tmp_path)
     assert told.phase == "done" and rings(tmp_path) == {"1": 1}
@@ -175,12 +179,12 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
     talk(agent, "add 1 and 2, and add 3 and 4, and add 5 and 6")
     whole = agent.thread
     answer, results = whole.messages[1], whole.messages[2]
-    cut = Thread(whole.id, (*whole.messages[:2], Message("tool", results.parts[:1]))).to_json()
+    cut = dump_thread(Thread(whole.id, (*whole.messages[:2], Message("tool", results.parts[:1]))))
     (tmp_path / "thread.json").write_text(json.dumps(cut))
     calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
 
     async def go() -> list[object]:
-        again = Agent(model_at(wire, placed.url), [add], store=store, calls=calls)
+        again = Agent(model_at(wire, placed.url), [add], store=store, executor=calls)
         async with calls:
             await again.resume()
             seen = [one async for one in again.watch()]
@@ -190,7 +194,7 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
 
     seen = asyncio.run(go())
     ran = [one for one in seen if isinstance(one, ToolFinished)]
-    assert sorted((done.n, done.result.output) for done in ran) == [(1, 7.0), (2, 11.0)]
+    assert sorted((done.number, done.result.output) for done in ran) == [(1, 7.0), (2, 11.0)]
     assert len(calls_of(answer)) == 3
     end = seen[-1]
     assert isinstance(end, RunResult)
@@ -227,7 +231,7 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
             a: one
             b: two
         """
-        ids.append(Thread.of(path.read_bytes(), id="new").id)
+        ids.append(load_thread(path.read_bytes(), thread_id="new").id)
         return a + b
 
     calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
@@ -235,7 +239,7 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
         model_at("openai-chat", house.mock("openai-chat").url),
         [noting],
         store=FileStore(path),
-        calls=calls,
+        executor=calls,
     )
 
     async def go() -> None:
@@ -266,7 +270,7 @@ def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(
     for wire in WIRES:
         placed = house.mock(wire)
         agent = Agent(model_at(wire, placed.url), [add])
-        agent.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))
+        agent.thread = Thread("t").add_user("hi").add_reply(Message("assistant", (call,)))
         seen = talk(agent, "[[text hello]]")
         assert over(seen).text == "hello" and not only(seen, ToolStarted)
         assert set(placed.statuses()) == {200}
@@ -301,7 +305,7 @@ def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_ther
         await agent.model.close()
 
     asyncio.run(go())
-    assert sorted(rung) == [1, 2] and isinstance(agent.calls.ledger, MemoryLedger)
+    assert sorted(rung) == [1, 2] and isinstance(agent.executor.ledger, MemoryLedger)
     sound(agent)
 
 
@@ -314,10 +318,10 @@ def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(
 ) -> None:
     agent = Agent(model_at(wire, house.mock(wire).url), [add])
     talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
-    kept = Thread.of(json.dumps(agent.thread.to_json()), id="other")
+    kept = load_thread(json.dumps(dump_thread(agent.thread)), thread_id="other")
 
     def asked(thread: Thread) -> Encoded:
-        return agent.request(thread.said("go on"))
+        return agent.request(thread.add_user("go on"))
 
     assert kept.id == agent.thread.id and kept.usage == agent.thread.usage
     assert asked(kept).body == asked(agent.thread).body
@@ -333,14 +337,16 @@ def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewher
         '[[call Calculator_Add {"a": "one"}]] [[call Calculator_Add {"a": 1, "b": 2}]]'
         " [[unknown-tool]]",
     )
-    kept = Thread.of(json.dumps(agent.thread.to_json()), id="x")
+    kept = load_thread(json.dumps(dump_thread(agent.thread)), thread_id="x")
     errors = [
         [part.error for part in message.parts if isinstance(part, Result)]
         for message in kept.messages
     ]
     assert [error for some in errors for error in some] == [True, False, True]
     sent = (
-        kept.said("go on").body("anthropic", tools=agent.offer.tools, settings={"model": "m"}).body
+        kept.add_user("go on")
+        .request("anthropic", tools=agent.toolset.tools, settings={"model": "m"})
+        .body
     )
     if wire != TEXT:
         assert [result.error for result in decode(sent, "anthropic").results()] == [
@@ -348,14 +354,16 @@ def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewher
             False,
             True,
         ]
-    there = agent.request(agent.thread.said("go on")).body
-    assert agent.request(kept.said("go on")).body == there
+    there = agent.request(agent.thread.add_user("go on")).body
+    assert agent.request(kept.add_user("go on")).body == there
 
 
 def test_ids_that_do_not_fit_the_wire_in_which_they_are_kept_come_back(house: House) -> None:
     agent = Agent(model_at("mistral", house.mock("mistral").url), [add])
     talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
-    twice = Thread.of(Thread.of(agent.thread.to_json(), id="x").to_json(), id="x")
+    twice = load_thread(
+        dump_thread(load_thread(dump_thread(agent.thread), thread_id="x")), thread_id="x"
+    )
     assert [call.id for message in twice.messages for call in calls_of(message)] == [
         call.id for message in agent.thread.messages for call in calls_of(message)
     ]
@@ -366,12 +374,12 @@ def test_both_stores_keep_the_last_thread_and_say_what_is_wrong(tmp_path: Path) 
         for store in stores(tmp_path):
             assert await store.load() is None
             for n in range(3):
-                await store.save(Thread("t").said(f"hello {n}"))
+                await store.save(Thread("t").add_user(f"hello {n}"))
             kept = await store.load()
             assert (
                 kept is not None
                 and kept.id == "t"
-                and kept.messages == Thread("t").said("hello 2").messages
+                and kept.messages == Thread("t").add_user("hello 2").messages
             )
         (tmp_path / "thread.json").write_bytes(b"\xff not json")
         with pytest.raises(UsageError, match=r"thread\.json"):
@@ -388,25 +396,25 @@ def test_both_stores_keep_the_last_thread_and_say_what_is_wrong(tmp_path: Path) 
 
 def test_a_save_that_was_cancelled_never_comes_after_a_newer_one(tmp_path: Path) -> None:
     class Sluggish(FileStore):
-        def _in_turn(self, n: int, body: bytes) -> None:
+        def _write_newer(self, n: int, body: bytes) -> None:
             if n == 1:
                 event.wait(2)
-            super()._in_turn(n, body)
+            super()._write_newer(n, body)
 
     event = threading.Event()
 
     async def go() -> Thread | None:
         store = Sluggish(tmp_path / "t.json")
-        first = asyncio.create_task(store.save(Thread("t").said("old")))
+        first = asyncio.create_task(store.save(Thread("t").add_user("old")))
         await asyncio.sleep(0.01)
         first.cancel()
-        await store.save(Thread("t").said("new"))
+        await store.save(Thread("t").add_user("new"))
         event.set()
         await asyncio.sleep(0.05)
         return await store.load()
 
     kept = asyncio.run(go())
-    assert kept is not None and kept.messages == Thread("t").said("new").messages
+    assert kept is not None and kept.messages == Thread("t").add_user("new").messages
 
 
 def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_runs_on(
@@ -438,17 +446,17 @@ def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_ru
 
 def test_keys_do_not_depend_on_the_process_or_on_how_often_a_thread_was_kept() -> None:
     calls = [Call(f"call_{n}", "ring", LazyJson("{}")) for n in range(3)]
-    thread = Thread("t").said("hi").answered(Message("assistant", tuple(calls)))
+    thread = Thread("t").add_user("hi").add_reply(Message("assistant", tuple(calls)))
     keys: list[list[str]] = []
     for _ in range(3):
         keys.append(
             [
                 one.key
-                for one in AgentMachine(thread).take(UserMessage())
-                if isinstance(one, RunTools)
+                for one in AgentMachine(thread).handle(UserMessage())
+                if isinstance(one, RunTool)
             ]
         )
-        thread = Thread.of(json.dumps(thread.to_json()), id="other")
+        thread = load_thread(json.dumps(dump_thread(thread)), thread_id="other")
     assert keys[0] == keys[1] == keys[2] and len(set(keys[0])) == 3
 
 
@@ -466,5 +474,5 @@ def test_a_denied_call_stays_denied_after_it_was_taken_up(house: House, tmp_path
         store=FileStore(tmp_path / "t.json"),
     )
     asyncio.run(again.resume())
-    assert check(again.request(again.thread.said("x")).body, "anthropic") == []
+    assert check(again.request(again.thread.add_user("x")).body, "anthropic") == []
     assert not only(talk(again), ToolStarted)

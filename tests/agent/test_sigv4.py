@@ -14,9 +14,9 @@ from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
 from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.credentials import Credentials  # type: ignore[import-untyped]
 
-from toolwire.agent.driver import Agent
+from toolwire.agent.agent import Agent
 from toolwire.agent.http_model import HttpModel
-from toolwire.providers.sigv4 import signed
+from toolwire.providers.sigv4 import sign
 from toolwire.server.asgi import Receive, Scope, Send
 
 NOW = datetime(2026, 5, 17, 8, 9, 10, tzinfo=UTC)
@@ -55,7 +55,7 @@ def agree(
     region: str = "eu-west-1",
 ) -> None:
     env = {**ENV, "region": region, **({"AWS_SESSION_TOKEN": token} if token else {})}
-    ours = signed("POST", url, headers, body, env=env, service="bedrock", now=NOW)
+    ours = sign("POST", url, headers, body, env=env, service="bedrock", now=NOW)
     wanted = theirs(url, headers, body, token, region)
     proof = [name for name in wanted if name == "authorization" or name.startswith("x-amz-")]
     assert {name: ours[name] for name in proof} == {name: wanted[name] for name in proof}
@@ -124,12 +124,15 @@ def test_what_is_sent_is_what_was_signed(house: House) -> None:
     url = house.place(noted)
     model = HttpModel(
         "bedrock:anthropic.claude-3:0",
-        base=url,
+        base_url=url,
         env={**env, "AWS_REGION": "eu-west-1", "AWS_SESSION_TOKEN": "token-token"},
     )
     assert "gave: 3.0" in over(talk(Agent(model, [add]), "add 1 and 2")).text
     path, host, authorization, token = paths[0]
     assert path == b"/model/anthropic.claude-3%3A0/converse-stream"
     assert host == url.removeprefix("http://").split("/")[0]
-    assert "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token," in authorization
+    assert (
+        "SignedHeaders=accept;accept-encoding;content-type;host;x-amz-date;x-amz-security-token,"
+        in authorization
+    )
     assert token == "token-token"

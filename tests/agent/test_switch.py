@@ -18,9 +18,10 @@ import pytest
 from agent.house import TEXT, WIRES, House, add, model_at, only, over, sound, talk
 from oxp_server.serving import running
 
-from toolwire.agent.driver import Agent
+from toolwire.agent.agent import Agent
 from toolwire.agent.events import Retry, ToolFinished
-from toolwire.agent.machine import Phase
+from toolwire.agent.phases import Phase
+from toolwire.agent.session_format import dump_thread
 from toolwire.agent.session_store import FileStore, SqliteStore
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
@@ -119,7 +120,7 @@ def asked(house: House, wire: str, values: dict[str, JSON]) -> tuple[list[JSON],
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [giving(values)])
     seen = talk(agent, " ".join(f'[[call Docs_Search {{"query": "{name}"}}]]' for name in values))
-    assert over(seen).phase is Phase.DONE, over(seen).why
+    assert over(seen).phase is Phase.DONE, over(seen).stop
     assert len(only(seen, ToolFinished)) == len(values) and not any(
         done.result.error for done in only(seen, ToolFinished)
     )
@@ -129,7 +130,7 @@ def asked(house: House, wire: str, values: dict[str, JSON]) -> tuple[list[JSON],
     results = [part for part in told.parts if isinstance(part, Result)]
     assert [part.call_id for part in results] == [call.id for call in calls_of(answer)]
     assert all(len(part.call_id) <= 64 for part in results)
-    again = agent.thread.to_json()
+    again = dump_thread(agent.thread)
     assert json.loads(json.dumps(again)) == again
     return [part.output for part in results], over(seen).text  # type: ignore[misc]
 
@@ -154,7 +155,7 @@ def test_situation_2_json_of_1721_characters_from_an_mcp_tool(
                 '[[call Docs_Search {"query": "S3"}]] [[call Docs_Search {"query": "EC2"}]]'
             )
             sound(agent)
-            assert end.phase is Phase.DONE, end.why
+            assert end.phase is Phase.DONE, end.stop
             return end.text
 
     text = asyncio.run(go())

@@ -13,8 +13,9 @@ from openai import OpenAI
 from streams.clients import CLIENTS, judge_all
 from streams.loopback import serve
 
-from toolwire.agent.driver import Agent
-from toolwire.agent.events import Deny, Limits
+from toolwire.agent.agent import Agent
+from toolwire.agent.approvals import Deny
+from toolwire.agent.events import Limits
 from toolwire.agent.stream import AgentStream
 from toolwire.agent.thread import Thread
 from toolwire.codec import decode
@@ -118,7 +119,7 @@ def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_r
     call = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
     headers = AgentStream[bytes]("ai-sdk").headers
     resumed = Agent(model_at("anthropic", house.mock("anthropic").url), [reading])
-    resumed.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))
+    resumed.thread = Thread("t").add_user("hi").add_reply(Message("assistant", (call,)))
     denied = Agent(
         model_at("anthropic", house.mock("anthropic").url),
         [add],
@@ -203,7 +204,7 @@ def test_a_run_folds_on_every_wire(house: House, name: str) -> None:
     )
     for target in streaming():
         made: AgentStream[bytes] = AgentStream(target)
-        said = [data for one in seen for data in made.take(one)] + made.end() + [made.tail]
+        said = [data for one in seen for data in made.feed(one)] + made.end() + [made.trailer]
         read = decode(fold(b"".join(said), target), target, "response")
         words = "".join(
             part.text
@@ -222,7 +223,7 @@ def test_results_do_not_come_in_the_middle_of_words(house: House) -> None:
     agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add])
     seen = talk(agent, script)
     made: AgentStream[Object] = AgentStream("openai-chat", lambda chunk: dict(chunk))
-    out = [one for event in seen for one in made.take(event)]
+    out = [one for event in seen for one in made.feed(event)]
     words = "".join(
         str(choice["delta"].get("content") or "")  # type: ignore[call-overload, index, union-attr]
         for one in out

@@ -14,18 +14,10 @@ from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, 
 from msgspec.structs import replace
 from oxp_server.serving import running
 
-from toolwire.agent.driver import Agent
-from toolwire.agent.events import (
-    Allow,
-    Deny,
-    Edit,
-    Limits,
-    RunResult,
-    ToolFinished,
-    ToolStarted,
-    Verdict,
-)
-from toolwire.agent.machine import Phase
+from toolwire.agent.agent import Agent
+from toolwire.agent.approvals import Allow, Decision, Deny, Edit
+from toolwire.agent.events import Limits, RunResult, ToolFinished, ToolStarted
+from toolwire.agent.phases import Phase
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
 from toolwire.conversation.parts import Call, Result
@@ -68,7 +60,7 @@ def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(
     began = monotonic()
     seen = talk(agent, f'{called} [[call Calculator_Add {{"a": 1, "b": 2}}]] {called}')
     assert monotonic() - began < 20
-    told = {done.n: done.result for done in only(seen, ToolFinished)}
+    told = {done.number: done.result for done in only(seen, ToolFinished)}
     assert sorted(told) == [0, 1, 2]
     assert told[1].output == 3.0 and not told[1].error
     for n in (0, 2):
@@ -86,7 +78,7 @@ def test_whatever_tools_do_the_history_stays_valid_on_every_wire(house: House, w
     agent = Agent(model_at(wire, placed.url), [*bad.values(), add])
     seen = talk(agent, " ".join(f"[[call {one.runnable.name} {{}}]]" for one in bad.values()))
     assert [
-        done.result.error for done in sorted(only(seen, ToolFinished), key=lambda done: done.n)
+        done.result.error for done in sorted(only(seen, ToolFinished), key=lambda done: done.number)
     ] == [TOOLS[name][2] for name in bad]
     assert over(seen).phase is Phase.DONE and set(placed.statuses()) == {200}
     answered(agent)
@@ -153,7 +145,7 @@ def test_a_call_that_cannot_be_run_is_answered_with_what_is_wrong(
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     seen = talk(agent, script)
-    first = next(done for done in only(seen, ToolFinished) if done.n == 0)
+    first = next(done for done in only(seen, ToolFinished) if done.number == 0)
     assert words in first.result.text and over(seen).phase is Phase.DONE
     assert set(placed.statuses()) == {200}
     answered(agent)
@@ -173,7 +165,7 @@ def test_broken_arguments_are_answered_and_the_history_stays_valid(
         for done in only(seen, ToolFinished)
     )
     assert set(placed.statuses()) == {200}
-    assert over(seen).phase in (Phase.DONE, Phase.STOPPED, Phase.BROKEN)
+    assert over(seen).phase in (Phase.DONE, Phase.STOPPED, Phase.FAILED)
     answered(agent)
     sound(agent)
 
@@ -200,7 +192,7 @@ def test_a_model_that_never_stops_is_stopped_by_the_limit_and_can_be_asked_again
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], limits=Limits(turns=4))
     seen = talk(agent, "[[never-stop]] add 1 and 2")
-    assert (over(seen).phase, over(seen).why) == (Phase.STOPPED, "4 turns")
+    assert (over(seen).phase, over(seen).stop) == (Phase.STOPPED, "4 turns")
     assert len(placed.statuses()) == 4
     answered(agent)
     sound(agent)
@@ -220,7 +212,7 @@ def test_an_agent_without_tools_only_talks_also_over_a_thread_with_calls(house: 
 # --- who may run what -----------------------------------------------------------------------------
 
 
-def rule(call: Call, tool: Runnable) -> Verdict:
+def rule(call: Call, tool: Runnable) -> Decision:
     given = call.input
     assert isinstance(given, dict) and str(tool.id) == "Calculator.Add@1.0.0"
     if given["a"] == 1:
@@ -228,7 +220,7 @@ def rule(call: Call, tool: Runnable) -> Verdict:
     return Edit('{"a": 30, "b": 40}') if given["a"] == 3 else Allow()
 
 
-async def slowly(call: Call, tool: Runnable) -> Verdict:
+async def slowly(call: Call, tool: Runnable) -> Decision:
     await asyncio.sleep(0.01)
     return rule(call, tool)
 
@@ -238,15 +230,15 @@ async def slowly(call: Call, tool: Runnable) -> Verdict:
     [*((wire, rule) for wire in [*WIRES, TEXT]), ("anthropic", slowly), (TEXT, slowly)],
 )
 def test_a_call_is_allowed_denied_or_edited_before_it_runs(
-    house: House, wire: str, ask: Callable[[Call, Runnable], Verdict]
+    house: House, wire: str, ask: Callable[[Call, Runnable], Decision]
 ) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], approve=ask)
     seen = talk(agent, " ".join(f'[[call Calculator_Add {{"a": {a}, "b": 2}}]]' for a in (1, 2, 3)))
     assert outputs(seen) == {0: "[toolwire] not that one", 1: 4.0, 2: 70.0}
-    states = {done.n: done.state for done in only(seen, ToolFinished)}
+    states = {done.number: done.state for done in only(seen, ToolFinished)}
     assert states == {0: "denied", 1: "done", 2: "done"}
-    assert {one.n for one in only(seen, ToolStarted)} == {1, 2}
+    assert {one.number for one in only(seen, ToolStarted)} == {1, 2}
     assert [call.input for call in calls_of(agent.thread.messages[1])][2] == {"a": 30, "b": 40}
     if wire != TEXT:
         sent = decode(placed.bodies()[1], wire).calls()
@@ -258,21 +250,21 @@ def test_a_call_is_allowed_denied_or_edited_before_it_runs(
     sound(agent)
 
 
-def failing(call: Call, tool: Runnable) -> Verdict:
+def failing(call: Call, tool: Runnable) -> Decision:
     raise LookupError("nobody is there")
 
 
-async def cancelled(call: Call, tool: Runnable) -> Verdict:
+async def cancelled(call: Call, tool: Runnable) -> Decision:
     raise asyncio.CancelledError
 
 
-def unsure(call: Call, tool: Runnable) -> Verdict:
+def unsure(call: Call, tool: Runnable) -> Decision:
     return None  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("ask", [failing, cancelled, unsure])
 def test_without_a_clear_yes_nothing_runs(
-    house: House, ask: Callable[[Call, Runnable], Verdict]
+    house: House, ask: Callable[[Call, Runnable], Decision]
 ) -> None:
     agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add], approve=ask)
     seen = talk(agent, QUESTION)
@@ -390,11 +382,11 @@ def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
     agent = Agent(
         model_at("kimi", house.mock("kimi").url),
         [ring],
-        calls=ToolExecutor(SqliteLedger(tmp_path / "calls.db")),
+        executor=ToolExecutor(SqliteLedger(tmp_path / "calls.db")),
     )
 
     async def go() -> None:
-        async with agent.calls:
+        async with agent.executor:
             for _ in range(2):
                 await agent.run("[[call Door_Ring {}]] [[call Door_Ring {}]]")
         await agent.model.close()
@@ -407,7 +399,7 @@ def test_names_that_a_wire_does_not_take_are_fitted_and_found_again(house: House
     long = replace(add.runnable, id=ToolId("Kit", "x" * 70, Version(1)))
     for wire in ("openai-chat", "gemini"):
         agent = Agent(model_at(wire, house.mock(wire).url), [long])
-        name = agent.offer.tools[0].name
+        name = agent.toolset.tools[0].name
         assert len(name) <= 64
         assert "gave: 3.0" in over(talk(agent, f'[[call {name} {{"a": 1, "b": 2}}]]')).text
         sound(agent)

@@ -10,10 +10,10 @@ from time import monotonic
 import pytest
 from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk, turns
 
-from toolwire.agent.driver import Agent
+from toolwire.agent.agent import Agent
 from toolwire.agent.events import Limits, ModelRequest, ToolFinished, ToolStarted
-from toolwire.agent.machine import Phase
-from toolwire.agent.thread import Thread
+from toolwire.agent.phases import Phase
+from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call, Result, Text
@@ -32,7 +32,7 @@ def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(
     agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, QUESTION)
     end = over(seen)
-    assert (end.phase, end.why, turns(seen)) == (Phase.DONE, "stop", 2)
+    assert (end.phase, end.stop, turns(seen)) == (Phase.DONE, "stop", 2)
     assert outputs(seen) == {0: 3.0, 1: 7.0}
     assert "(a=1, b=2) gave: 3.0" in end.text and "(a=3, b=4) gave: 7.0" in end.text
     assert end.usage.input and end.usage.output
@@ -93,7 +93,7 @@ def test_a_model_without_tools_gets_content_only_and_one_user_message_with_all_r
 
 def test_whether_a_model_has_tools_can_be_said_for_one_model(house: House) -> None:
     placed = house.mock("openai-chat")
-    seen = talk(Agent(model_at("openai-chat", placed.url, native=False), [add]), QUESTION)
+    seen = talk(Agent(model_at("openai-chat", placed.url, native_tools=False), [add]), QUESTION)
     assert outputs(seen) == {0: 3.0, 1: 7.0}
     in_text(placed.bodies()[1])
 
@@ -239,7 +239,7 @@ def test_a_second_question_while_the_first_is_answered_is_refused(house: House) 
     async def go() -> None:
         first = agent.watch(QUESTION)
         await anext(first)
-        with pytest.raises(RuntimeError, match="at work"):
+        with pytest.raises(RuntimeError, match="already running"):
             await agent.run("and another")
         await first.aclose()
         await agent.model.close()
@@ -320,11 +320,11 @@ OLD: dict[str, tuple[JSON, int]] = {
 @pytest.mark.parametrize("name", OLD)
 def test_histories_from_elsewhere_load_and_go_on(house: House, name: str, target: str) -> None:
     body, many = OLD[name]
-    thread = Thread.of(body, id="old")
+    thread = load_thread(body, thread_id="old")
     assert len(thread.messages) == many
     placed = house.mock(target)
     agent = Agent(model_at(target, placed.url), [add])
-    agent.thread = Thread.of(thread.to_json(), id="other")
+    agent.thread = load_thread(dump_thread(thread), thread_id="other")
     assert agent.thread.id == "old"
     assert "gave: 11.0" in over(talk(agent, "add 5 and 6")).text
     assert set(placed.statuses()) == {200}
@@ -336,4 +336,4 @@ def test_histories_from_elsewhere_load_and_go_on(house: House, name: str, target
 )
 def test_what_is_no_history_is_refused_with_words(body: JSON | bytes) -> None:
     with pytest.raises(InputError):
-        Thread.of(body, id="old")
+        load_thread(body, thread_id="old")

@@ -23,7 +23,7 @@ from click.testing import CliRunner, Result
 from toolwire.cli.framework.group import commands
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
-from toolwire.providers.table import ROWS
+from toolwire.providers.table import PROVIDERS
 
 THREE = (
     '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
@@ -78,7 +78,9 @@ def test_letters_join_each_call_and_its_result(there: Door) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sorted({row.name if DEEP else resolve(row.profile)[0].name: row.name for row in ROWS}.values()),
+    sorted(
+        {row.name if DEEP else resolve(row.profile)[0].name: row.name for row in PROVIDERS}.values()
+    ),
 )
 def test_every_wire_is_spoken_by_the_demo(name: str, there: Door) -> None:
     lines = seen(run(THREE, "--tools", there.file, model=f"demo:{name}"))
@@ -277,7 +279,7 @@ def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: Door) -
     assert there.rings == ["1", "2", "3"]
     assert "Door_Ring(n=1) gave: rung 1" in lines and "Door_Ring(n=3) gave: rung 3" in lines
     assert (
-        "Door_Ring(n=2) failed: [toolwire] it was started, and it is not known how it ended; it was"
+        "Door_Ring(n=2) failed: [toolwire] the call was started, and its outcome is unknown; it was"
         " not run again" in lines
     )
     again = piped(*line, "--resume", kept, '[[call Door_Ring {"n": 4}]]', RINGS=str(there.counts))
@@ -376,9 +378,9 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> Non
         ),
         (
             "hi --model anthropic:some-model",
-            "anthropic:some-model: there is no key; set ANTHROPIC_API_KEY",
+            "anthropic:some-model: no API key; set the environment variable ANTHROPIC_API_KEY",
         ),
-        ("hi --model anthropic:", "anthropic:: say which model, as in anthropic:some-model"),
+        ("hi --model anthropic:", "anthropic:: name a model, as in anthropic:some-model"),
         ("hi", "Missing option '--model' (see toolwire run --help)"),
     ],
 )
@@ -397,7 +399,7 @@ def test_misuse_is_one_line(line: str, says: str, tmp_path: Path) -> None:
 def test_an_unknown_model_is_told_what_there_is(model: str) -> None:
     done = run("hi", model=model)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "there are openai, " in done.stderr
+    assert "known are openai, " in done.stderr
 
 
 def test_a_conversation_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:

@@ -23,17 +23,17 @@ from toolwire.oxp.client import (
     Jwt,
     MissingRequirements,
     OxpClient,
-    OxpRetryPolicy,
     ToolCallFailed,
     ToolNotFound,
 )
+from toolwire.providers.http.policy import RetryPolicy
 from toolwire.server.asgi import App, Message, Receive, Scope, Send
 from toolwire.server.auth import NOBODY, Auth
 from toolwire.tool_server import ToolServer
 from toolwire.tools.registry import Tools
 
 SECRET = "a-shared-secret-of-enough-bytes-0123456789"
-QUICK = OxpRetryPolicy(backoff=0.01, timeout=20.0)
+QUICK = RetryPolicy(attempts=3, backoff=0.01, max_retry_after=30.0)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def test_a_chain_of_a_local_record_and_a_server_has_one_effect(tmp_path: Path) -
     async def act() -> None:
         with serving(tmp_path, wrap=lambda app: Swallows(app, 2)) as where:
             async with (
-                OxpClient(where.url, retry_policy=QUICK) as client,
+                OxpClient(where.url, retry=QUICK) as client,
                 ToolExecutor(SqliteLedger(tmp_path / "local.db")) as executor,
             ):
                 remote = Tools(*await client.tools())
@@ -159,7 +159,7 @@ def test_while_the_server_is_away_nothing_is_recorded_and_the_same_id_runs_later
     async def act() -> None:
         with serving(tmp_path, wrap=lambda app: Swallows(app, 3)) as where:
             async with (
-                OxpClient(where.url, retry_policy=QUICK) as client,
+                OxpClient(where.url, retry=QUICK) as client,
                 ToolExecutor(SqliteLedger(tmp_path / "local.db")) as executor,
             ):
                 remote = Tools(*await client.tools())

@@ -70,7 +70,7 @@ def reasoning(door: Doors, front: str, upstream: str, stream: bool) -> None:
     assert turns[1].text.splitlines() == ADDED, turns[1]
     assert WORDS in turns[0].thoughts, turns[0].thoughts
     if upstream in SEALS:
-        _sealed(upstream, door.mocks[upstream].seen[-1].body)
+        _sealed(upstream, door.mocks[upstream].requests[-1].body)
 
 
 def _sealed(upstream: str, body: JSON) -> None:
@@ -246,9 +246,11 @@ def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
     if scenario == "reasoning" and upstream in SEALS:
         _sealed(
             upstream,
-            [one.body for one in door.mocks[upstream].seen if THINKS[:20] in json.dumps(one.body)][
-                -1
-            ],
+            [
+                one.body
+                for one in door.mocks[upstream].requests
+                if THINKS[:20] in json.dumps(one.body)
+            ][-1],
         )
 
 

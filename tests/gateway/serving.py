@@ -87,8 +87,6 @@ class Below:
     async def _lived(self, receive: Receive, send: Send) -> None:
         await receive()
         opened = [app for app in self._apps.values() if isinstance(app, Gateway)]
-        for app in opened:
-            await app._upstream.open()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for app in opened:

@@ -153,7 +153,7 @@ def thinks(door: Doors, talk: Talk, told: Object) -> None:
     assert told["error"] is None and said(told) == ADDED, told
     assert talk.front == "openai-chat" or WORDS in str(told["thoughts"]), told["thoughts"]
     made = [f'"{call[1]}"' for call in _rows(told["calls"])]
-    sent = [json.dumps(one.body) for one in door.mocks[talk.upstream].seen]
+    sent = [json.dumps(one.body) for one in door.mocks[talk.upstream].requests]
     after = [
         body
         for body in sent

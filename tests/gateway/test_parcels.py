@@ -190,7 +190,7 @@ def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_ke
         ):
             for _ in chat.send_message_stream(text):
                 pass
-    body = door.mocks["anthropic"].seen[-1].body
+    body = door.mocks["anthropic"].requests[-1].body
     assert (
         isinstance(body, dict)
         and blocks(body, 1)[0]["type"] == "thinking"

@@ -9,7 +9,7 @@ import pytest
 from toolwire.agent import http_model as model
 from toolwire.conversation.json import JSON
 from toolwire.gateway import forward as exchange
-from toolwire.providers.api_errors import TOLD, said
+from toolwire.providers.api_errors import MAX_MESSAGE, read_error_message
 
 
 def nested(deep: int) -> JSON:
@@ -31,12 +31,12 @@ def nested(deep: int) -> JSON:
         ({"errors": [f"{n}" for n in range(9)]}, "0; 1; 2; 3; 4"),
         ({"error": None, "message": "no"}, "no"),
         (nested(8), "no"),
-        ("x" * 9_000, "x" * TOLD),
+        ("x" * 9_000, "x" * MAX_MESSAGE),
     ],
     ids=str,
 )
 def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, told: str) -> None:
-    assert said(json.dumps(body).encode()) == told
+    assert read_error_message(json.dumps(body).encode()) == told
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,13 @@ def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, tol
     ids=lambda raw: raw[:20],
 )
 def test_a_refusal_without_known_words_is_told_as_it_came(raw: str) -> None:
-    assert said(raw.encode()) == raw[:TOLD]
+    assert read_error_message(raw.encode()) == raw[:MAX_MESSAGE]
 
 
 def test_bytes_that_are_no_text_are_told_all_the_same() -> None:
-    assert said(b" \xff ") == "\N{REPLACEMENT CHARACTER}"
+    assert read_error_message(b" \xff ") == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_model_and_a_gateway_find_them_in_one_way() -> None:
-    assert vars(model)["said"] is vars(exchange)["said"] is said
+    name = "read_error_message"
+    assert vars(model)[name] is vars(exchange)[name] is read_error_message

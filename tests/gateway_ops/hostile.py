@@ -15,7 +15,11 @@ from typing import NamedTuple, TypeAlias
 import uvloop
 from cases import DEEP
 
-from toolwire.providers.http.client import ConnectionPool, Origin, Response, head, place
+from toolwire.providers.http.policy import Timeouts
+from toolwire.providers.http.pool import ConnectionPool
+from toolwire.providers.http.proxy import Route
+from toolwire.providers.http.response import Response
+from toolwire.providers.http.url import Url, parse_url, request_head
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "uvloop": uvloop.new_event_loop,
@@ -139,8 +143,8 @@ class Server:
         return f"{self.scheme}://127.0.0.1:{self.port}/v1/x"
 
     @property
-    def place(self) -> Origin:
-        return place(self.url)
+    def place(self) -> Url:
+        return parse_url(self.url)
 
     @property
     def used(self) -> list[int]:
@@ -178,9 +182,9 @@ class Net:
         self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
     ) -> Response:
         where = server.place
-        return await self.pool.post(
-            where, head(where, {"a": "b"}, len(body)), body, connect=connect, silence=silence
-        )
+        head = request_head(where, {"a": "b"}, len(body))
+        timeouts = Timeouts(connect, silence)
+        return await self.pool.send(Route(where), head, body, timeouts=timeouts)
 
     async def get(
         self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
@@ -226,7 +230,7 @@ class Net:
 async def read(reply: Response) -> bytes:
     """All of a body."""
     pieces = []
-    while data := await reply.piece():
+    while data := await reply.read():
         pieces.append(data)
     return b"".join(pieces)
 

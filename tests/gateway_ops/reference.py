@@ -16,8 +16,8 @@ TABLES = (
     (keys, "KeyRow", "A file of keys: [keys.NAME]"),
 )
 _NAMES = {
-    "WAITS.connect": "10.0",
-    "WAITS.silence": "300.0",
+    "TIMEOUTS.connect": "10.0",
+    "TIMEOUTS.idle": "300.0",
     "field(default_factory=dict)": "{}",
     "None": "",
     "()": "[]",

@@ -122,7 +122,7 @@ def test_an_address_without_a_scheme_is_not_repeated() -> None:
 
 def test_a_provider_without_its_key_says_which_variable_to_set() -> None:
     (told,) = wrong('[models."claude-*"]\nupstream = "anthropic"')
-    assert told == '[models."claude-*"] there is no key; set ANTHROPIC_API_KEY'
+    assert told == '[models."claude-*"] no API key; set the environment variable ANTHROPIC_API_KEY'
 
 
 def test_a_key_comes_from_a_file_beside_the_configuration(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_key_comes_from_a_file_beside_the_configuration(tmp_path: Path) -> Non
     text = '[models.a]\nupstream = "anthropic"\nkey_file = "key"'
     assert wrong(text, folder=tmp_path) == []
     models = ModelTable(read(text), {}, folder=tmp_path)
-    assert models.find("a")[0].address.key == "sk-of-a-file"
+    assert models.find("a")[0].address.api_key == "sk-of-a-file"
     assert models.secrets() == ["sk-of-a-file"]
     (told,) = wrong(text.replace('"key"', '"other"'), folder=tmp_path)
     assert told == "[models.a] key_file: other: no such file or directory"
@@ -148,7 +148,7 @@ upstream = "demo:gemini"
 fallbacks = ["claude-y", "else"]
 """
     models = ModelTable(read(text), {}, demo=DEMO)
-    assert [one.address.row.name for one in models.find("claude-x")] == [
+    assert [one.address.provider.name for one in models.find("claude-x")] == [
         "anthropic",
         "gemini",
         "openai",
@@ -187,14 +187,14 @@ def test_without_a_configuration_keys_in_the_environment_become_models() -> None
         {"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"},
         demo=DEMO,
     )
-    assert models.find("claude-opus")[0].address.row.name == "anthropic"
-    assert models.find("groq/llama")[0].address.row.name == "groq"
+    assert models.find("claude-opus")[0].address.provider.name == "anthropic"
+    assert models.find("groq/llama")[0].address.provider.name == "groq"
     assert models.find("anything") == [] and models.names() == ["demo"]
 
 
 def test_without_any_key_the_offline_model_answers_whatever_is_asked_for() -> None:
     models = ModelTable(found_in({}), {}, demo=DEMO)
-    assert models.find("gpt-9")[0].address.base.startswith(DEMO)
+    assert models.find("gpt-9")[0].address.base_url.startswith(DEMO)
     assert models.find(None)[0].address.model == "demo"
 
 

@@ -15,12 +15,13 @@ from functools import partial
 import pytest
 from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, read, sized
 
-from toolwire.providers.http import client as _http
-from toolwire.providers.http.client import HEAD, ProtocolError, head, place
-from toolwire.providers.http.connection import Connection
-from toolwire.providers.http.response import ROOM
-from toolwire.providers.table import address
-from toolwire.providers.upstream import Upstream
+from toolwire.providers.endpoints import find_endpoint
+from toolwire.providers.http import pool as _http
+from toolwire.providers.http.connection import MAX_HEAD, Connection
+from toolwire.providers.http.errors import ProtocolError
+from toolwire.providers.http.response import BUFFER_LIMIT
+from toolwire.providers.http.upstream import Upstream
+from toolwire.providers.http.url import parse_url, request_head
 
 KNOWN = "https://known.example/v1"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
@@ -57,11 +58,11 @@ class Wire(asyncio.Transport):
 
 
 async def _fed(line: Connection, pieces: Iterable[bytes]) -> tuple[int, dict[str, str], bytes]:
-    reply = line.ask(b"", b"", 5.0)
+    reply = line.send(b"", b"", 5.0)
     for piece in pieces:
         line.data_received(piece)
         await asyncio.sleep(0)
-    await reply.head()
+    await reply.wait_for_head()
     told = reply.status, reply.headers, await read(reply)
     reply.close()
     return told
@@ -96,7 +97,7 @@ def test_an_answer_cut_anywhere_is_the_same_answer(name: str, run: Run) -> None:
     async def main(net: Net) -> None:
         mine, other = socket.socketpair()
         with mine, other:
-            line = Connection(net.pool, ("h", 1, False))
+            line = Connection(net.pool, ("h", 1, False, ""))
             Wire(line, mine)
             cuts = [[data[:at], data[at:]] if at else [data] for at in range(len(data))]
             for pieces in [*cuts, [bytes([one]) for one in data]]:
@@ -105,7 +106,7 @@ def test_an_answer_cut_anywhere_is_the_same_answer(name: str, run: Run) -> None:
                 assert (
                     "content-type" not in got[1] and "x-more" not in got[1] and "link" not in got[1]
                 )
-                assert line.alive and net.pool._free(("h", 1, False)) is line
+                assert line.usable and net.pool._take_idle(("h", 1, False, "")) is line
             net.pool._all.clear()
 
     run(main)
@@ -163,7 +164,7 @@ REFUSED = {
     "no status": b"HTTP/1.1 twohundred OK\r\n\r\n",
     "a short status": b"HTTP/1.1 20 OK\r\n\r\n",
     "a long status": b"HTTP/1.1 2000 OK\r\n\r\n",
-    "a status below all": b"HTTP/1.1 099 What\r\n\r\n" + b"x" * 2 * ROOM,
+    "a status below all": b"HTTP/1.1 099 What\r\n\r\n" + b"x" * 2 * BUFFER_LIMIT,
     "a turn to another protocol": (
         b"HTTP/1.1 101 Switch\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nab"
     ),
@@ -230,9 +231,9 @@ def test_an_answer_without_a_length_that_is_torn_off_is_not_whole(run: Run) -> N
 
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(script))
-        assert await reply.piece() == b"hello"
+        assert await reply.read() == b"hello"
         with pytest.raises(ProtocolError):
-            await reply.piece()
+            await reply.read()
         reply.close()
 
     run(main)
@@ -265,7 +266,7 @@ def test_what_is_no_body_and_has_no_end_is_given_up(name: str, run: Run) -> None
     async def main(net: Net) -> None:
         with pytest.raises(ProtocolError):
             await net.get(await net.serve(script))
-        assert sent < HEAD + 16 * 1024 * 1024  # what the sockets hold of it aside
+        assert sent < MAX_HEAD + 16 * 1024 * 1024  # what the sockets hold of it aside
 
     run(main)
 
@@ -319,8 +320,8 @@ def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connecti
     async def main(net: Net) -> None:
         server = await net.serve(each(late))
         reply = await net.post(server)
-        assert await reply.piece() == b"hello"
-        reply.leave(5.0)
+        assert await reply.read() == b"hello"
+        reply.drain(5.0)
         assert net.resting == 0
         while not net.resting:
             await asyncio.sleep(0.01)
@@ -340,8 +341,8 @@ def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_wi
     async def main(net: Net) -> None:
         server = await net.serve(each(endless, gives(sized(b"two"))))
         reply = await net.post(server)
-        assert await reply.piece() == b"hello"
-        reply.leave(0.05)
+        assert await reply.read() == b"hello"
+        reply.drain(0.05)
         await asyncio.sleep(0.2)
         assert net.resting == 0
         assert await net.get(server) == (200, b"two") and server.used == [1, 2]
@@ -353,11 +354,11 @@ def test_an_answer_that_is_let_go_before_its_end_takes_its_connection_with_it(ru
     async def main(net: Net) -> None:
         server = await net.serve(gives(OK + b"content-length: 9\r\n\r\nhello", sized(b"two")))
         reply = await net.post(server)
-        assert await reply.piece() == b"hello" and not reply.ended
+        assert await reply.read() == b"hello" and not reply.ended
         reply.close()
         reply.close()
         with pytest.raises(ProtocolError):
-            await reply.piece()
+            await reply.read()
         assert net.resting == 0
         await net.settle()
 
@@ -396,7 +397,7 @@ def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_reques
 def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(
     name: str, large: bool, run: Run
 ) -> None:
-    first = sized(b"x" * (3 * ROOM if large else 3))
+    first = sized(b"x" * (3 * BUFFER_LIMIT if large else 3))
 
     async def main(net: Net) -> None:
         server = await net.serve(each(gives(first), gives(sized(b"two"))))
@@ -424,10 +425,10 @@ def test_what_comes_while_a_connection_rests_closes_it(run: Run) -> None:
 
 def test_what_comes_behind_an_answer_while_it_is_being_read_does_not_spoil_it(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(gives(sized(b"x" * 2 * ROOM)), gives(sized(b"two"))))
+        server = await net.serve(each(gives(sized(b"x" * 2 * BUFFER_LIMIT)), gives(sized(b"two"))))
         reply = await net.post(server)
         while not reply.ended:
-            assert await reply.piece()
+            assert await reply.read()
         server.talks[0].at_once(SECOND)
         await asyncio.sleep(0.02)
         await read(reply)
@@ -533,7 +534,7 @@ def test_a_request_that_the_server_had_for_a_while_is_not_sent_again(run: Run) -
 def test_connections_that_rested_too_long_are_closed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_http, "KEEP", 0.04)
+    monkeypatch.setattr(_http, "KEEP_ALIVE", 0.04)
 
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one"), sized(b"two")))
@@ -626,8 +627,8 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_given_in_pieces(run: Run)
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(gives(sized(bomb, "content-encoding: gzip"))))
         got = 0
-        while data := await reply.piece():
-            assert len(data) <= ROOM
+        while data := await reply.read():
+            assert len(data) <= BUFFER_LIMIT
             got += len(data)
         assert got == size
         reply.close()
@@ -655,7 +656,7 @@ def test_a_bomb_that_goes_on_is_not_gathered_while_it_is_read(run: Run) -> None:
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(script))
         for _ in range(100):
-            assert 0 < len(await reply.piece()) <= ROOM
+            assert 0 < len(await reply.read()) <= BUFFER_LIMIT
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         assert sent < 16 * 1024 * 1024  # what the sockets hold
@@ -692,8 +693,15 @@ PLACES = {
 
 @pytest.mark.parametrize("url", PLACES)
 def test_an_address_is_read_to_the_letter(url: str) -> None:
-    where = place(url)
-    assert (where.host, where.port, where.tls, where.path, where.name, where.login) == PLACES[url]
+    where = parse_url(url)
+    assert (
+        where.host,
+        where.port,
+        where.tls,
+        where.path,
+        where.host_header,
+        where.login,
+    ) == PLACES[url]
 
 
 @pytest.mark.parametrize(
@@ -719,7 +727,7 @@ def test_an_address_is_read_to_the_letter(url: str) -> None:
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError):
-        place(url)
+        parse_url(url)
 
 
 @pytest.mark.parametrize(
@@ -734,8 +742,10 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 )
 def test_what_is_no_address_is_refused_without_a_word_of_it(url: str) -> None:
     for read_by in (
-        place,
-        lambda url: Upstream()._way(address(f"{KNOWN}#openai:m", {}, key="k"), False, url),
+        parse_url,
+        lambda url: Upstream()._prepare(
+            find_endpoint(f"{KNOWN}#openai:m", {}, api_key="k"), False, url
+        ),
     ):
         with pytest.raises(ValueError) as caught:
             read_by(url)
@@ -749,8 +759,8 @@ def test_what_is_no_address_is_refused_without_a_word_of_it(url: str) -> None:
 
 def test_neither_a_place_nor_the_way_to_it_shows_a_login_or_a_key() -> None:
     url = "https://me:hunter2@h.example:81/v1?key=sk-1"
-    way = Upstream()._way(address(f"{KNOWN}#openai:m", {}, key="sk-2"), False, url)
-    for shown in (repr(place(url)), repr(way), f"{way}"):
+    way = Upstream()._prepare(find_endpoint(f"{KNOWN}#openai:m", {}, api_key="sk-2"), False, url)
+    for shown in (repr(parse_url(url)), repr(way), f"{way}"):
         assert "h.example:81" in shown
         assert not any(
             one in shown for one in ("hunter2", "sk-", "me:", b64encode(b"me:hunter2").decode())
@@ -779,27 +789,28 @@ def test_a_field_that_could_be_read_as_two_or_ends_the_request_is_refused(
     fields: dict[str, str],
 ) -> None:
     with pytest.raises(ValueError):
-        head(place("http://h/x"), fields, 1)
+        request_head(parse_url("http://h/x"), fields, 1)
 
 
 def test_the_head_of_a_request_says_each_thing_once() -> None:
-    where = place("http://h:81/a%2Fb?c")
+    where = parse_url("http://h:81/a%2Fb?c")
     assert (
-        head(where, {}, 0) == b"POST /a%2Fb?c HTTP/1.1\r\nhost: h:81\r\ncontent-length: 0\r\n\r\n"
+        request_head(where, {}, 0)
+        == b"POST /a%2Fb?c HTTP/1.1\r\nhost: h:81\r\ncontent-length: 0\r\n\r\n"
     )
-    assert head(where, {"Host": "signed"}, 0).lower().count(b"host") == 1
-    told = head(where, {"x": "ü€", "y": ""}, 12)
+    assert request_head(where, {"Host": "signed"}, 0).lower().count(b"host") == 1
+    told = request_head(where, {"x": "ü€", "y": ""}, 12)
     assert (
         told
         == "POST /a%2Fb?c HTTP/1.1\r\nx: ü€\r\ny: \r\nhost: h:81\r\ncontent-length: 12\r\n\r\n".encode()
     )
-    assert head(where, {"host": "signed"}, 0).count(b"host") == 1
+    assert request_head(where, {"host": "signed"}, 0).count(b"host") == 1
 
 
 def test_a_field_goes_out_as_the_bytes_it_came_as() -> None:
     came = "grün".encode(), "grün".encode("latin-1"), bytes(range(0x80, 0x100))
-    told = head(
-        place("http://h/ü"),
+    told = request_head(
+        parse_url("http://h/ü"),
         {f"x-{n}": one.decode("latin-1") for n, one in enumerate(came)} | {"y": "€"},
         0,
     )

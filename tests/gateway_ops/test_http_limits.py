@@ -15,9 +15,13 @@ import pytest
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, into, read, sized
 
-from toolwire.providers.http import client as _http
-from toolwire.providers.http.client import ConnectionPool, ProtocolError, head, place
-from toolwire.providers.http.response import ROOM
+from toolwire.providers.http import pool as _http
+from toolwire.providers.http.errors import ConnectError, ProtocolError
+from toolwire.providers.http.policy import Timeouts
+from toolwire.providers.http.pool import ConnectionPool
+from toolwire.providers.http.proxy import Route
+from toolwire.providers.http.response import BUFFER_LIMIT
+from toolwire.providers.http.url import parse_url, request_head
 
 SOON = 0.06
 """Seconds of silence that are too long."""
@@ -25,7 +29,7 @@ SOON = 0.06
 
 @pytest.fixture
 def trusted(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Authority:
-    monkeypatch.setattr(_http, "secure", authority.client)
+    monkeypatch.setattr(_http, "tls_context", authority.client)
     return authority
 
 
@@ -56,10 +60,12 @@ def took(least: float, most: float) -> Iterator[None]:
 def test_a_server_that_does_not_open_the_door_is_given_up_in_time(run: Run) -> None:
     async def main(net: Net) -> None:
         with deaf() as port:
-            where = place(f"http://127.0.0.1:{port}/")
+            where = parse_url(f"http://127.0.0.1:{port}/")
             with pytest.raises(TimeoutError), took(SOON, 2):
-                await net.pool.post(where, head(where, {}, 0), b"", connect=SOON, silence=5)
-        assert not net.pool._known
+                await net.pool.send(
+                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(SOON, 5)
+                )
+        assert not net.pool._addresses
 
     run(main)
 
@@ -68,9 +74,11 @@ def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
     async def main(net: Net) -> None:
         with socket() as shut:
             shut.bind(("127.0.0.1", 0))
-            where = place(f"http://127.0.0.1:{shut.getsockname()[1]}/")
+            where = parse_url(f"http://127.0.0.1:{shut.getsockname()[1]}/")
             with pytest.raises(OSError), took(0, 2):
-                await net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5)
+                await net.pool.send(
+                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
+                )
 
     run(main)
 
@@ -191,13 +199,13 @@ def test_fifty_megabytes_to_a_slow_reader_arrive_whole_and_never_wait_all_at_onc
             count += 1
             if count % 16 == 0:
                 await asyncio.sleep(0.001)
-            most, paused = max(most, reply._held), paused + (reply._held > ROOM)
-            data = await reply.piece()
+            most, paused = max(most, reply._buffered), paused + (reply._buffered > BUFFER_LIMIT)
+            data = await reply.read()
             if not data:
                 break
             got = zlib.crc32(data, got)
         assert got == checksum and reply.ended
-        assert paused and most < 8 * ROOM
+        assert paused and most < 8 * BUFFER_LIMIT
         reply.close()
         assert net.resting == 1
 
@@ -289,12 +297,12 @@ def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its
 
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(script, tls=trusted.server("127.0.0.1")))
-        assert await reply.piece() == b"hello"
+        assert await reply.read() == b"hello"
         if torn:
             with pytest.raises(ProtocolError):
-                await reply.piece()
+                await reply.read()
         else:
-            assert await reply.piece() == b""
+            assert await reply.read() == b""
         reply.close()
 
     run(main)
@@ -349,7 +357,7 @@ def test_every_piece_flows_to_its_taker_in_order_also_if_it_stops_in_between(
 
         while True:
             before = len(got)
-            await reply.flow(take)
+            await reply.pump(take)
             if len(got) == before:
                 break
             stops += 1
@@ -374,8 +382,8 @@ def test_a_flow_of_megabytes_to_a_taker_that_stops_often_is_whole_and_bounded(ru
             return count % 8 > 0
 
         while True:
-            await reply.flow(take)
-            assert reply._held < 8 * ROOM
+            await reply.pump(take)
+            assert reply._buffered < 8 * BUFFER_LIMIT
             if count == before:
                 break
             before = count
@@ -409,7 +417,7 @@ def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_u
             return True
 
         with pytest.raises(KeyError):
-            await reply.flow(take)
+            await reply.pump(take)
         assert len(got) == at
         reply.close()
         await net.settle()
@@ -432,7 +440,7 @@ def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_a
         for error in (ProtocolError, TimeoutError, ProtocolError):
             reply = await net.post(server, silence=0.5 if error is TimeoutError else 5.0)
             got: list[bytes] = []
-            flowing = asyncio.ensure_future(reply.flow(into(got)))
+            flowing = asyncio.ensure_future(reply.pump(into(got)))
             while b"".join(got) != b"onetwo" and not flowing.done():
                 await asyncio.sleep(0.005)
             if len(server.asked) == 3:
@@ -450,7 +458,7 @@ def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
         server = await net.serve(gives(OK + b"content-length: 99\r\n\r\none"))
         reply = await net.post(server)
         got: list[bytes] = []
-        flowing = asyncio.ensure_future(reply.flow(into(got)))
+        flowing = asyncio.ensure_future(reply.pump(into(got)))
         await asyncio.sleep(0.01)
         flowing.cancel()
         reply.add(b"two")
@@ -509,7 +517,7 @@ def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
 def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(gives(OK + b"content-length: 9\r\n\r\n")))
-        waiting = asyncio.ensure_future(reply.piece())
+        waiting = asyncio.ensure_future(reply.read())
         await asyncio.sleep(0)
         reply.close()
         with pytest.raises(ProtocolError):
@@ -531,12 +539,14 @@ def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
         unshaken.scheme = "https"
         assert await net.get(resting) == (200, b"ok")
         with deaf() as port:
-            where = place(f"http://127.0.0.1:{port}/")
+            where = parse_url(f"http://127.0.0.1:{port}/")
             tasks = [
                 asyncio.ensure_future(net.get(one)) for one in (silent, begun, endless, unshaken)
             ]
             unopened = asyncio.ensure_future(
-                net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5)
+                net.pool.send(
+                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
+                )
             )
             await asyncio.sleep(0.02)
             net.pool.close()
@@ -585,8 +595,9 @@ def test_a_server_with_another_name_is_told_nothing(
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one")), tls=trusted.server(name))
-        with pytest.raises(ssl.SSLError):
+        with pytest.raises(ConnectError) as caught:
             await net.get(server)
+        assert isinstance(caught.value.__cause__, ssl.SSLError) and caught.value.permanent
         assert not server.asked
 
     run(main)
@@ -597,9 +608,11 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one")), tls=authority.server("127.0.0.1"))
-        where = place(server.url.replace("://", "://me:hunter2@"))
+        where = parse_url(server.url.replace("://", "://me:hunter2@"))
         with pytest.raises(OSError) as caught:
-            await net.pool.post(where, head(where, {"x": "hunter2"}, 0), b"", connect=5, silence=5)
+            await net.pool.send(
+                Route(where), request_head(where, {"x": "hunter2"}, 0), b"", timeouts=Timeouts(5, 5)
+            )
         assert "hunter2" not in f"{caught.value!r} {caught.value}"
         assert not server.asked
 
@@ -626,7 +639,7 @@ def test_a_server_that_does_not_speak_tls_is_an_error(run: Run, trusted: Authori
 def test_the_address_that_answers_is_found_behind_one_that_does_not(
     first: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_http, "_RACE", 0.03)
+    monkeypatch.setattr(_http, "_NEXT_ADDRESS", 0.03)
 
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one"), stay=False))
@@ -641,7 +654,7 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
                     (AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", one)) for one in ports
                 ]
 
-            monkeypatch.setattr(ConnectionPool, "_addresses", addresses)
+            monkeypatch.setattr(ConnectionPool, "_resolve", addresses)
             with took(0, 2):
                 assert await net.get(server) == (200, b"one")
 
@@ -650,9 +663,11 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
 
 def test_a_name_that_nobody_has_is_an_error(run: Run) -> None:
     async def main(net: Net) -> None:
-        where = place("http://nobody.invalid/")
+        where = parse_url("http://nobody.invalid/")
         with pytest.raises(OSError):
-            await net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5)
+            await net.pool.send(
+                Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
+            )
 
     run(main)
 
@@ -663,10 +678,10 @@ def test_the_addresses_of_a_name_are_looked_up_once_and_again_when_they_fail(
     async def main(net: Net) -> None:
         server = await net.serve(each(gives(sized(b"one"), stay=False)))
         await net.get(server)
-        known = net.pool._known["127.0.0.1", server.port]
+        known = net.pool._addresses["127.0.0.1", server.port]
         await net.get(server)
-        assert net.pool._known["127.0.0.1", server.port] is known
-        net.pool._known["127.0.0.1", server.port] = (
+        assert net.pool._addresses["127.0.0.1", server.port] is known
+        net.pool._addresses["127.0.0.1", server.port] = (
             known[0],
             [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", 1))],
         )

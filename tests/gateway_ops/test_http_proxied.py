@@ -16,15 +16,34 @@ from gateway.upstreams import Answer, Scripted
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import OK, Net, Run, Script, Server, Talk, each, gives, into, sized
 
-from toolwire.providers.http import proxy as _proxied
-from toolwire.providers.http.client import ProtocolError
-from toolwire.providers.http.proxy import ProxyClient, ProxyResponse
-from toolwire.providers.table import address
-from toolwire.providers.upstream import Timeouts, Upstream, whole
+from toolwire.providers.endpoints import find_endpoint
+from toolwire.providers.http import pool as _pool
+from toolwire.providers.http.errors import ConnectError, ProtocolError
+from toolwire.providers.http.policy import Timeouts
+from toolwire.providers.http.proxy import Route, find_route
+from toolwire.providers.http.response import Response
+from toolwire.providers.http.upstream import Upstream
+from toolwire.providers.http.url import parse_url
 
 AT = "http://model.example/v1/a%2Fb?c=%41"
 SOON = 0.06
-Asks = Callable[[str], Coroutine[None, None, ProxyResponse]]
+LONG = Timeouts(5, 5)
+Asks = Callable[[str], Coroutine[None, None, Response]]
+
+
+async def post(
+    net: Net,
+    proxy: str,
+    url: str,
+    body: bytes = b"{}",
+    *,
+    headers: dict[str, str] | None = None,
+    timeouts: Timeouts = LONG,
+) -> Response:
+    """Send a request through a proxy."""
+    route = Route(parse_url(url), parse_url(proxy))
+    head = route.request_head(headers or {}, len(body))
+    return await net.pool.send(route, head, body, timeouts=timeouts)
 
 
 def through(
@@ -37,16 +56,12 @@ def through(
 
     async def proxied(net: Net) -> None:
         server = await net.serve(script)
-        way = ProxyClient(f"http://{login}127.0.0.1:{server.port}")
 
-        async def asks(url: str) -> ProxyResponse:
-            return await way.post(url, b"{}", {"x": "y"}, 5, SOON)
+        async def asks(url: str) -> Response:
+            proxy = f"http://{login}127.0.0.1:{server.port}"
+            return await post(net, proxy, url, headers={"x": "y"}, timeouts=Timeouts(5, SOON))
 
-        try:
-            await main(asks, server)
-        finally:
-            await way.close()
-            await asyncio.sleep(0)
+        await main(asks, server)
 
     run(proxied)
 
@@ -54,7 +69,7 @@ def through(
 async def _all(asks: Asks) -> bytes:
     reply = await asks(AT)
     try:
-        return await whole(reply)
+        return await reply.read_all()
     finally:
         reply.close()
 
@@ -85,7 +100,7 @@ async def _tunnel(talk: Talk) -> None:
 def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login(run: Run) -> None:
     async def main(asks: Asks, server: Server) -> None:
         reply = await asks(AT.replace("://", "://me:hunter2@"))
-        assert (reply.status, await whole(reply)) == (200, b"hello")
+        assert (reply.status, await reply.read_all()) == (200, b"hello")
         reply.close()
         asked = server.asked[0].head
         assert asked.startswith(f"POST {AT} HTTP/1.1\r\n")
@@ -98,7 +113,7 @@ def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login
 def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
     run: Run, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_proxied, "secure", authority.client)
+    monkeypatch.setattr(_pool, "tls_context", authority.client)
 
     async def main(net: Net) -> None:
         good = await net.serve(
@@ -106,20 +121,18 @@ def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
         )
         bad = await net.serve(gives(sized(b"one")), tls=authority.server("other.example"))
         proxy = await net.serve(_tunnel)
-        way = ProxyClient(f"http://us:er@127.0.0.1:{proxy.port}")
+        way = f"http://us:er@127.0.0.1:{proxy.port}"
         for said in (b"one", b"two"):
-            reply = await way.post(good.url, b"{}", {}, 5, 5)
-            assert await whole(reply) == said
+            reply = await post(net, way, good.url)
+            assert await reply.read_all() == said
             reply.close()
         assert good.used == [1, 1]
         assert proxy.asked[0].head.startswith(f"CONNECT 127.0.0.1:{good.port} HTTP/1.1\r\n")
         assert "proxy-authorization: basic" in proxy.asked[0].head.lower()
         assert "proxy-authorization" not in good.asked[0].head.lower()
         with pytest.raises(OSError):
-            await way.post(bad.url, b"{}", {}, 5, 5)
+            await post(net, way, bad.url)
         assert not bad.asked
-        await way.close()
-        await asyncio.sleep(0.01)
 
     run(main)
 
@@ -138,17 +151,13 @@ def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_
     async def main(asks: Asks, server: Server) -> None:
         reply = await asks(AT)
         assert reply.headers["x-many"] == "a, b" and not reply.ended
-        assert await reply.piece() == b"hello" and not reply.ended
+        assert await reply.read() == b"hello" and not reply.ended
         for _ in range(500):
             if reply.ended:  # though it is still to be read
                 break
             await asyncio.sleep(0.01)
         assert reply.ended
-        assert [await reply.piece(), await reply.piece(), await reply.piece()] == [
-            b"world",
-            b"",
-            b"",
-        ]
+        assert [await reply.read(), await reply.read(), await reply.read()] == [b"world", b"", b""]
         reply.close()
         reply.close()
 
@@ -161,13 +170,13 @@ def test_a_connection_through_a_proxy_is_used_again_after_an_answer_and_not_afte
     async def main(asks: Asks, server: Server) -> None:
         for _ in range(2):
             reply = await asks(AT)
-            await whole(reply)
+            await reply.read_all()
             reply.close()
         reply = await asks(AT)
-        assert await reply.piece() == b"hel"
+        assert await reply.read() == b"hel"
         reply.close()
         reply = await asks(AT)
-        assert await whole(reply) == b"one"
+        assert await reply.read_all() == b"one"
         reply.close()
         assert server.used == [1, 1, 1, 2]
 
@@ -233,23 +242,27 @@ def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_onc
     async def main(asks: Asks, server: Server) -> None:
         for said in (b"one", b"two"):
             reply = await asks(AT)
-            assert await whole(reply) == said
+            assert await reply.read_all() == said
             reply.close()
         assert server.used == [1, 1, 2]
 
     through(run, each(_one_then_gone, gives(sized(b"two"))), main)
 
 
-@pytest.mark.parametrize(
-    "proxy",
-    ("socks5://127.0.0.1:1", "http://", "http://127.0.0.1:1", "127.0.0.1:1", "http://127.0.0.1:x"),
-)
-def test_a_proxy_that_cannot_be_used_is_an_oserror(proxy: str, run: Run) -> None:
+@pytest.mark.parametrize("proxy", ("socks5://127.0.0.1:1", "http://", "http://127.0.0.1:x"))
+def test_a_proxy_that_cannot_be_used_is_an_oserror_that_names_the_variable(
+    proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(ConnectError, match="http_proxy"):
+        find_route(AT)
+
+
+def test_a_proxy_that_does_not_listen_is_named_without_its_login(run: Run) -> None:
     async def main(net: Net) -> None:
-        way = ProxyClient(proxy)
-        with pytest.raises(OSError):
-            await way.post(AT, b"{}", {}, 5, 5)
-        await way.close()
+        with pytest.raises(ConnectError, match=r"nothing is listening at http://127\.0\.0\.1:1$"):
+            await post(net, "http://us:er@127.0.0.1:1", AT)
 
     run(main)
 
@@ -264,32 +277,42 @@ def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
 
 def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> None:
     async def main(net: Net) -> None:
-        way = ProxyClient(f"http://127.0.0.1:{(await net.serve(gives(b''))).port}")
-        with pytest.raises(TimeoutError, match="Timeout"):  # its own, not that of the test
+        proxy = f"http://127.0.0.1:{(await net.serve(gives(b''))).port}"
+        with pytest.raises(TimeoutError, match="did not accept"):  # its own, not that of the test
             async with asyncio.timeout(2):
-                await way.post("https://model.example/", b"{}", {}, SOON, 5)
-        await way.close()
+                await post(net, proxy, "https://model.example/", timeouts=Timeouts(SOON, 5))
 
     run(main)
 
 
-def test_an_end_that_waits_for_a_proxy_that_reads_nothing_is_not_waited_for(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "answer",
+    (b"what is this\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nand more", b"x" * 100_000, b""),
+    ids=("no HTTP", "data before TLS", "no end", "gone"),
+)
+def test_a_tunnel_that_is_not_what_was_asked_for_is_a_lost_connection(
+    answer: bytes, run: Run
 ) -> None:
-    monkeypatch.setattr(_proxied, "CLOSING", SOON, raising=False)
+    async def main(asks: Asks, server: Server) -> None:
+        with pytest.raises(ProtocolError):
+            await asks("https://model.example/")
 
+    through(run, gives(answer, stay=False), main)
+
+
+def test_a_close_does_not_wait_for_a_proxy_that_reads_nothing(run: Run) -> None:
     async def script(talk: Talk) -> None:
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await asyncio.sleep(5)
 
     async def main(net: Net) -> None:
-        way = ProxyClient(f"http://127.0.0.1:{(await net.serve(script)).port}")
-        asking = asyncio.ensure_future(way.post(AT, b"x" * 20_000_000, {}, 5, 60))
+        proxy = f"http://127.0.0.1:{(await net.serve(script)).port}"
+        asking = asyncio.ensure_future(post(net, proxy, AT, b"x" * 20_000_000))
         await asyncio.sleep(0.05)
+        net.pool.close()
         async with asyncio.timeout(1):
-            await way.close()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+            with pytest.raises(OSError):
+                await asking
 
     run(main)
 
@@ -308,8 +331,8 @@ def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_no
 
     async def main(asks: Asks, server: Server) -> None:
         reply = await asks(AT)
-        assert await reply.piece() == b"hello"
-        reply.leave(0.05)
+        assert await reply.read() == b"hello"
+        reply.drain(0.05)
         reply.close()
         await asyncio.sleep(0.1)
         assert await _all(asks) == b"two"
@@ -359,11 +382,10 @@ def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run:
 def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one")))
-        way = ProxyClient(f"http://127.0.0.1:{server.port}")
-        reply = await way.post(AT, b"{}", {"x": "grün".encode().decode("latin-1"), "y": "€"}, 5, 5)
+        fields = {"x": "grün".encode().decode("latin-1"), "y": "€"}
+        reply = await post(net, f"http://127.0.0.1:{server.port}", AT, headers=fields)
         reply.close()
         assert "\r\nx: grün\r\n" in server.asked[0].head and "\r\ny: €\r\n" in server.asked[0].head
-        await way.close()
 
     run(main)
 
@@ -390,12 +412,11 @@ def test_the_environment_says_which_requests_go_through_a_proxy(
         monkeypatch.setenv(name, f"127.0.0.1:{proxy.port}")
         monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
         upstream = Upstream()
-        await upstream.open()
         told = []
         for base in (f"http://127.0.0.1:{direct.port}", "http://model.example"):
-            at = address(f"{base}#openai:some", {}, key="k")
-            reply = await upstream.post(at, b"{}", stream=False, waits=Timeouts(5, 5))
-            told.append(await whole(reply))
+            at = find_endpoint(f"{base}#openai:some", {}, api_key="k")
+            reply = await upstream.post(at, b"{}", stream=False, timeouts=Timeouts(5, 5))
+            told.append(await reply.read_all())
             reply.close()
         assert told == [b"direct", b"by proxy"]
         assert len(proxy.asked) == len(direct.asked) == 1
@@ -413,9 +434,9 @@ def test_an_answer_through_a_proxy_flows_as_any_other_does(run: Run) -> None:
     async def main(asks: Asks, server: Server) -> None:
         reply = await asks(AT)
         got: list[bytes] = []
-        await reply.flow(into(got, more=False))
+        await reply.pump(into(got, more=False))
         assert got == [b"one"]
-        await reply.flow(into(got))
+        await reply.pump(into(got))
         assert b"".join(got) == b"onetwosix"
         reply.close()
 

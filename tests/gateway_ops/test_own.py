@@ -105,7 +105,7 @@ def test_calls_of_client_and_gateway_in_one_turn_each_find_their_results(
     told = dict(line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line)
     assert "sum 0" in told["add(a=1, b=2)"] and "sum 1" in told["add(a=3, b=4)"]
     assert RINGS[bell] == 1
-    sent = door.mocks[upstream].mock.seen[-1]
+    sent = door.mocks[upstream].mock.requests[-1]
     assert sent.status == 200, "the strict server took the history"
 
 
@@ -184,7 +184,7 @@ def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(door: 
     body = {**front.begin("add 1 and 2", "openai-chat", False), "tool_choice": "required"}
     got = asked(door, front, body, "openai-chat", stream=False)
     assert [call.name for call in got.calls] == ["add"]
-    sent = door.mocks["openai-chat"].mock.seen[-1].body
+    sent = door.mocks["openai-chat"].mock.requests[-1].body
     assert isinstance(sent, dict) and isinstance(sent["tools"], list) and len(sent["tools"]) == 1
 
 
@@ -286,7 +286,7 @@ def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_sa
         ):
             sleep(0.01)
         assert own_tools is not None and own_tools.running == 0, "nobody waits for it any more"
-        assert len(door.mocks["anthropic"].mock.seen) == 1
+        assert len(door.mocks["anthropic"].mock.requests) == 1
         GATE.set()
         again = asked(door, front, body, "anthropic", stream=True)
         assert "b is open" in again.text and WAITED["b"] == 1
@@ -303,7 +303,7 @@ def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again()
             body = FRONTS[0].begin('ring the doorbell "over"', "openai-chat", False)
             got = asked(Door(url, {}, gateway), FRONTS[0], body, "openai-chat", stream=False)
     assert "over rang 1 times" in got.text and RINGS["over"] == 1
-    assert len(second.mock.seen) == 2
+    assert len(second.mock.requests) == 2
 
 
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)

@@ -164,7 +164,7 @@ def test_each_request_goes_on_where_the_one_before_it_ended(
 ) -> None:
     """Nothing of what the model said and was told is lost or changed: its history only grows, by
     what it says."""
-    seen = door.mocks[upstream].mock.seen
+    seen = door.mocks[upstream].mock.requests
     seen.clear()
     urls = door.urls if shows else door.urls[1:]
     turns, history = talked(urls, upstream, (OWN | MIXED)[talk], stream)
@@ -245,7 +245,7 @@ def test_a_model_that_was_stopped_while_it_called_gets_its_calls_back(stream: bo
         with opened(Gateway(models, own=own(ring, row=ToolsRow(turns=1)))) as url:
             turns, history = talked((url,), "openai-chat", f"{RING % 'a'} [[never-stop]]", stream)
             CLIENT.ask(url, "openai-chat", history, stream)
-        rounds = list(server.mock.seen)
+        rounds = list(server.mock.requests)
     assert [len(listed(one.body, "openai-chat")) for one in rounds] == [1, 3, 6], (
         "two turns of a call and a result, and a thanks"
     )

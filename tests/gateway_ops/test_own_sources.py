@@ -198,7 +198,7 @@ def in_one_turn(house: House, model: str) -> None:
             assert f"{kind} {what} done 1 times" in next(
                 out for call, out in told.items() if call.startswith(name)
             ), told
-        assert house.mocks[model].seen[-1].status == 200, "the strict server took the history"
+        assert house.mocks[model].requests[-1].status == 200, "the strict server took the history"
 
 
 def one_after_the_other(house: House, stream: bool) -> None:

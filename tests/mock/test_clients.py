@@ -40,7 +40,7 @@ def test_a_client_calls_one_tool_twice_at_once_and_another_with_the_results_and_
     ids = [one for turn in turns for one, _ in turn]
     assert all(re.fullmatch(LOOKS[profile], one) for one in ids)
     assert not any(ids) or len(set(ids)) == len(ids)
-    assert [seen.status for seen in server.mock.seen] == [200, 200, 200]
+    assert [seen.status for seen in server.mock.requests] == [200, 200, 200]
 
 
 @pytest.mark.parametrize("name", TALKS)

@@ -64,7 +64,7 @@ def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
         assert rule.name in answer.headers["toolwire-findings"]
         return
     assert answer.status in (400, 404)
-    assert mock.seen[-1].rule in SYMPTOMS
+    assert mock.requests[-1].rule in SYMPTOMS
     said = explain(answer.text, example.body, example.target)
     assert rule.name in [one.name for one in said]
 
@@ -72,8 +72,8 @@ def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
 @rows("rule, example", GOOD, ids=example_id)
 def test_what_is_fine_is_not_refused_by_that_rule(rule: Rule, example: Example) -> None:
     mock, answer = asked(example)
-    assert mock.seen[-1].rule != rule.name
-    assert answer.status == 200 or mock.seen[-1].rule
+    assert mock.requests[-1].rule != rule.name
+    assert answer.status == 200 or mock.requests[-1].rule
 
 
 @rows("rule, example", BAD, ids=example_id)

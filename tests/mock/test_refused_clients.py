@@ -40,7 +40,7 @@ def test_openai_raises_a_bad_request_with_the_providers_words() -> None:
             openai.BadRequestError, match="did not have response messages: call_1"
         ) as raised:
             client.chat.completions.create(model="m", messages=UNANSWERED)  # type: ignore[arg-type]
-        assert len(server.mock.seen) == 1, "nobody tries a broken history again"
+        assert len(server.mock.requests) == 1, "nobody tries a broken history again"
         with pytest.raises(
             openai.BadRequestError,
             match="No tool call found for function call output with call_id c9",
@@ -81,7 +81,7 @@ def test_openai_tries_again_as_often_as_it_has_to() -> None:
     ):
         answer = client.responses.create(model="m", input="[[error 503 1]] hello")
         assert answer.output_text.startswith("You said")
-        assert [seen.status for seen in server.mock.seen] == [503, 200]
+        assert [seen.status for seen in server.mock.requests] == [503, 200]
 
 
 def test_openai_notices_an_answer_that_is_cut() -> None:

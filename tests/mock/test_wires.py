@@ -278,7 +278,7 @@ def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
 def test_what_came_is_remembered() -> None:
     mock = MockProvider("openai-chat")
     ask(mock, "openai-chat", request("openai-chat", "hello"))
-    assert [(seen.method, seen.path, seen.status) for seen in mock.seen] == [
+    assert [(seen.method, seen.path, seen.status) for seen in mock.requests] == [
         ("POST", "/v1/chat/completions", 200)
     ]
 

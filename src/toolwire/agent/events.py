@@ -1,28 +1,27 @@
-"""What a loop needs of a model, and what it tells those who watch.
-
-A model takes a request and says its answer as neutral events, then once more as the message it adds
-up to. Speaks no wire itself.
-"""
+"""What an agent needs of a model, and what it reports while it runs."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.agent.machine import Phase
+from toolwire.agent.phases import Phase
 from toolwire.codec import Encoded
-from toolwire.conversation.model import Change, Loss, Usage
+from toolwire.conversation.model import Change, Conversation, Loss, Usage
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import ToolwireError
 from toolwire.streaming import events
-from toolwire.tools.runnable import Runnable
+
+# --- models ---
 
 
 class ModelReply(Struct, frozen=True):
-    """An answer that is over. `cut`: its stream broke off; a call that was not complete is not in
-    it."""
+    """A finished response of a model.
+
+    `cut` says that its stream broke off; an incomplete call is not part of the message.
+    """
 
     message: Message
     usage: Usage | None = None
@@ -30,10 +29,15 @@ class ModelReply(Struct, frozen=True):
 
 
 class ModelError(ToolwireError):
-    """A model that gave no answer: what its server said, and what it means.
+    """A model gave no response.
 
-    `defect`: the history was refused; sending it again as it is would be refused again. `again`: it
-    may work later.
+    Attributes:
+        message: What the server said.
+        status: The HTTP status, if there was one.
+        defect: Whether the server refuses this history; sent again, it is refused again.
+        transient: Whether the same request may succeed later.
+        retry_after: Seconds to wait first, if the server says so.
+        meaning: What `explain` finds in the message.
     """
 
     def __init__(
@@ -42,51 +46,49 @@ class ModelError(ToolwireError):
         *,
         status: int | None = None,
         defect: bool = False,
-        again: bool = False,
-        after: float | None = None,
+        transient: bool = False,
+        retry_after: float | None = None,
         meaning: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
         self.defect = defect
-        self.again = again
-        self.after = after
-        """Seconds to wait first, if the server says so."""
+        self.transient = transient
+        self.retry_after = retry_after
         self.meaning = meaning
-        """What `explain` makes of it."""
 
     def __str__(self) -> str:
         return "\n".join((self.message, *self.meaning))
 
 
 class Model(Protocol):
-    """A model somewhere."""
+    """A model that an agent can use. `HttpModel` is one."""
 
     @property
     def name(self) -> str:
-        """As it is called in the request."""
+        """The name of the model in requests."""
 
     @property
     def target(self) -> str:
-        """The wire or profile it speaks."""
+        """The wire or profile that requests are written for."""
 
     @property
-    def native(self) -> bool:
-        """Whether it has tools of its own; if not, all is said in text."""
+    def native_tools(self) -> bool:
+        """Whether the model calls tools by the wire; if not, tools are described in text."""
 
-    def ask(self, body: Encoded) -> AsyncIterator[events.Event | Retry | ModelReply]:
-        """The answer as it comes; the last one is the reply. Raises ModelError."""
+    def ask(self, request: Encoded) -> AsyncIterator[events.Event | Retry | ModelReply]:
+        """Yield the response as it arrives; the reply is the last item. Raises ModelError."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the connections."""
 
 
-# --- what is told to those who watch ---
+# --- events ---
 
 
 class ModelRequest(Struct, frozen=True):
-    """A model is asked: for the how-manieth answer, which one, and what was done to the history for
-    it."""
+    """A request is sent to the model: the number of the turn, and what was done to the history."""
 
     turn: int
     model: str
@@ -95,29 +97,29 @@ class ModelRequest(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """A request is sent again, and why."""
+    """A request is sent again after `wait` seconds; what arrived of the response is void."""
 
     why: str
     wait: float = 0.0
     changes: tuple[Change, ...] = ()
-    """What was mended in the history, if it was refused."""
+    """Repairs of the history, if the server refused it."""
 
 
 class ToolStarted(Struct, frozen=True):
-    """A call begins to run."""
+    """A call starts to run. `number` counts the calls of a response from 0."""
 
-    n: int
+    number: int
     call: Call
 
 
 class ToolFinished(Struct, frozen=True):
-    """A call has its result. `state`: how its record stands, or why it was not run; `replayed`: it
-    had run before.
+    """A call has its result.
 
-    A call that was denied, or of a tool that there is not, was never `Running`.
+    `state` is the state of its record, or why it did not run; `replayed` says that the result is
+    from an earlier run. A call that did not run has no `ToolStarted`.
     """
 
-    n: int
+    number: int
     call: Call
     result: Result
     seconds: float
@@ -126,48 +128,65 @@ class ToolFinished(Struct, frozen=True):
 
 
 class RunResult(Struct, frozen=True):
-    """The loop has ended: how, why, and what all answers together have used up."""
+    """The end of a run.
+
+    Attributes:
+        phase: `done`, `failed`, or `stopped` by a limit.
+        stop: Why the model stopped, or why the run ended.
+        usage: The tokens of all turns together.
+        text: The last text of the model.
+        conversation: All messages; `encode` writes them for any wire.
+    """
 
     phase: Phase
-    why: str | None
+    stop: str | None
     usage: Usage
     text: str
-    """What the model said last."""
+    conversation: Conversation = Conversation(())
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no answer of the model, and what to do; None if there is one."""
+        if self.phase is Phase.FAILED:
+            return self.stop or "the model gave no response"
+        if self.phase is Phase.STOPPED:
+            return (
+                f"stopped after {self.stop or 'a limit'} without a final answer; call run() again"
+                " to continue, or raise the limits"
+            )
+        return None
 
 
-Seen: TypeAlias = "events.Event | ModelRequest | Retry | ToolStarted | ToolFinished | RunResult"
+AgentEvent: TypeAlias = (
+    "events.Event | ModelRequest | Retry | ToolStarted | ToolFinished | RunResult"
+)
 
 
-# --- who may run what ---
+class AgentError(ToolwireError):
+    """A run ended without an answer of the model.
+
+    The conversation so far is kept: `run()` without a question continues it.
+
+    Attributes:
+        result: The end of the run, with usage and conversation.
+    """
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        return self.result.error or "the run ended without an answer"
 
 
-class Allow(Struct, frozen=True):
-    """Run it as it is."""
-
-
-class Deny(Struct, frozen=True):
-    """Do not run it; the model is told why."""
-
-    reason: str = "the user declined this call"
-
-
-class Edit(Struct, frozen=True):
-    """Run it with other arguments, as JSON text."""
-
-    arguments: str
-
-
-Verdict: TypeAlias = "Allow | Deny | Edit"
-Approve: TypeAlias = Callable[[Call, Runnable], "Verdict | Awaitable[Verdict]"]
-
-
-class Limits(Struct, frozen=True):
-    """Where a loop ends, and how much of it runs at once."""
+class Limits(Struct, frozen=True, kw_only=True):
+    """Where a run ends, and how much of it runs at once."""
 
     turns: int = 50
+    """Requests to the model in one run."""
     parallel: int = 8
-    """Calls at once."""
+    """Calls that run at once."""
     result_chars: int = 100_000
-    """Longer results are cut, with a mark."""
+    """Longer results are cut, with a note for the model."""
     tool_seconds: float | None = None
-    """For every tool, on top of its own limit."""
+    """Time limit of every call, beside the tool's own."""

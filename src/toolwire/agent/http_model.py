@@ -1,66 +1,53 @@
-"""A model over HTTP, whatever wire it speaks: asked, listened to, asked again where that helps.
+"""A model over HTTP, on any wire: requests, retries, streamed and whole responses.
 
-Sent again are only requests that the server was too busy for or that got lost, never one that it
-understood and refused: that is reported with what it means. An answer that broke off after
-something of it was used is given as far as it came. Keys appear in no error and no log.
+A request is sent again only if the server was overloaded or the connection broke, never if the
+server understood and refused it: then the error says what it means. A response that breaks off
+after some of its calls have run is returned as far as it came. Keys appear in no error and no log.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, suppress
-from email.utils import parsedate_to_datetime
-from math import isfinite
-from time import time
+from contextlib import aclosing
+from importlib import import_module
 from types import TracebackType
-from typing import Self
-from urllib.request import getproxies, proxy_bypass
+from typing import Protocol, Self, runtime_checkable
 
-import aiohttp
-from msgspec import Struct
-from yarl import URL
+from msgspec.structs import replace
 
 from toolwire.agent.events import ModelError, ModelReply, Retry
-from toolwire.agent.tool_results import named
+from toolwire.agent.reply_reader import ReplyReader
 from toolwire.codec import Encoded, decode, resolve
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.model import Usage
-from toolwire.conversation.parts import Call, Message, Part
 from toolwire.errors import InputError
 from toolwire.execution.redaction import Redactor
 from toolwire.lint import check
 from toolwire.lint.explain import explain
-from toolwire.providers.api_errors import said
-from toolwire.providers.table import ModelEndpoint, address
-from toolwire.providers.upstream import allowed
-from toolwire.streaming.accumulate import Accumulator, conversation_events
-from toolwire.streaming.events import (
-    Event,
-    Finish,
-    PartComplete,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    StreamError,
-)
-from toolwire.streaming.stream_input import EventInput, resolve_stream
+from toolwire.providers.api_errors import read_error_message
+from toolwire.providers.endpoints import ModelEndpoint, find_endpoint
+from toolwire.providers.http.errors import ConnectError
+from toolwire.providers.http.policy import RETRY_POLICY, RetryPolicy, Timeouts, retry_after
+from toolwire.providers.http.response import Response
+from toolwire.providers.http.upstream import CONNECTION_ERRORS, Upstream
+from toolwire.providers.table import Provider
+from toolwire.streaming.accumulate import conversation_events
+from toolwire.streaming.events import Event, StreamError
 
-BUSY = frozenset({408, 429})
-"""What a server says, beside 500 and above, when it may work later. 408 is its word for a
-connection that was too slow."""
-NEVER = frozenset({501, 505})
-"""Above 500, and yet it will not work later."""
-REFUSED = frozenset({400, 413, 422})
-"""What a server says when it understood the request and will not have it."""
-_AGENT = "toolwire"
-_LAST = 0.25
-"""Seconds for a server to close a stream that is over, so that the connection can be used again."""
-_LARGEST = 64 << 20
-"""Bytes of an answer that came whole, at most."""
-_PASSING = (
+DEMO = "demo"
+"""The provider name of the offline model: `demo:`, or `demo:anthropic` on that provider's wire."""
+TIMEOUTS = Timeouts(connect=15.0)
+RETRY_STATUS = frozenset({408, 429})
+"""Status codes below 500 after which the same request may succeed."""
+PERMANENT_STATUS = frozenset({501, 505})
+"""Status codes from 500 on after which it will not."""
+REFUSED_STATUS = frozenset({400, 413, 422})
+"""The server understood the request and refuses it."""
+_CLOSE_WITHIN = 0.25
+"""Seconds for a server to end a finished stream, so that its connection can be used again."""
+_TRANSIENT = (
     "overloaded",
     "rate_limit",
     "rate limit",
@@ -70,72 +57,86 @@ _PASSING = (
     "internal",
     "server_error",
 )
-_SECRET = 12
-"""So long a header field that the user gave counts as a secret."""
-_LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
+"""Words of an error inside a stream, which has no status, that a retry may help against."""
+_SECRET_LENGTH = 12
+"""Values of custom header fields count as secrets from this length on."""
 
 
-class RetryPolicy(Struct, frozen=True):
-    """How long a model is waited for, and how often it is asked."""
+@runtime_checkable
+class _LocalServer(Protocol):
+    """The server of the offline model, which is imported only if it is used."""
 
-    tries: int = 5
-    first: float = 0.5
-    """Seconds before the second try; doubled each time."""
-    longest: float = 30.0
-    """Seconds between two tries, at most."""
-    obey: float = 120.0
-    """A server that wants to be left alone for longer is not waited for."""
-    connect: float = 15.0
-    silence: float = 300.0
-    """Seconds without a byte after which a connection counts as lost."""
-
-
-PATIENCE = RetryPolicy()
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+    def base_url(self, provider: str) -> str: ...
 
 
 class HttpModel:
-    """A model of some provider. `text` names it, as in `anthropic:some-model`; keys come from the
-    environment."""
+    """A model of some provider, over HTTP.
+
+    Args:
+        model: `PROVIDER:MODEL`, as in `anthropic:claude-opus-5`; `URL#PROVIDER:MODEL` for a server
+            of your own; `demo:` for the offline model. With `provider`, only the model's name.
+        api_key: The key; by default that of the environment.
+        base_url: The address; by default that of the provider.
+        provider: A provider that toolwire does not know.
+        env: Environment variables, instead of those of the process.
+        stream: Whether to ask for streams.
+        native_tools: Whether the model calls tools by the wire; False describes tools in text.
+        timeouts: How long to wait.
+        retry: How often to send a failed request again.
+        headers: Further header fields of every request.
+
+    Raises:
+        UsageError: There is no such provider, or no key; it says which variable to set.
+    """
 
     def __init__(
         self,
-        text: str | ModelEndpoint,
+        model: str | ModelEndpoint,
         *,
-        base: str | None = None,
-        key: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        provider: Provider | None = None,
         env: Mapping[str, str] | None = None,
         stream: bool = True,
-        native: bool | None = None,
-        patience: RetryPolicy = PATIENCE,
+        native_tools: bool | None = None,
+        timeouts: Timeouts = TIMEOUTS,
+        retry: RetryPolicy = RETRY_POLICY,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        found = (
-            address(text, os.environ if env is None else env, base=base, key=key)
-            if isinstance(text, str)
-            else text
-        )
-        self.address = found
+        self._demo: _LocalServer | None = None
+        self._demo_wire: str | None = None
+        if isinstance(model, str):
+            name, _, rest = model.partition(":")
+            if name == DEMO and provider is None:
+                self._demo_wire = rest or "openai"
+                model = _demo_endpoint(self._demo_wire, "http://127.0.0.1")
+            else:
+                variables = os.environ if env is None else env
+                model = find_endpoint(
+                    model, variables, base_url=base_url, api_key=api_key, provider=provider
+                )
+        self.endpoint = model
         self.stream = stream
-        self.native = found.row.native if native is None else native
-        self.patience = patience
-        self._more = dict(headers or {})
-        self._wire = resolve(found.row.profile)[0].name
-        self._hide = Redactor(
-            [*found.secrets(), *(value for value in self._more.values() if len(value) >= _SECRET)]
-        )
-        self._session: aiohttp.ClientSession | None = None
-        self._proxies: dict[str, str] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.native_tools = model.provider.native_tools if native_tools is None else native_tools
+        self.timeouts = timeouts
+        self.retry = retry
+        self._headers = dict(headers or {})
+        self._wire = resolve(model.provider.profile)[0].name
+        secrets = (value for value in self._headers.values() if len(value) >= _SECRET_LENGTH)
+        self._redact = Redactor([*model.secrets(), *secrets])
+        self._upstream = Upstream()
 
     @property
     def name(self) -> str:
-        """As it is called in the request."""
-        return self.address.model
+        """The name of the model in requests."""
+        return self.endpoint.model
 
     @property
     def target(self) -> str:
-        """The profile it speaks."""
-        return self.address.row.profile
+        """The profile that requests are written for."""
+        return self.endpoint.provider.profile
 
     async def __aenter__(self) -> Self:
         return self
@@ -149,309 +150,171 @@ class HttpModel:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
-        if self._session is not None and self._loop is asyncio.get_running_loop():
-            await self._session.close()
-        self._session = None
+        """Close the connections. The model can still be used."""
+        await self._upstream.close()
+        demo, self._demo = self._demo, None
+        if demo is not None:
+            await demo.close()
 
-    def _connected(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
-            wait = aiohttp.ClientTimeout(
-                total=None, sock_connect=self.patience.connect, sock_read=self.patience.silence
-            )
-            self._session = aiohttp.ClientSession(
-                timeout=wait
-            )  # not trust_env: it reads passwords from a file
-            self._loop = loop
-        return self._session
+    # --- requests ---
 
-    # --- one answer -------------------------------------------------------------------------------
+    async def ask(self, request: Encoded) -> AsyncIterator[Event | Retry | ModelReply]:
+        """Yield the response as it arrives; the reply is the last item.
 
-    async def ask(self, body: Encoded) -> AsyncIterator[Event | Retry | ModelReply]:
-        """The answer as it comes; the last one is the reply. Raises ModelError."""
-        if not isinstance(body.body, dict):
+        Raises:
+            ModelError: The model gave no response.
+        """
+        if not isinstance(request.body, dict):
             raise ModelError("a request is a JSON object")
-        request = self.address.body(body.body, stream=self.stream)
-        for n in range(1, self.patience.tries + 1):
+        if self._demo_wire is not None and self._demo is None:
+            await self._start_demo(self._demo_wire)
+        body = self.endpoint.body(request.body, stream=self.stream)
+        attempt = 1
+        while True:
             try:
-                async with aclosing(self._once(request)) as answer:
-                    async for event in answer:
+                async with aclosing(self._ask_once(body)) as response:
+                    async for event in response:
                         yield event
                 return
             except ModelError as error:
-                if (
-                    not error.again
-                    or n == self.patience.tries
-                    or (error.after or 0.0) > self.patience.obey
-                ):
+                wait = self.retry.delay(attempt, error.retry_after) if error.transient else None
+                if wait is None:
                     raise
-                wait = self._wait(n, error.after)
                 yield Retry(error.message, wait)
-                await asyncio.sleep(wait)
+            await asyncio.sleep(wait)
+            attempt += 1
 
-    def _wait(self, n: int, after: float | None) -> float:
-        if after is not None:
-            return after
-        return min(self.patience.first * 2.0 ** (n - 1), self.patience.longest) * random.uniform(
-            0.75, 1.25
-        )
+    async def _start_demo(self, wire: str) -> None:
+        server: object = import_module("toolwire.mock.demo_server").DemoServer()
+        assert isinstance(server, _LocalServer)
+        self._demo = server
+        await server.open()
+        self.endpoint = _demo_endpoint(wire, server.base_url(wire))
 
-    async def _once(self, request: Object) -> AsyncGenerator[Event | ModelReply]:
+    async def _ask_once(self, body: Object) -> AsyncGenerator[Event | ModelReply]:
+        response: Response | None = None
         try:
-            async with self._post(request) as response:
-                if response.status >= 300:
-                    raise self._refused(response, await _read(response), request)
-                if self.stream and "application/json" not in response.headers.get(
-                    "content-type", ""
-                ):
-                    async with aclosing(self._streamed(response)) as events:
-                        async for event in events:
-                            yield event
-                    return
-                for event in self._whole(await _read(response)):
-                    yield event
-        except _LOST as error:
-            raise ModelError(
-                f"{self.address.row.name}: {self._words(error)}", again=_may_pass(error)
-            ) from None
+            response = await self._upstream.post(
+                self.endpoint,
+                dump(body),
+                stream=self.stream,
+                headers=self._headers,
+                timeouts=self.timeouts,
+            )
+            if response.status >= 300:
+                raise self._status_error(response, await response.read_all(), body)
+            media_type = response.headers.get("content-type", "")
+            if self.stream and "application/json" not in media_type:
+                async with aclosing(self._read_stream(response)) as events:
+                    async for event in events:
+                        yield event
+                return
+            for event in self._read_whole(await response.read_all()):
+                yield event
+        except CONNECTION_ERRORS as error:
+            raise self._connection_error(error) from None
+        except ValueError as error:  # the URL, a header field, or the size of the response
+            raise ModelError(f"{self.endpoint.provider.name}: {self._redact(str(error))}") from None
+        finally:
+            if response is not None:
+                response.close()
 
-    def _post(self, request: Object) -> aiohttp.client._RequestContextManager:
-        url, data = self.address.url(stream=self.stream), dump(request)
-        headers = {
-            "content-type": "application/json",
-            "user-agent": _AGENT,
-            **dict(self.address.row.headers),
-            **self._more,
-        }
-        signed = allowed(self.address, url, headers, data)
-        at = URL(
-            url,
-            encoded=True,
-            # the path is sent as it is signed: another spelling of it has another signature
-        )
-        at = at.with_user(None) if "authorization" in signed else at
-        return self._connected().post(
-            at, data=data, headers=signed, allow_redirects=False, proxy=self._proxy(at)
-        )
+    # --- responses ---
 
-    def _proxy(self, url: URL) -> str | None:
-        """The way out that the environment names, if it names one for this address."""
-        if self._proxies is None:
-            self._proxies = {} if proxy_bypass(url.host or "") else getproxies()
-        return self._proxies.get(url.scheme)
-
-    def _words(self, error: BaseException) -> str:
-        text = self._hide(str(error))
-        return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-    # --- what comes back --------------------------------------------------------------------------
-
-    def _whole(self, data: bytes) -> list[Event | ModelReply]:
-        name = self.address.row.name
+    def _read_whole(self, data: bytes) -> list[Event | ModelReply]:
+        name = self.endpoint.provider.name
+        message = self._redact(read_error_message(data))
         try:
             read = decode(data, self._wire, "response")
         except InputError as error:  # some servers report errors with the status of success
-            text = self._hide(said(data))
             raise ModelError(
-                f"{name}: not an answer: {self._hide(str(error))}: {text}", again=_passes(text)
+                f"{name}: not a response: {self._redact(str(error))}: {message}",
+                transient=_is_transient(message),
             ) from None
         if not read.messages:
-            text = self._hide(said(data))
-            raise ModelError(f"{name}: an answer without a message: {text}", again=_passes(text))
+            raise ModelError(
+                f"{name}: a response without a message: {message}", transient=_is_transient(message)
+            )
         usage = read.settings.get("usage")
-        return [
-            *conversation_events(read),
-            ModelReply(read.messages[0], usage if isinstance(usage, Usage) else None),
-        ]
+        reply = ModelReply(read.messages[0], usage if isinstance(usage, Usage) else None)
+        return [*conversation_events(read), reply]
 
-    async def _streamed(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[Event | ModelReply]:
-        heard = ReplyReader(self._wire)
+    async def _read_stream(self, response: Response) -> AsyncGenerator[Event | ModelReply]:
+        reader = ReplyReader(self._wire)
         broken: str | None = None
         try:
-            async for data in response.content.iter_any():
-                for event in heard.take(data):
-                    yield self._told(event)
-                if heard.over:
-                    await _closed(response)
+            while data := await response.read():
+                for event in reader.feed(data):
+                    yield self._redact_event(event)
+                if reader.over:
+                    response.drain(_CLOSE_WITHIN)
                     break
-        except _LOST as error:
-            broken = self._words(error)
-        for event in heard.end():
-            yield self._told(event)
-        name, fault = self.address.row.name, heard.fault
-        if not heard.calls and fault is not None:
-            again = fault.cut or _passes(f"{fault.code or ''} {fault.message}")
-            raise ModelError(f"{name}: {broken or self._hide(fault.message)}", again=again)
-        if not heard.calls and broken is not None and not heard.stop:
-            raise ModelError(f"{name}: {broken}", again=True)
-        yield heard.reply()
+        except CONNECTION_ERRORS as failure:
+            broken = self._redact(str(failure)) or type(failure).__name__
+        for event in reader.end():
+            yield self._redact_event(event)
+        name, error = self.endpoint.provider.name, reader.error
+        if not reader.calls and error is not None:
+            transient = error.cut or _is_transient(f"{error.code or ''} {error.message}")
+            raise ModelError(
+                f"{name}: {broken or self._redact(error.message)}", transient=transient
+            )
+        if not reader.calls and broken is not None and not reader.stop:
+            raise ModelError(f"{name}: the stream broke off: {broken}", transient=True)
+        yield reader.reply()
 
-    def _told(self, event: Event) -> Event:
-        return (
-            StreamError(self._hide(event.message), event.code, event.cut)
-            if isinstance(event, StreamError)
-            else event
-        )
+    def _redact_event(self, event: Event) -> Event:
+        if not isinstance(event, StreamError):
+            return event
+        return replace(event, message=self._redact(event.message))
 
-    def _refused(
-        self, response: aiohttp.ClientResponse, data: bytes, request: Object
-    ) -> ModelError:
-        """What a status that is none of success means."""
-        text = self._hide(said(data))
-        status, name = response.status, self.address.row.name
-        message = f"{name} said {status}: {text}"
+    # --- errors ---
+
+    def _connection_error(self, error: OSError) -> ModelError:
+        provider = self.endpoint.provider
+        text = self._redact(str(error)) or type(error).__name__
+        if not isinstance(error, ConnectError):
+            return ModelError(f"{provider.name}: {text}", transient=True)
+        if error.refused:
+            start = provider.start_command.replace("MODEL", self.name)
+            text += f"; start the server with `{start}`" if start else "; start the server"
+            text += ", or set another base URL"
+        return ModelError(f"{provider.name}: {text}", transient=not error.permanent)
+
+    def _status_error(self, response: Response, data: bytes, request: Object) -> ModelError:
+        """The error of a status other than success."""
+        text = self._redact(read_error_message(data))
+        status, provider = response.status, self.endpoint.provider
+        message = f"{provider.name} returned status {status}: {text}"
         if status < 400:
             return ModelError(
-                f"{name} said {status}: it is elsewhere, and nobody is followed there with a key",
+                f"{provider.name} returned status {status}: redirects are not followed, because"
+                " they would get the key; set base_url to the new address",
                 status=status,
             )
         if status in (401, 403):
-            keys = " or ".join(self.address.row.keys) or "the key"
-            return ModelError(f"{message} (see {keys})", status=status)
-        again = status in BUSY or (status >= 500 and status not in NEVER)
-        told = explain(text, request, self.target) if status in REFUSED else []
-        wrong = status in REFUSED and (
-            bool(told) or any(one.severity == "error" for one in check(request, self.target))
+            keys = " or ".join(provider.key_envs) or "the key"
+            return ModelError(f"{message} (check {keys})", status=status)
+        meaning = explain(text, request, self.target) if status in REFUSED_STATUS else []
+        defect = status in REFUSED_STATUS and (
+            bool(meaning)
+            or any(finding.severity == "error" for finding in check(request, self.target))
         )
         return ModelError(
             message,
             status=status,
-            defect=wrong,
-            again=again,
-            after=_after(response.headers),
-            meaning=tuple(map(str, told)),
+            defect=defect,
+            transient=status in RETRY_STATUS or (status >= 500 and status not in PERMANENT_STATUS),
+            retry_after=retry_after(response.headers),
+            meaning=tuple(map(str, meaning)),
         )
 
 
-class ReplyReader:
-    """A stream being listened to: its neutral events, and the message that they come to."""
-
-    def __init__(self, wire: str) -> None:
-        spoken, how = resolve_stream(wire)
-        self._wire = spoken.name
-        self._events = EventInput(spoken.name, how)
-        self._reader = how.reader(keep=True)
-        self._open = Accumulator()
-        self._parts: list[Part] = []
-        self._cut = False
-        self.calls = 0
-        """Calls that are complete."""
-        self.fault: StreamError | None = None
-        self.stop: str | None = None
-        """Why the model stopped, if it said so."""
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is to come."""
-        return self._events.done or self._reader.over or self.fault is not None
-
-    def take(self, data: bytes) -> list[Event]:
-        """What some bytes say."""
-        try:
-            found = self._events.read(data)
-        except InputError as error:
-            found = [StreamError(str(error))]
-        out: list[Event] = []
-        for event in found:
-            if isinstance(event, StreamError):
-                out.append(event)
-            else:
-                out += self._reader.read(event)
-                self._reader.count += 1
-        return self._seen(out)
-
-    def end(self) -> list[Event]:
-        """What is left to say."""
-        rest: list[Event] = []
-        for event in self._events.end():
-            rest += [event] if isinstance(event, StreamError) else self._reader.read(event)
-        self._reader.done = self._events.done
-        return self._seen([*rest, *(self._reader.end() if self.fault is None else [])])
-
-    def _seen(self, events: list[Event]) -> list[Event]:
-        for event in events:
-            part: Part | None = None
-            match event:
-                case PartStart(choice=0):
-                    self._open.start(event)
-                case PartEnd(slot=slot, cut=cut) if slot in self._open:
-                    whole = named(self._open.end(event), event)
-                    self._cut = self._cut or cut
-                    part = None if cut and isinstance(whole, Call) else whole
-                case PartComplete(part=part, choice=0):
-                    pass
-                case StreamError():
-                    self.fault = self.fault or event
-                case Finish(stop=stop, choice=0):
-                    self.stop = stop
-                case PartDelta(slot=slot) if slot in self._open:
-                    self._open.delta(event)
-            if part is not None:
-                self._parts.append(part)
-                self.calls += isinstance(part, Call) and part.executor == "client"
-        return events
-
-    def reply(self) -> ModelReply:
-        """The message; if the stream broke off, what is complete of it."""
-        usage: Usage | None = None
-        try:
-            read = decode(self._reader.body(), self._wire, "response")
-            found = read.settings.get("usage")
-            usage = found if isinstance(found, Usage) else None
-        except InputError:
-            read = None
-        if self._cut or self.fault is not None or read is None or not read.messages:
-            return ModelReply(
-                Message("assistant", tuple(self._parts), self.stop or "error"), usage, cut=True
-            )
-        return ModelReply(read.messages[0], usage)
+def _demo_endpoint(wire: str, base_url: str) -> ModelEndpoint:
+    return find_endpoint(f"{wire}:{DEMO}", {}, base_url=base_url, api_key=DEMO)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body of an answer. Raises ClientPayloadError if there is no end of it."""
-    out = bytearray()
-    async for data in response.content.iter_any():
-        out += data
-        if len(out) > _LARGEST:
-            raise aiohttp.ClientPayloadError(f"more than {_LARGEST} bytes")
-    return bytes(out)
-
-
-async def _closed(response: aiohttp.ClientResponse) -> None:
-    """Let a stream that is over come to its end: its connection can be used again then."""
-    with suppress(*_LOST):
-        async with asyncio.timeout(_LAST):
-            while await response.content.readany():
-                pass
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether a connection may come about later: not if the address or the certificate is wrong."""
-    return not isinstance(error, aiohttp.InvalidURL | aiohttp.ClientSSLError)
-
-
-def _passes(text: str) -> bool:
-    """Whether an error is one that may be gone the next time, by its words."""
-    low = text.lower()
-    return any(word in low for word in _PASSING)
-
-
-def _after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server wants to be left alone."""
-    for name, factor in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            seconds = float(text) * factor
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(text).timestamp() - time()
-            except (ValueError, OverflowError):
-                continue
-        if isfinite(seconds):
-            return max(0.0, seconds)
-    return None
+def _is_transient(text: str) -> bool:
+    """Whether an error without a status may be gone the next time."""
+    folded = text.lower()
+    return any(word in folded for word in _TRANSIENT)

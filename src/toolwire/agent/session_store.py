@@ -1,7 +1,6 @@
-"""Where the thread of an agent is kept: a JSON file, or a row of an SQLite file.
+"""Stores for the thread of an agent: a JSON file, or a row in an SQLite file.
 
-A save is whole or it is not there: the file is written beside, synced and put in place. A save that
-nobody waits for any more never comes after a newer one. Knows nothing of the loop.
+A save is atomic and durable. A save that was cancelled never overwrites a newer one.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol, TypeVar
 
+from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.agent.thread import Thread
 from toolwire.conversation.json import dump
 from toolwire.errors import InputError, UsageError
@@ -24,41 +24,40 @@ Out = TypeVar("Out")
 
 
 class Store(Protocol):
-    """Keeps one thread."""
+    """Stores one thread."""
 
     async def load(self) -> Thread | None:
-        """What was kept; None if nothing was. Raises UsageError if it cannot be read."""
+        """Return the stored thread; None if there is none. Raises UsageError if it is invalid."""
 
     async def save(self, thread: Thread) -> None:
-        """Durable when it returns."""
+        """Store a thread. It is durable when this returns."""
 
 
-class _SerialQueue:
-    """Saves one after the other, as they were asked for: whoever is cancelled leaves a thread
-    behind that still writes."""
+class _OrderedWriter:
+    """Writes in the order of the saves: a cancelled save leaves a thread that still writes."""
 
     def __init__(self) -> None:
-        self._asked = 0
+        self._requested = 0
         self._written = 0
         self._lock = Lock()
 
     async def save(self, thread: Thread) -> None:
-        """Durable when it returns."""
-        self._asked += 1
-        await asyncio.to_thread(self._in_turn, self._asked, dump(thread.to_json()))
+        """Store a thread. It is durable when this returns."""
+        self._requested += 1
+        await asyncio.to_thread(self._write_newer, self._requested, dump(dump_thread(thread)))
 
-    def _in_turn(self, n: int, body: bytes) -> None:
+    def _write_newer(self, number: int, body: bytes) -> None:
         with self._lock:
-            if n > self._written:
+            if number > self._written:
                 self._write(body)
-                self._written = n
+                self._written = number
 
     def _write(self, body: bytes) -> None:
         raise NotImplementedError
 
 
-class FileStore(_SerialQueue):
-    """A thread in a JSON file. Another history may be put there: the thread goes on from it."""
+class FileStore(_OrderedWriter):
+    """A thread in a JSON file. A history of any wire in its place starts a new thread."""
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
@@ -66,20 +65,21 @@ class FileStore(_SerialQueue):
 
     async def load(self) -> Thread | None:
         try:
-            return Thread.of(await asyncio.to_thread(self.path.read_bytes), id=uuid7())
+            body = await asyncio.to_thread(self.path.read_bytes)
+            return load_thread(body, thread_id=uuid7())
         except FileNotFoundError:
             return None
         except (OSError, InputError) as error:
             raise UsageError(f"{self.path}: {error}") from None
 
     def _write(self, body: bytes) -> None:
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
         try:
-            with beside.open("wb") as file:
+            with temporary.open("wb") as file:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(self.path)
+            temporary.replace(self.path)
             folder = os.open(self.path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -87,11 +87,11 @@ class FileStore(_SerialQueue):
                 os.close(folder)
         except OSError as error:
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
             raise UsageError(f"{self.path}: {error}") from None
 
 
-class SqliteStore(_SerialQueue):
+class SqliteStore(_OrderedWriter):
     """Threads in an SQLite file, by name."""
 
     def __init__(self, path: str | Path, name: str) -> None:
@@ -112,7 +112,7 @@ class SqliteStore(_SerialQueue):
 
     def _read(self, file: sqlite3.Connection) -> Thread | None:
         row = file.execute("SELECT body FROM tw_thread WHERE name = ?", (self.name,)).fetchone()
-        return None if row is None else Thread.of(row[0], id=uuid7())
+        return None if row is None else load_thread(row[0], thread_id=uuid7())
 
     def _with(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
         try:

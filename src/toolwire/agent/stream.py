@@ -1,7 +1,6 @@
-"""What happens in a loop as a stream of some wire, so that a front end can follow it live.
+"""A run of an agent as one stream of a wire, for a front end.
 
-All turns are one answer: what the model says, its calls, and the results as they come. Knows no
-wire.
+All turns are one response: the text of the model, its calls, and the results as they arrive.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from toolwire.agent.events import ModelRequest, Retry, RunResult, Seen, ToolFinished
-from toolwire.agent.machine import Phase
+from toolwire.agent.events import AgentEvent, ModelRequest, Retry, RunResult, ToolFinished
+from toolwire.agent.phases import Phase
 from toolwire.conversation.parts import Call, Part
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import without_text
@@ -23,7 +22,13 @@ Out = TypeVar("Out")
 
 
 class AgentStream(Generic[Out]):
-    """One run of a loop as a stream."""
+    """Translates the events of one run. `feed` each event, then `end`; `trailer` comes last.
+
+    Args:
+        target: The wire of the front end.
+        shape: Makes an output of a chunk; by default, framed bytes.
+        version: The version of the wire, where it has several.
+    """
 
     def __init__(
         self,
@@ -32,123 +37,117 @@ class AgentStream(Generic[Out]):
         *,
         version: int | None = None,
     ) -> None:
-        self._pipe: EventTranslator[Out] = EventTranslator(target, shape, version=version)
-        self._base = 0
-        """The slots of this turn begin here."""
-        self._next = 0
+        self._translator: EventTranslator[Out] = EventTranslator(target, shape, version=version)
+        self._first_slot = 0
+        """The slots of this turn start here."""
+        self._next_slot = 0
         self._open: dict[int, bool] = {}
-        """Parts that grow, and whether they are words."""
+        """Open parts by slot, and whether they hold text."""
         self._muted: set[int] = set()
-        self._known: set[str] = set()
-        """The calls of this turn that were told."""
-        self._held: list[Event] = []
-        """Results that wait until the words before them are over."""
+        """Slots of parts that are not written."""
+        self._call_ids: set[str] = set()
+        """The calls of this turn that were written."""
+        self._waiting: list[Event] = []
+        """Results that wait for the end of an open text."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header fields of an HTTP answer that holds this stream."""
-        return {"content-type": self._pipe.target_spec.media, **self._pipe.target_spec.headers}
+        """The header fields of an HTTP response with this stream."""
+        spec = self._translator.target_spec
+        return {"content-type": spec.media, **spec.headers}
 
     @property
-    def tail(self) -> bytes:
-        """What a framed stream ends with."""
-        return self._pipe.trailer
+    def trailer(self) -> bytes:
+        """The last bytes of a framed stream."""
+        return self._translator.trailer
 
-    def take(self, seen: Seen) -> list[Out]:
-        """What somebody who watches is told."""
-        found = self._events(seen)
-        if self._held and (
-            not any(self._open.values()) or isinstance(seen, ModelRequest | RunResult)
-        ):
-            held, self._held = self._held, []
-            found = (
-                [*found, *held]
-                if not isinstance(seen, ModelRequest | RunResult)
-                else [*held, *found]
-            )
-        return self._pipe.emit(found)
+    def feed(self, event: AgentEvent) -> list[Out]:
+        """Return what an event adds to the stream."""
+        found = self._translate(event)
+        starts_anew = isinstance(event, ModelRequest | RunResult)
+        if self._waiting and (starts_anew or not any(self._open.values())):
+            waiting, self._waiting = self._waiting, []
+            found = [*waiting, *found] if starts_anew else [*found, *waiting]
+        return self._translator.emit(found)
 
     def end(self) -> list[Out]:
-        """What the stream ends with."""
-        return self._pipe.close()
+        """Return the end of the stream."""
+        return self._translator.close()
 
-    def _events(self, seen: Seen) -> list[Event]:
-        match seen:
+    def _translate(self, event: AgentEvent) -> list[Event]:
+        match event:
             case ModelRequest(turn=turn):
-                self._base = self._next
-                self._known.clear()
+                self._first_slot = self._next_slot
+                self._call_ids.clear()
                 return [events.TurnStart("assistant")] if turn > 1 else []
             case Retry():
                 closing: list[Event] = [
                     events.PartEnd(slot, cut=True) for slot in sorted(self._open)
                 ]
                 self._open.clear()
-                self._base = self._next
+                self._first_slot = self._next_slot
                 return closing
             case ToolFinished(call=call, result=result):
-                told: list[Event] = [*self._call(call), events.PartComplete(result)]
-                if self._pipe.writes_results_as_text and any(self._open.values()):
-                    self._held += told
+                found: list[Event] = [*self._write_call(call), events.PartComplete(result)]
+                if self._translator.writes_results_as_text and any(self._open.values()):
+                    self._waiting += found
                     return []
-                return told
-            case RunResult(phase=Phase.BROKEN, why=why):
-                return [events.StreamError(why or "the model could not be asked")]
+                return found
+            case RunResult(phase=Phase.FAILED, stop=why):
+                return [events.StreamError(why or "the model gave no response")]
             case RunResult(usage=usage):
                 return [events.Metadata({"usage": usage})]
+        return self._translate_model_event(event)
+
+    def _translate_model_event(self, event: AgentEvent) -> list[Event]:
+        match event:
             case events.PartStart(slot=slot, part=part):
-                return self._start(seen, self._moved(slot), part)
+                return self._start(event, self._shift(slot), part)
             case events.PartDelta(slot=slot):
-                moved = self._moved(slot)
-                return [] if moved in self._muted else [replace(seen, slot=moved)]
+                shifted = self._shift(slot)
+                return [] if shifted in self._muted else [replace(event, slot=shifted)]
             case events.PartEnd(slot=slot, alias=alias):
-                moved = self._moved(slot)
-                self._open.pop(moved, None)
-                self._known |= {alias} if alias is not None else set()
-                return [] if moved in self._muted else [replace(seen, slot=moved, signature=None)]
-            case events.MessageStart(settings) | events.Metadata(
-                settings
-            ):  # what all turns use up together is told at the end
-                return [
-                    replace(
-                        seen,
-                        settings={key: value for key, value in settings.items() if key != "usage"},
-                    )
-                ]
+                shifted = self._shift(slot)
+                self._open.pop(shifted, None)
+                self._call_ids |= {alias} if alias is not None else set()
+                if shifted in self._muted:
+                    return []
+                return [replace(event, slot=shifted, signature=None)]
+            case events.MessageStart(settings) | events.Metadata(settings):
+                # the usage of all turns together follows at the end
+                kept = {key: value for key, value in settings.items() if key != "usage"}
+                return [replace(event, settings=kept)]
             case events.PartComplete(part=Call(executor="client") as call):
-                return self._call(call) if call.id not in self._known else []
+                return self._write_call(call)
             case events.PartComplete() | events.Finish():
-                return [seen]
+                return [event]
         return []
 
     def _start(self, event: events.PartStart, slot: int, part: Part) -> list[Event]:
         if isinstance(part, Call) and part.executor == "client":
-            if part.id in self._known:  # it will run under another id, and is told then
+            if part.id in self._call_ids:  # it will run under another id, and is written then
                 self._muted.add(slot)
                 return []
-            self._known.add(part.id)
+            self._call_ids.add(part.id)
         self._open[slot] = not isinstance(part, Call)
-        return [
-            replace(
-                event,
-                slot=slot,
-                part=part if isinstance(part, Call) else replace(part, signature=None),
-            )
-        ]
+        new = part if isinstance(part, Call) else replace(part, signature=None)
+        return [replace(event, slot=slot, part=new)]
 
-    def _call(self, call: Call) -> list[Event]:
-        """A call that was not told as it came: it stood in a text, or came before this stream, or
-        had the id of another."""
-        if call.id in self._known:
+    def _write_call(self, call: Call) -> list[Event]:
+        """Write a call that did not appear as it arrived: it was in a text, came before this
+        stream, or had the id of another."""
+        if call.id in self._call_ids:
             return []
-        self._known.add(call.id)
-        slot = self._next
-        self._next += 1
+        self._call_ids.add(call.id)
+        slot = self._next_slot
+        self._next_slot += 1
         return [
             events.PartStart(slot, without_text(call)),
             events.PartDelta(slot, call.arguments or "{}"),
             events.PartEnd(slot),
         ]
 
-    def _moved(self, slot: int) -> int:
-        self._next = max(self._next, self._base + slot + 1)
-        return self._base + slot
+    def _shift(self, slot: int) -> int:
+        """Return the slot in the whole stream of a slot in this turn."""
+        self._next_slot = max(self._next_slot, self._first_slot + slot + 1)
+        return self._first_slot + slot

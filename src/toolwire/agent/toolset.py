@@ -1,38 +1,47 @@
-"""The tools of an agent under names that every model takes.
+"""The tools of an agent under names that every model accepts.
 
-One name for all wires, so that a conversation can go from one model to another and a call in its
-past still names a tool that is on offer. Runs nothing.
+Each tool has one name for all wires, so that a conversation can change its model and a call in its
+past still names a defined tool.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import ModuleType
+from typing import TypeGuard
 
 from msgspec.structs import replace
 
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.model import Tool
+from toolwire.tools.function import Function
 from toolwire.tools.names import tool_names
 from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import Runnable
 
-_ANYWHERE = IdRule("a-zA-Z0-9_-", 64, first="[a-zA-Z_]")
+_EVERYWHERE = IdRule("a-zA-Z0-9_-", 64, first="[a-zA-Z_]")
+"""Names that every provider accepts."""
 
 
 class Toolset:
-    """Tools by the names under which models see them."""
+    """Tools by the names that models see. Takes one tool, or any number."""
 
-    def __init__(self, tools: Iterable[ToolSource] = ()) -> None:
-        named = tool_names(Tools(*tools))
-        fitted = fit_names(set(named), _ANYWHERE, {})
+    def __init__(self, tools: ToolSource | Iterable[ToolSource] = ()) -> None:
+        named = tool_names(Tools(*(tools if _is_several(tools) else [tools])))
+        fitted = fit_names(set(named), _EVERYWHERE, {})
         self.names: dict[str, Runnable] = {
-            fitted.get(name, name): one for name, one in named.items()
+            fitted.get(name, name): tool for name, tool in named.items()
         }
         self.tools: tuple[Tool, ...] = tuple(
-            replace(one.definition(), name=name) for name, one in self.names.items()
+            replace(tool.definition(), name=name) for name, tool in self.names.items()
         )
 
     def find(self, name: str) -> Runnable | None:
-        """The tool that a model means."""
+        """Return the tool that a model calls by a name."""
         return self.names.get(name)
+
+
+def _is_several(tools: ToolSource | Iterable[ToolSource]) -> TypeGuard[Iterable[ToolSource]]:
+    single = isinstance(tools, Runnable | Function | ModuleType | Tools)
+    return not single and isinstance(tools, Iterable)

@@ -346,7 +346,7 @@ def _tell_all(loaded: LoadedConfig, file: Path | None) -> None:
     for name in loaded.models.config.models:
         targets = loaded.models.find(name.replace("*", "x"))
         way = " then ".join(
-            f"{one.address.row.name}:{one.address.model if '*' not in name else name}"
+            f"{one.address.provider.name}:{one.address.model if '*' not in name else name}"
             for one in targets
         )
         click.echo(f"{name}: {way}")

@@ -209,10 +209,10 @@ async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bo
         calls = await stack.enter_async_context(
             part("toolwire.execution.executor").ToolExecutor(open_ledger(setup.ledger))
         )
-        agent = part("toolwire.agent.driver").Agent(
+        agent = part("toolwire.agent.agent").Agent(
             model,
             [tools],
-            calls=calls,
+            executor=calls,
             system=setup.system,
             limits=talk.Limits(turns=setup.turns, parallel=setup.parallel),
             approve=(
@@ -246,15 +246,8 @@ async def _model(setup: _Setup, stack: AsyncExitStack) -> Model:
     """The model of a name; `demo:` is served on this machine, `demo:anthropic` by that wire."""
     http = part("toolwire.agent.http_model")
     native = False if setup.in_text else None
-    provider, _, wire = setup.model.partition(":")
-    if provider == "demo":
-        base, name = await stack.enter_async_context(
-            part("toolwire.mock.demo_server").served(wire or "openai-chat")
-        )
-        made: Model = http.HttpModel(
-            name, base=base, key="demo", stream=setup.stream, native=native
-        )
-    else:
-        made = http.HttpModel(setup.model, base=setup.base, stream=setup.stream, native=native)
+    made: Model = http.HttpModel(
+        setup.model, base_url=setup.base, stream=setup.stream, native_tools=native
+    )
     stack.push_async_callback(made.close)
     return made

@@ -23,7 +23,7 @@ from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.observations import observe
 from toolwire.conversation.parts import Call, Message
 from toolwire.errors import DecodeError, UsageError
-from toolwire.profiles.table import PROFILES, Profile
+from toolwire.profiles.table import Profile, profile
 from toolwire.wires import wire
 from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
@@ -35,13 +35,12 @@ IdMapInput: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
 
 
 def resolve(name: str) -> tuple[Wire, Profile]:
-    """The wire and the profile that a name of a wire or profile stands for."""
+    """The wire and the profile that the name of a wire, profile or provider stands for."""
     try:
         return _RESOLVED[name]
     except (KeyError, TypeError):
-        spec = PROFILES.get(name) if isinstance(name, str) else None
-    found = (wire(name), Profile(name, name)) if spec is None else (wire(spec.wire), spec)
-    _RESOLVED[name] = found
+        spec = profile(name)
+    found = _RESOLVED[name] = wire(spec.wire), spec
     return found
 
 

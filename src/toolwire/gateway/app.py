@@ -25,8 +25,8 @@ from toolwire.gateway.model_list import listed, one_model, shown
 from toolwire.gateway.observer import Observer, RequestRecord
 from toolwire.gateway.tools import GatewayTools
 from toolwire.gateway.translator import parsed
-from toolwire.providers.api_errors import ApiError, shaped
-from toolwire.providers.upstream import Upstream
+from toolwire.providers.api_errors import ApiError, write_error
+from toolwire.providers.http.upstream import Upstream
 from toolwire.server.asgi import (
     MIB,
     AllowedHosts,
@@ -109,7 +109,8 @@ class Gateway:
         self._opened = AsyncExitStack()
         self._moments = DisconnectTimes()
         try:
-            for one in (self._upstream, *self._beside):
+            self._opened.push_async_callback(self._upstream.close)
+            for one in self._beside:
                 await one.open()
                 self._opened.push_async_callback(one.close)
             if self.own is not None:
@@ -148,7 +149,7 @@ class Gateway:
             ):  # the answer has begun: all that can be done is to break it off
                 raise
             seen.status = 500
-            body, media = shaped(
+            body, media = write_error(
                 routed.front.wire, ApiError("The gateway made a mistake; its log says which.", 500)
             )
             await answer(send, 500, body, pairs({"content-type": media}))
@@ -198,7 +199,7 @@ class Gateway:
                 raise RequestRejected(*_TROUBLE[raw])
         except RequestRejected as no:
             seen.status, seen.error = no.status, no.message
-            body, media = shaped(routed.front.wire, ApiError(no.message, no.status, no.code))
+            body, media = write_error(routed.front.wire, ApiError(no.message, no.status, no.code))
             seen.said(body)
             await answer(send, no.status, body, pairs({"content-type": media, **no.headers}))
         finally:
@@ -271,7 +272,7 @@ class Gateway:
         failed: UpstreamFailed | None = None
         for target in targets:
             seen.tries += 1
-            seen.upstream = target.address.row.name
+            seen.upstream = target.address.provider.name
             try:
                 if target.row.concurrency is None:
                     await exchanged(asked, target, self._upstream)

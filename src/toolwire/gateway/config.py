@@ -24,8 +24,9 @@ from msgspec.structs import FieldInfo, fields
 from toolwire.conversation.model import Setting
 from toolwire.errors import ConfigError, UsageError
 from toolwire.profiles.table import PROFILES
-from toolwire.providers.table import BY_NAME, ROWS, ModelEndpoint, address
-from toolwire.providers.upstream import WAITS, Timeouts
+from toolwire.providers.endpoints import ModelEndpoint, find_endpoint
+from toolwire.providers.http.policy import TIMEOUTS, Timeouts
+from toolwire.providers.table import BY_NAME, PROVIDERS
 
 DEMO = "demo"
 _FOLDERS = "/*"
@@ -52,9 +53,9 @@ class ModelRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     """Models that are tried, in this order, if this one gives no answer; only before the first
     byte."""
-    connect: float = WAITS.connect
+    connect: float = TIMEOUTS.connect
     """Seconds until a connection must stand."""
-    timeout: float = WAITS.silence
+    timeout: float = TIMEOUTS.idle
     """Seconds without a byte after which an answer has broken off."""
     concurrency: int | None = None
     """Requests at once, in one process; the next ones wait."""
@@ -374,15 +375,20 @@ class ModelTable:
                 )
             if self._demo is None:
                 raise UsageError("upstream: the offline model is not served here")
-            return address(
-                f"{spoken}:{model}", {}, base=f"{self._demo}/{spoken}{below(spoken)}", key=DEMO
+            return find_endpoint(
+                f"{spoken}:{model}",
+                {},
+                base_url=f"{self._demo}/{spoken}{below(spoken)}",
+                api_key=DEMO,
             )
         if row.upstream not in BY_NAME and row.upstream not in PROFILES:
             raise UsageError(
                 "upstream: no such provider:"
                 f" {row.upstream}{_near(row.upstream, [*BY_NAME, *PROFILES, DEMO])}"
             )
-        return address(f"{row.upstream}:{model}", self._env, base=row.base_url, key=self._key(row))
+        return find_endpoint(
+            f"{row.upstream}:{model}", self._env, base_url=row.base_url, api_key=self._key(row)
+        )
 
     def _key(self, row: ModelRow) -> str | None:
         if row.key_env is not None:
@@ -491,15 +497,20 @@ def _own_name(name: str, pattern: str) -> str:
 def below(spoken: str) -> str:
     """What an address of a provider ends with before its path."""
     row = BY_NAME[spoken]
-    return "/v1" if row.base.endswith("/v1") or row.path == "/chat/completions" else ""
+    return "/v1" if row.base_url.endswith("/v1") or row.path == "/chat/completions" else ""
 
 
 def found_in(env: Mapping[str, str]) -> Config:
     """Models for the keys that are in the environment: any model of a provider by `provider/model`;
     if none, the demo."""
     models: dict[str, ModelRow] = {}
-    for row in ROWS:
-        if row.base and row.keys and not row.free and any(env.get(key) for key in row.keys):
+    for row in PROVIDERS:
+        if (
+            row.base_url
+            and row.key_envs
+            and not row.keyless
+            and any(env.get(key) for key in row.key_envs)
+        ):
             models[f"{row.name}{_FOLDERS}"] = ModelRow(upstream=row.name)
     models |= {
         pattern: ModelRow(upstream=name)

@@ -25,8 +25,9 @@ from toolwire.gateway.token_count import COUNTS
 from toolwire.gateway.tools import GatewayTools, ToolLoop
 from toolwire.gateway.translator import RelayStream, Translator, UpstreamRequest
 from toolwire.lint.explain import explain
-from toolwire.providers.api_errors import said
-from toolwire.providers.upstream import LARGEST, LOST, Upstream, UpstreamResponse, whole
+from toolwire.providers.api_errors import read_error_message
+from toolwire.providers.http.response import LARGEST_BODY, Response
+from toolwire.providers.http.upstream import CONNECTION_ERRORS, Upstream
 from toolwire.server.asgi import Request, Send, answer
 from toolwire.streaming.events import StreamError
 from toolwire.streaming.stream_translator import StreamTranslator
@@ -43,7 +44,7 @@ _LAST = 0.25
 """Seconds for a server to close a stream that is over, so that the connection can be used again."""
 _LONG = 1024 * 1024
 """Bytes of a line that is passed on before its end."""
-_UNREAD = (*LOST, InputError, ValueError)
+_UNREAD = (*CONNECTION_ERRORS, InputError, ValueError)
 """What is raised when an answer cannot be had or read. ValueError: it is larger than any answer is.
 """
 _FAULTS = (
@@ -102,7 +103,7 @@ class Translators:
         """The way from a front to a model."""
         key = (
             front.wire,
-            target.address.row.profile,
+            target.address.provider.profile,
             target.address.model,
             repr(target.settings) if target.settings else "",
         )
@@ -112,7 +113,7 @@ class Translators:
                 self._known.clear()
             found = self._known[key] = Translator(
                 front,
-                target.address.row.profile,
+                target.address.provider.profile,
                 model=target.address.model,
                 settings=target.settings,
             )
@@ -177,7 +178,7 @@ async def _posted(
     upstream: Upstream,
     data: bytes,
     url: str | None = None,
-) -> UpstreamResponse:
+) -> Response:
     seen, headers = asked.seen, asked.request.headers
     more = dict(seen.carrier)
     front = asked.routed.front
@@ -188,13 +189,13 @@ async def _posted(
     seen.sent(data)
     try:
         return await upstream.post(
-            target.address, data, stream=seen.stream, more=more, url=url, waits=target.waits
+            target.address, data, stream=seen.stream, headers=more, url=url, timeouts=target.waits
         )
-    except LOST as error:
-        raise lost(error, f"{target.address.row.name} could not be reached") from None
+    except CONNECTION_ERRORS as error:
+        raise lost(error, f"{target.address.provider.name} could not be reached") from None
     except ValueError as error:  # its address or its key is none: the words hold neither
         raise UpstreamFailed(
-            f"{target.address.row.name} cannot be asked: {error}", 502, again=True
+            f"{target.address.provider.name} cannot be asked: {error}", 502, again=True
         ) from None
 
 
@@ -211,7 +212,7 @@ def lost(error: BaseException, what: str) -> UpstreamFailed:
 
 def _unread(error: Exception) -> UpstreamFailed:
     """What an answer that cannot be had or read is for the client."""
-    if isinstance(error, LOST):
+    if isinstance(error, CONNECTION_ERRORS):
         return lost(error, "the answer broke off")
     return UpstreamFailed(
         f"the answer cannot be read: {error}" if isinstance(error, InputError) else str(error),
@@ -221,10 +222,10 @@ def _unread(error: Exception) -> UpstreamFailed:
 
 
 async def _whole(
-    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: UpstreamResponse
+    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: Response
 ) -> None:
     try:
-        data = await whole(response)
+        data = await response.read_all()
         asked.seen.heard(data)
         if data.lstrip()[:1] != b"{":
             raise ValueError("the answer cannot be read: it is no JSON object")
@@ -241,7 +242,7 @@ async def _whole(
     await answer(asked.send, 200, body, pairs({**_JSON, **more}) if more else _PLAIN)
 
 
-def _kept(response: UpstreamResponse) -> dict[str, str]:
+def _kept(response: Response) -> dict[str, str]:
     headers = response.headers
     return (
         {}
@@ -285,7 +286,7 @@ class ResponseWriter:
 
 
 async def _streamed(
-    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: UpstreamResponse
+    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: Response
 ) -> None:
     pipe = relay.stream(sent, array=asked.array)
     media = "application/json" if asked.array else pipe.target_spec.media
@@ -304,7 +305,7 @@ async def _streamed(
     at_once = _at_once(relay, response)
     try:
         rest = (
-            pipe.told_whole(await whole(response))
+            pipe.told_whole(await response.read_all())
             if at_once
             else await _fed(asked, pipe, response, out)
         )
@@ -325,11 +326,11 @@ async def _streamed(
         asked.seen.losses += tuple(map(str, losses))
     asked.seen.usage = pipe.usage or asked.seen.usage
     if broken is None and not at_once and not response.ended:
-        response.leave(_LAST)
+        response.drain(_LAST)
 
 
 async def _fed(
-    asked: GatewayRequest, pipe: RelayStream, response: UpstreamResponse, out: ResponseWriter
+    asked: GatewayRequest, pipe: RelayStream, response: Response, out: ResponseWriter
 ) -> list[bytes]:
     """Pass on what comes, and give what is still to be sent. Raises ValueError if something never
     ends."""
@@ -350,12 +351,12 @@ async def _fed(
             waits = out.now(said[0] if len(said) == 1 else b"".join(said))
             return waits is None
         held += len(item)
-        if held > LARGEST:
-            raise ValueError(f"an event of more than {LARGEST} bytes")
+        if held > LARGEST_BODY:
+            raise ValueError(f"an event of more than {LARGEST_BODY} bytes")
         return True
 
     while True:
-        await response.flow(take)
+        await response.pump(take)
         if waits is None:
             return rest
         await waits
@@ -384,7 +385,7 @@ async def _tooled(
     head = {"content-type": work.media, **work.headers, **done(work.first)}
 
     @asynccontextmanager
-    async def ask(sent: UpstreamRequest) -> AsyncIterator[UpstreamResponse]:
+    async def ask(sent: UpstreamRequest) -> AsyncIterator[Response]:
         data = dump(target.address.body(sent.body, stream=seen.stream))
         response = await _posted(asked, target, upstream, data)
         try:
@@ -415,7 +416,7 @@ async def _tooled(
 
 
 async def _untouched(
-    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: UpstreamResponse
+    asked: GatewayRequest, relay: Translator, sent: UpstreamRequest, response: Response
 ) -> None:
     """Pass on what comes line by line, to the byte: what breaks off in a line is not passed on, so
     that an error can follow."""
@@ -429,7 +430,7 @@ async def _untouched(
     heard = asked.seen.heard
     at_once = _at_once(relay, response)
     try:
-        while item := await response.piece():
+        while item := await response.read():
             heard(item)
             held = held + item if held else item
             end = len(held) if len(held) > _LONG else held.rfind(b"\n") + 1
@@ -440,7 +441,7 @@ async def _untouched(
                 if not named:
                     whole_lines, named = relay.renamed(whole_lines, sent)
                 await out.piece(whole_lines)
-    except LOST as error:
+    except CONNECTION_ERRORS as error:
         broken = lost(error, "the answer broke off")
         if not out.begun:
             raise broken from None
@@ -475,7 +476,7 @@ def _faulted(fault: StreamError) -> UpstreamFailed:
     return UpstreamFailed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
 
 
-def _at_once(relay: Translator, response: UpstreamResponse) -> bool:
+def _at_once(relay: Translator, response: Response) -> bool:
     """Whether a server gave the whole answer although it was asked for a stream."""
     return (
         response.headers.get("content-type", "").startswith("application/json")
@@ -495,8 +496,8 @@ async def _counted(
     address = target.address
     count = COUNTS.get(relay.wire)
     if count is None:
-        raise RequestRejected(f"{address.row.name} does not count tokens.", 404)
-    url = address.base.rstrip("/") + count.path(address.row.path).replace(
+        raise RequestRejected(f"{address.provider.name} does not count tokens.", 404)
+    url = address.base_url.rstrip("/") + count.path(address.provider.path).replace(
         "{model}", quote(address.model, safe="")
     )
     sent = relayed(asked, relay)
@@ -506,7 +507,7 @@ async def _counted(
     try:
         if response.status >= 300:
             raise await _refusal(response, relay, sent, target)
-        told, _ = load(await whole(response), "")
+        told, _ = load(await response.read_all(), "")
     except _UNREAD as error:
         raise _unread(error) from None
     finally:
@@ -520,19 +521,19 @@ async def _counted(
 
 
 async def _refusal(
-    response: UpstreamResponse, relay: Translator, sent: UpstreamRequest, target: ModelTarget
+    response: Response, relay: Translator, sent: UpstreamRequest, target: ModelTarget
 ) -> UpstreamFailed:
     """What an upstream's refusal is for the client."""
-    name = target.address.row.name
+    name = target.address.provider.name
     status = (
         response.status if response.status < 600 else 502
     )  # beyond that nothing has a meaning, and no server can say it
     try:
-        data = await whole(response)
-    except (*LOST, ValueError):
+        data = await response.read_all()
+    except (*CONNECTION_ERRORS, ValueError):
         data = b""
     hide = Redactor(target.address.secrets())
-    text = hide(said(data)) or f"{name} said {response.status}"
+    text = hide(read_error_message(data)) or f"{name} said {response.status}"
     kept = _kept(response) | done(sent)
     if status < 400:
         return UpstreamFailed(

@@ -21,9 +21,9 @@ from time import monotonic, time
 
 from msgspec.structs import replace
 
-from toolwire.agent.http_model import ReplyReader
-from toolwire.agent.thread import calls_of, total
-from toolwire.agent.tool_results import arguments_of, cut, failed, outcome_of
+from toolwire.agent.reply_reader import ReplyReader
+from toolwire.agent.thread import add_usage, calls_of
+from toolwire.agent.tool_results import arguments_of, failed_result, result_of, shorten
 from toolwire.agent.toolset import Toolset
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, dump
@@ -38,7 +38,8 @@ from toolwire.gateway.errors import UpstreamFailed
 from toolwire.gateway.merged_stream import MergedStream
 from toolwire.gateway.observer import RequestRecord
 from toolwire.gateway.translator import Translator, UpstreamRequest
-from toolwire.providers.upstream import LOST, UpstreamResponse, whole
+from toolwire.providers.http.response import Response
+from toolwire.providers.http.upstream import CONNECTION_ERRORS
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import Event
@@ -67,7 +68,7 @@ _NO_MATTER = frozenset(
 """Fields of a request that may differ when it is sent again."""
 _log = logging.getLogger("toolwire.gateway")
 
-Asks = Callable[[UpstreamRequest], AbstractAsyncContextManager[UpstreamResponse]]
+Asks = Callable[[UpstreamRequest], AbstractAsyncContextManager[Response]]
 """Asks the model; whatever keeps it from answering is raised."""
 
 
@@ -244,7 +245,7 @@ class ToolLoop:
                     async for out in said:
                         yield out
                 message, usage = self._message
-            except (UpstreamFailed, InputError, ValueError, *LOST) as error:
+            except (UpstreamFailed, InputError, ValueError, *CONNECTION_ERRORS) as error:
                 if not self.begun:
                     raise
                 why = (
@@ -255,7 +256,7 @@ class ToolLoop:
                 self._told.error = why
                 yield self._out([events.StreamError(why)]) + self._pipe.trailer
                 return
-            self._usage = usage if self._usage is None else total(self._usage, usage or Usage())
+            self._usage = usage if self._usage is None else add_usage(self._usage, usage or Usage())
             own = [call for call in calls_of(message) if self._tool(call, sent) is not None]
             self._turns.append(message)
             if not own:
@@ -285,14 +286,12 @@ class ToolLoop:
 
     # --- the model ---
 
-    async def _heard(
-        self, response: UpstreamResponse, sent: UpstreamRequest
-    ) -> AsyncGenerator[bytes]:
+    async def _heard(self, response: Response, sent: UpstreamRequest) -> AsyncGenerator[bytes]:
         """What an answer says, for the client; at its end it is known as a message."""
         self._base_slot = self._next_slot
         wire = self._relay.wire
         if not self._stream or "application/json" in response.headers.get("content-type", ""):
-            data = await whole(response)
+            data = await response.read_all()
             self._told.heard(data)
             read = decode(data, wire, "response")
             if not read.messages:
@@ -306,16 +305,16 @@ class ToolLoop:
                 yield out
             return
         heard = ReplyReader(wire)
-        while data := await response.piece():
+        while data := await response.read():
             self._told.heard(data)
-            out = self._out([one for event in heard.take(data) for one in self._seen(event, sent)])
+            out = self._out([one for event in heard.feed(data) for one in self._seen(event, sent)])
             if out:
                 yield out
             if heard.over:
                 break
         out = self._out([one for event in heard.end() for one in self._seen(event, sent)])
-        if heard.fault is not None:
-            raise DecodeError(heard.fault.message, wire=wire)
+        if heard.error is not None:
+            raise DecodeError(heard.error.message, wire=wire)
         reply = heard.reply()
         if reply.cut:
             raise DecodeError("the answer broke off", wire=wire)
@@ -431,7 +430,7 @@ class ToolLoop:
         given = arguments_of(call)
         if given is None:
             return self._ended(
-                tool, failed(call, "the arguments are not a JSON object"), "bad-arguments"
+                tool, failed_result(call, "the arguments are not a JSON object"), "bad-arguments"
             )
         who = f"gateway:{self._who}" if self._who else "gateway"
         ask = ToolCall(
@@ -446,16 +445,18 @@ class ToolLoop:
             answer = await asyncio.wait_for(self._answered(ask), self._own.row.seconds)
         except InvalidInput as error:
             return self._ended(
-                tool, failed(call, f"the arguments do not fit: {error}"), "bad-arguments"
+                tool, failed_result(call, f"the arguments do not fit: {error}"), "bad-arguments"
             )
         except MissingRequirements as error:
-            return self._ended(tool, failed(call, str(error)), "missing-requirements")
+            return self._ended(tool, failed_result(call, str(error)), "missing-requirements")
         except TimeoutError:
             return self._ended(
-                tool, failed(call, "the tool took too long; it may still be running"), "timeout"
+                tool,
+                failed_result(call, "the tool took too long; it may still be running"),
+                "timeout",
             )
         return self._ended(
-            tool, cut(call, outcome_of(call, answer), LONGEST), answer.state, answer.replayed
+            tool, shorten(call, result_of(call, answer), LONGEST), answer.state, answer.replayed
         )
 
     async def _answered(self, ask: ToolCall) -> ToolCallResult:

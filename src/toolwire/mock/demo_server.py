@@ -1,59 +1,115 @@
-"""The offline model on a real socket of this machine, for as long as somebody needs it.
+"""The strict mocks of all providers behind one address of this machine.
 
-    async with served("anthropic") as (base, model): ...
+    async with DemoServer() as server:
+        model = HttpModel("anthropic:demo", base_url=server.base_url("anthropic"), api_key="demo")
 
-It is the strict mock of that wire. Listens on loopback only.
+The first step of the path names the provider: `http://127.0.0.1:PORT/anthropic/v1/messages`. It
+listens on the loopback interface only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from typing import Self
 
 import uvicorn
 
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, suggest
 from toolwire.mock.server import MockProvider
-from toolwire.providers.table import ROWS
+from toolwire.providers.table import BY_NAME, PROVIDERS, Provider
+from toolwire.server.asgi import Receive, Scope, Send, answer, lifespan
 from toolwire.server.run import ConnectionLimits, config
 
-_BELOW_V1 = "/v1"
+_JSON = ((b"content-type", b"application/json"),)
 
 
-@asynccontextmanager
-async def served(profile: str) -> AsyncIterator[tuple[str, str]]:
-    """The address and the name of a model that speaks a wire or profile. Raises UsageError if no
-    model's server speaks it."""
-    row = next((one for one in ROWS if profile in (one.name, one.profile)), None)
-    if row is None:
-        raise UsageError(
-            f"there is no demo of this; there are {', '.join(one.name for one in ROWS)}",
-            wire=profile,
-        )
-    server = _QuietServer(config(MockProvider(row.profile), ConnectionLimits(grace=1)))
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(64)
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started and not task.done():
+class DemoServer:
+    """Serves mocks of providers while it is open. Each is started by its first request.
+
+    Args:
+        strict: Whether histories that the provider would refuse are refused.
+    """
+
+    def __init__(self, *, strict: bool = True) -> None:
+        self._strict = strict
+        self._listener: socket.socket | None = None
+        self._server: _BackgroundServer | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._mocks: dict[str, MockProvider] = {}
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        if self._listener is None:
+            self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def base_url(self, provider: str) -> str:
+        """Return the base URL of a provider's mock.
+
+        Raises:
+            UsageError: There is no such provider.
+        """
+        found = _find_provider(provider)
+        below_v1 = found.base_url.endswith("/v1") or found.path == "/chat/completions"
+        return f"{self.url}/{found.name}{'/v1' if below_v1 else ''}"
+
+    def mock(self, provider: str) -> MockProvider:
+        """Return the mock of a provider; its `requests` are recorded."""
+        found = _find_provider(provider)
+        if found.name not in self._mocks:
+            self._mocks[found.name] = MockProvider(found.profile, strict=self._strict)
+        return self._mocks[found.name]
+
+    async def open(self) -> None:
+        """Start to serve."""
+        assert self.url and self._listener is not None
+        self._server = _BackgroundServer(config(self._app, ConnectionLimits(grace=1)))
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        while not self._server.started and not self._task.done():
             await asyncio.sleep(0.005)
-        try:
-            below = (
-                _BELOW_V1 if row.base.endswith(_BELOW_V1) or row.path == "/chat/completions" else ""
-            )
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}{below}", f"{row.name}:demo"
-        finally:
-            server.should_exit = True
-            await task
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await self._task
+        if self._listener is not None:
+            self._listener.close()
+        self._server = self._task = self._listener = None
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send, _nothing, _nothing)
+            return
+        name, _, rest = str(scope["path"]).removeprefix("/").partition("/")
+        if name not in BY_NAME:
+            await answer(send, 404, b"{}", _JSON)
+            return
+        await self.mock(name)({**scope, "path": f"/{rest}"}, receive, send)
 
 
-class _QuietServer(uvicorn.Server):
-    """A server beside a program that handles its own signals."""
+def _find_provider(name: str) -> Provider:
+    for provider in PROVIDERS:
+        if name in (provider.name, provider.profile):
+            return provider
+    raise UsageError(f"there is no demo of {name}{suggest(name, BY_NAME)}")
 
-    def install_signal_handlers(self) -> None:
-        """None: Ctrl-C is the program's."""
+
+class _BackgroundServer(uvicorn.Server):
+    """A server inside a program that handles its own signals."""
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await self._serve(sockets)
+
+
+async def _nothing() -> None:
+    pass

@@ -95,7 +95,7 @@ class MockProvider:
         self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
         self.strict = strict
         self.keys = keys
-        self.seen: deque[MockRequest] = deque(maxlen=KEPT)
+        self.requests: deque[MockRequest] = deque(maxlen=KEPT)
         """The last requests, the newest at the end."""
         self._intake = BodyReader(BodyLimits(body=64 * MIB))
         self._stored: OrderedDict[str, tuple[list[JSON], Object]] = OrderedDict()
@@ -152,7 +152,7 @@ class MockProvider:
         return reply
 
     def _note(self, request: Request, body: JSON, status: int, rule: str = "") -> None:
-        self.seen.append(MockRequest(request.method, request.path, body, status, rule))
+        self.requests.append(MockRequest(request.method, request.path, body, status, rule))
 
     def _routed(self, method: str, path: str) -> tuple[Profile, MockRoute | None, dict[str, str]]:
         """Whose path it is, and which; a path that is known under another method is named so."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from toolwire.oxp.responses import AuthChallenge
     from toolwire.oxp.server import Challenges, OxpHandler
-    from toolwire.oxp.transport import ApiKey, Bearer, Credentials, Jwt, OxpRetryPolicy
+    from toolwire.oxp.transport import ApiKey, Bearer, Credentials, Jwt
 
 __all__ = [
     "ApiKey",
@@ -42,7 +42,6 @@ __all__ = [
     "OxpClient",
     "OxpError",
     "OxpHandler",
-    "OxpRetryPolicy",
     "RequestFormat",
     "Secrets",
     "ServerUnavailable",

@@ -16,7 +16,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Self, TypeAlias
 
-import aiohttp
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, dump, require_json
@@ -42,7 +41,16 @@ from toolwire.oxp.errors import (
     ToolNotFound,
 )
 from toolwire.oxp.protocol import HEADER, PATHS, SCHEMA, VERSION, AuthChallenge
-from toolwire.oxp.transport import ApiKey, Bearer, Credentials, Jwt, OxpRetryPolicy, OxpTransport
+from toolwire.oxp.transport import (
+    RETRY_POLICY,
+    TIMEOUTS,
+    ApiKey,
+    Bearer,
+    Credentials,
+    Jwt,
+    OxpTransport,
+)
+from toolwire.providers.http.policy import RetryPolicy, Timeouts
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
 from toolwire.tools.runnable import (
     Authorization,
@@ -67,7 +75,6 @@ __all__ = [
     "MissingRequirements",
     "OxpClient",
     "OxpError",
-    "OxpRetryPolicy",
     "ServerUnavailable",
     "ToolCallFailed",
     "ToolDefinition",
@@ -106,7 +113,9 @@ class OxpClient:
         tokens: tokens for the authorizations that tools declare.
         secrets: values of the secrets that tools declare.
         user_id: the user on whose behalf calls are made, unless a call names one.
-        retry_policy: timeouts and retries of requests.
+        timeouts: how long a request waits.
+        retry: how often a failed request is sent again.
+        poll_interval: seconds between two requests about a challenge.
         tool_retries: how often a call is repeated when the tool fails and allows a retry.
         request_format: `auto` tries the published format first, then the older ones, and keeps
             the first that the server accepts.
@@ -124,21 +133,22 @@ class OxpClient:
         tokens: Tokens | None = None,
         secrets: Secrets | None = None,
         user_id: str | None = None,
-        retry_policy: OxpRetryPolicy | None = None,
+        timeouts: Timeouts = TIMEOUTS,
+        retry: RetryPolicy = RETRY_POLICY,
+        poll_interval: float = 1.0,
         tool_retries: int = 0,
         request_format: Literal["auto"] | RequestFormat = "auto",
         on_challenge: Callable[[AuthChallenge], Awaitable[None] | None] | None = None,
         default_toolkit: str = "Remote",
         max_response_bytes: int = 64 * MIB,
-        session: aiohttp.ClientSession | None = None,
     ) -> None:
-        self._retry_policy = retry_policy or OxpRetryPolicy()
+        self._retry, self._poll_interval = retry, poll_interval
         self._http = OxpTransport(
             base_url,
             ApiKey(auth) if isinstance(auth, str) else auth,
-            self._retry_policy,
-            limit=max_response_bytes,
-            session=session,
+            timeouts=timeouts,
+            retry=retry,
+            largest=max_response_bytes,
         )
         self._tokens = tokens
         self._secrets = secrets
@@ -154,7 +164,7 @@ class OxpClient:
         self._definitions: dict[str, ToolDefinition] | None = None
 
     def __repr__(self) -> str:
-        return f"OxpClient({str(self._http.base)!r})"
+        return f"OxpClient({self._http.base_url!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -171,7 +181,7 @@ class OxpClient:
     async def health(self) -> bool:
         """True if the server accepts calls; False if it does not, or does not respond."""
         try:
-            response = await self._http.peek(f"{str(self._http.base).rstrip('/')}{PATHS['health']}")
+            response = await self._http.get(f"{self._http.base_url}{PATHS['health']}")
         except (ServerUnavailable, InvalidResponse):
             return False
         return 200 <= response.status < 300
@@ -256,7 +266,7 @@ class OxpClient:
                 )
             except ToolCallFailed as error:
                 delay = (error.retry_after_ms or 0) / 1000
-                if not error.can_retry or retries <= 0 or delay > self._retry_policy.longest:
+                if not error.can_retry or retries <= 0 or delay > self._retry.max_retry_after:
                     raise
                 retries -= 1
                 await asyncio.sleep(delay)
@@ -369,14 +379,14 @@ class OxpClient:
                 while True:
                     if (granted := await self._grant_status(challenge.check_url)) is not None:
                         return granted
-                    await asyncio.sleep(self._retry_policy.poll)
+                    await asyncio.sleep(self._poll_interval)
         except TimeoutError:
             return False
 
     async def _grant_status(self, check_url: str) -> bool | None:
         """True if granted, False if denied, None while pending."""
         try:
-            response = await self._http.peek(check_url)
+            response = await self._http.get(check_url)
         except ServerUnavailable:
             return None
         body = response.json()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from email.utils import parsedate_to_datetime
 
 from msgspec import Struct
 
@@ -28,6 +27,7 @@ from toolwire.oxp.errors import (
     ToolNotFound,
 )
 from toolwire.oxp.protocol import AuthChallenge
+from toolwire.providers.http.policy import retry_after
 from toolwire.tools.runnable import Authorization, Requirements, ToolId, Version
 
 TOOL_NAME_RULE = IdRule("A-Za-z0-9_", longest=64)
@@ -221,7 +221,7 @@ def read_call_response(response: RawResponse, call_id: str) -> CallResponse:
         call_id,
         body.get("value"),
         duration_ms=_number(body.get("duration")),
-        replayed=response.headers.get("Idempotent-Replayed", "").lower() == "true",
+        replayed=response.headers.get("idempotent-replayed", "").lower() == "true",
     )
 
 
@@ -296,19 +296,9 @@ def should_retry(response: RawResponse) -> bool:
 
 
 def retry_after_ms(headers: Mapping[str, str]) -> int | None:
-    """The delay that the server asks for. A date is relative to the server's own clock."""
-    for name, unit in (("retry-after-ms", 1), ("Retry-After", 1000)):
-        try:
-            return max(0, int(float(headers.get(name, "")) * unit))
-        except (ValueError, OverflowError):
-            continue
-    try:
-        until, now = (
-            parsedate_to_datetime(headers.get(name, "")) for name in ("Retry-After", "Date")
-        )
-        return max(0, int((until - now).total_seconds() * 1000))
-    except (ValueError, TypeError):  # not a date, or only one of them has a time zone
-        return None
+    """The delay that the server asks for, in milliseconds."""
+    seconds = retry_after(headers)
+    return None if seconds is None else int(seconds * 1000)
 
 
 def _message(fields: Object, response: RawResponse) -> str:

@@ -1,31 +1,33 @@
-"""Requests to one server over HTTP: credentials fresh for each, tries that keep the bytes, and no
-leaving for other hosts.
+"""Requests to one server over HTTP: new credentials for each, retries with the same bytes.
 
-A redirect is followed within the origin of the server and nowhere else: what a request carries was
-meant for that server. Knows nothing of tools.
+A redirect is followed within the origin of the server and nowhere else: what a request carries is
+meant for that server.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Mapping
 from typing import Protocol
+from urllib.parse import urljoin
 
-import aiohttp
 import jwt
 from msgspec import Struct
-from yarl import URL
 
 from toolwire.errors import UsageError
-from toolwire.oxp.dialects import RawResponse, retry_after_ms, should_retry
+from toolwire.oxp.dialects import RawResponse, should_retry
 from toolwire.oxp.errors import InvalidResponse, ServerUnavailable
+from toolwire.providers.http.client import HttpClient
+from toolwire.providers.http.errors import ConnectError
+from toolwire.providers.http.policy import RetryPolicy, Timeouts, retry_after
+from toolwire.providers.http.url import Url, parse_url
 
 LEAST = 32
 """Bytes that a shared secret must have, or it can be guessed."""
-_LOST = (aiohttp.ClientError, TimeoutError, OSError)
-_REDIRECTS = 5
+TIMEOUTS = Timeouts(idle=60.0, total=60.0)
+RETRY_POLICY = RetryPolicy(attempts=3, max_backoff=8.0, max_retry_after=30.0)
+_MAX_REDIRECTS = 5
 
 
 class Credentials(Protocol):
@@ -90,30 +92,6 @@ class Jwt(Struct, frozen=True):
     __str__ = __repr__
 
 
-class OxpRetryPolicy(Struct, frozen=True, kw_only=True):
-    """How long to wait, and how often to try."""
-
-    timeout: float = 60.0
-    """Seconds for one try."""
-    retries: int = 2
-    """Further tries of the same bytes."""
-    backoff: float = 0.5
-    """Seconds before the second try, if the server does not say; doubled for each further one."""
-    poll: float = 1.0
-    """Seconds between two looks at a challenge that a user has to meet."""
-    longest: float = 30.0
-    """Seconds of waiting that are accepted; a server that asks for more is not asked again."""
-
-    def delay(self, tried: int, asked_ms: int | None) -> float | None:
-        """Seconds before the next try; None to give up."""
-        if tried >= self.retries:
-            return None
-        if asked_ms is not None:
-            return asked_ms / 1000 if asked_ms / 1000 <= self.longest else None
-        # Apart by chance, so that many who lost the same server do not all come back at once
-        return min(self.backoff * (1 << tried), 8.0) * random.uniform(0.75, 1.0)
-
-
 class OxpTransport:
     """One server, and the connections to it."""
 
@@ -121,113 +99,125 @@ class OxpTransport:
         self,
         base_url: str,
         auth: Credentials | None,
-        patience: OxpRetryPolicy,
         *,
-        limit: int,
-        session: aiohttp.ClientSession | None,
+        timeouts: Timeouts,
+        retry: RetryPolicy,
+        largest: int,
     ) -> None:
-        self.base = URL(base_url)
-        if self.base.scheme not in ("http", "https") or not self.base.host:
-            raise UsageError("expected an http or https address", wire="oxp")
-        if self.base.user or self.base.password:
+        self.base_url = base_url.split("?")[0].split("#")[0].rstrip("/")
+        self._auth, self._timeouts, self._retry, self._largest = auth, timeouts, retry, largest
+        self._client = HttpClient()
+        try:
+            url = parse_url(base_url)
+        except ValueError:
+            raise UsageError("expected an http or https address", wire="oxp") from None
+        if url.login is not None:
             raise UsageError(
-                "credentials do not belong into the address; give them as auth", wire="oxp"
+                "credentials do not belong into the address; pass them as auth=", wire="oxp"
             )
-        self._prefix = base_url.split("?")[0].split("#")[0].rstrip("/")
-        self._auth, self._patience, self._limit = auth, patience, limit
-        self._session, self._own = session, session is None
+        self._origin = url.origin
 
     async def close(self) -> None:
-        """Close the connections that were opened here."""
-        if self._own and self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close the connections."""
+        await self._client.close()
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> RawResponse:
-        """The answer, after as many tries as it takes; every try sends the same bytes.
+        """Return the response, after retries where they help; each sends the same bytes.
 
-        Raises ServerUnavailable if there was none at all; an answer that asks for yet another try
-        is given back as it is.
+        Raises:
+            ServerUnavailable: There was no response. A response that asks for yet another retry is
+                returned.
         """
-        tried, sent = 0, False
+        attempt, sent = 1, False
         while True:
-            asked: int | None = None
-            raw: RawResponse | None = None
+            response: RawResponse | None = None
+            error: OSError | None = None
             try:
-                raw = await self._once(
-                    method, URL(f"{self._prefix}{path}", encoded=True), body, headers
-                )
-            except aiohttp.ClientConnectorError as error:
-                lost: Exception = error
-            except _LOST as error:
-                lost, sent = error, True
+                response = await self._follow(method, f"{self.base_url}{path}", body, headers or {})
+            except ConnectError as failure:
+                error = failure
+            except OSError as failure:
+                error, sent = failure, True
             else:
                 sent = True
-                if not should_retry(raw):
-                    return raw
-                asked = retry_after_ms(raw.headers)
-            delay = self._patience.delay(tried, asked)
+                if not should_retry(response):
+                    return response
+            asked = None if response is None else retry_after(response.headers)
+            delay = self._retry.delay(attempt, asked)
+            if delay is None and response is not None:
+                return response
             if delay is None:
-                if raw is not None:
-                    return raw
-                said = f"{type(lost).__name__}: {lost}"
-                raise ServerUnavailable(
-                    "the server gave no answer", sent=sent, developer_message=said
-                ) from lost
+                assert error is not None
+                raise self._unavailable(error, sent=sent) from error
             await asyncio.sleep(delay)
-            tried += 1
+            attempt += 1
 
-    async def _once(
-        self, method: str, url: URL, body: bytes | None, more: Mapping[str, str] | None
+    def _unavailable(self, error: OSError, *, sent: bool) -> ServerUnavailable:
+        message = f"{self._origin} gave no response"
+        if isinstance(error, ConnectError):
+            message = str(error)
+            if error.refused:
+                message += "; start the tool server (`toolwire serve`), or correct the address"
+        developer = f"{type(error).__name__}: {error}"
+        return ServerUnavailable(message, sent=sent, developer_message=developer)
+
+    async def _follow(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> RawResponse:
-        for _ in range(_REDIRECTS):
-            headers = {**(more or {}), **(self._auth.headers() if self._auth is not None else {})}
-            raw = await self._exchange(method, url, body, headers)
-            if raw.status not in (301, 302, 303, 307, 308):
-                return raw
-            target = url.join(URL(raw.headers.get("Location", "")))
-            if target.origin() != self.base.origin() or (
-                method != "GET" and raw.status not in (307, 308)
-            ):
+        """Send a request; follow redirects within the origin of the server."""
+        for _ in range(_MAX_REDIRECTS):
+            credentials = {} if self._auth is None else self._auth.headers()
+            response = await self._exchange(method, url, body, {**headers, **credentials})
+            if response.status not in (301, 302, 303, 307, 308):
+                return response
+            target = urljoin(url, response.headers.get("location", ""))
+            keeps_body = method == "GET" or response.status in (307, 308)
+            if not keeps_body or _parse(target).origin != self._origin:
                 raise InvalidResponse(
-                    "the server sent us elsewhere; not followed", status=raw.status
+                    "the server redirects to another place; not followed", status=response.status
                 )
             url = target
-        raise InvalidResponse("the server sends us in circles")
+        raise InvalidResponse("too many redirects")
 
-    async def peek(self, url: str) -> RawResponse:
-        """The answer of an address that the server named. It gets our credentials only if it is the
-        server's own."""
-        target = URL(url)
-        if target.scheme not in ("http", "https") or not target.host or target.user:
-            raise InvalidResponse("the server named an address that is none")
-        own = target.origin() == self.base.origin() and self._auth is not None
+    async def get(self, url: str) -> RawResponse:
+        """Return the response of a URL that the server named. Only the server's own origin gets
+        the credentials.
+
+        Raises:
+            ServerUnavailable: There was no response.
+            InvalidResponse: The text is not a URL.
+        """
+        target = _parse(url)
+        if target.login is not None:
+            raise InvalidResponse("the server named a URL with a login")
+        own = target.origin == self._origin and self._auth is not None
+        headers = self._auth.headers() if own and self._auth is not None else {}
         try:
-            return await self._exchange(
-                "GET", target, None, self._auth.headers() if own and self._auth is not None else {}
-            )
-        except _LOST as error:
-            raise ServerUnavailable("no answer from the address that the server named") from error
+            return await self._exchange("GET", url, b"", headers)
+        except OSError as error:
+            raise self._unavailable(error, sent=True) from error
 
     async def _exchange(
-        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> RawResponse:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
-        limit = aiohttp.ClientTimeout(total=self._patience.timeout)
-        async with self._session.request(
-            method, url, data=body, headers=headers, timeout=limit, allow_redirects=False
-        ) as response:
-            pieces, size = [], 0
-            async for piece in response.content.iter_chunked(65536):
-                size += len(piece)
-                if size > self._limit:
-                    raise InvalidResponse("the answer is too large", status=response.status)
-                pieces.append(piece)
-            return RawResponse(response.status, response.headers, b"".join(pieces))
+        try:
+            response, data = await self._client.fetch(
+                method,
+                url,
+                headers=headers,
+                body=body,
+                timeouts=self._timeouts,
+                largest=self._largest,
+            )
+        except ValueError as error:
+            raise InvalidResponse(str(error)) from None
+        return RawResponse(response.status, response.headers, data)
+
+
+def _parse(url: str) -> Url:
+    try:
+        return parse_url(url)
+    except ValueError:
+        raise InvalidResponse("the server named something that is not a URL") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire.conversation.id_rules import IdRule
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, suggest
 from toolwire.profiles.profile import Profile
 from toolwire.wires import names
 
@@ -643,14 +643,31 @@ PROFILES: dict[str, Profile] = {
 """All profiles: every wire has one."""
 
 
+PROVIDER_PROFILES = {
+    "azure": "azure-openai",
+    "google": "gemini",
+    "openai": "openai-chat",
+    "vertex": "vertex-gemini",
+}
+"""Names of providers whose profile has another name."""
+
+
+def find_profile(name: object) -> Profile | None:
+    """Return the profile of a wire, profile or provider; None if there is none of this name."""
+    if not isinstance(name, str):
+        return None
+    return PROFILES.get(name) or PROFILES.get(PROVIDER_PROFILES.get(name, ""))
+
+
 def profile(name: str) -> Profile:
-    """Return the profile of that name; every wire has one.
+    """Return the profile of a wire, profile or provider.
 
     Raises:
-        UsageError: There is no such profile.
+        UsageError: There is none of this name.
     """
-    found = PROFILES.get(name)
+    found = find_profile(name)
     if found is None:
-        known = ", ".join(sorted(PROFILES))
-        raise UsageError(f"unknown wire or profile; known are {known}", wire=str(name))
+        known = sorted({*PROFILES, *PROVIDER_PROFILES})
+        why = f"unknown wire, profile or provider{suggest(str(name), known)}"
+        raise UsageError(why, wire=str(name))
     return found

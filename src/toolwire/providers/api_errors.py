@@ -1,7 +1,6 @@
-"""When there is no answer: the words in the body of a server's error, and such a body as the
-clients of each front wire read it.
+"""Error bodies: read the message of a server's error, and write an error for the clients of a wire.
 
-The tables are those of the providers' own servers. Knows no rule and no upstream.
+The tables are those of the providers' own servers.
 """
 
 from __future__ import annotations
@@ -13,23 +12,23 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, dump, load
 from toolwire.errors import InputError
 
-TOLD = 2000
-"""Of what a server says in a refusal, so many characters are told."""
-_DEEPEST = 8
-_MOST = 5
-"""Of a list of errors, so many are told."""
+MAX_MESSAGE = 2000
+"""Characters of a server's message that are passed on."""
+_MAX_DEPTH = 8
+_MAX_ERRORS = 5
+"""Messages of a list of errors that are passed on."""
 
 
 class ApiError(Struct, frozen=True):
-    """Why a request gets no answer."""
+    """Why a request is refused."""
 
     message: str
     status: int = 400
     code: str | None = None
-    """What providers call this fault, where they have a word for it beside the text."""
+    """The provider's code of this error, if it has one."""
 
 
-def _by(table: dict[int, str], status: int) -> str:
+def _lookup(table: dict[int, str], status: int) -> str:
     return table.get(status) or table[500 if status >= 500 else 400]
 
 
@@ -66,24 +65,33 @@ _GOOGLE = {
 }
 
 
-def _openai(no: ApiError) -> JSON:
-    code: JSON = no.code or _CODES.get(no.status)
+def _openai(error: ApiError) -> JSON:
+    code: JSON = error.code or _CODES.get(error.status)
     return {
         "error": {
-            "message": no.message,
-            "type": _by(_OPENAI, no.status),
+            "message": error.message,
+            "type": _lookup(_OPENAI, error.status),
             "param": None,
             "code": code,
         }
     }
 
 
-def _anthropic(no: ApiError) -> JSON:
-    return {"type": "error", "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message}}
+def _anthropic(error: ApiError) -> JSON:
+    return {
+        "type": "error",
+        "error": {"type": _lookup(_ANTHROPIC, error.status), "message": error.message},
+    }
 
 
-def _gemini(no: ApiError) -> JSON:
-    return {"error": {"code": no.status, "message": no.message, "status": _by(_GOOGLE, no.status)}}
+def _gemini(error: ApiError) -> JSON:
+    return {
+        "error": {
+            "code": error.status,
+            "message": error.message,
+            "status": _lookup(_GOOGLE, error.status),
+        }
+    }
 
 
 SHAPES: dict[str, Callable[[ApiError], JSON]] = {
@@ -91,39 +99,37 @@ SHAPES: dict[str, Callable[[ApiError], JSON]] = {
     "openai-responses": _openai,
     "anthropic": _anthropic,
     "gemini": _gemini,
-    "ollama": lambda no: {"error": no.message},
+    "ollama": lambda error: {"error": error.message},
 }
-"""A wire and the body of its errors; clients of the others show the text of the answer as it is."""
+"""The error body of each wire. Clients of the others show the text of the response."""
 
 
-def shaped(wire: str, no: ApiError) -> tuple[bytes, str]:
-    """The body of an error for the clients of a wire, and its media type."""
+def write_error(wire: str, error: ApiError) -> tuple[bytes, str]:
+    """Return the body of an error for the clients of a wire, and its media type."""
     shape = SHAPES.get(wire)
     if shape is None:
-        return no.message.encode("utf-8", "replace"), "text/plain; charset=utf-8"
-    return dump(shape(no)), "application/json"
+        return error.message.encode("utf-8", "replace"), "text/plain; charset=utf-8"
+    return dump(shape(error)), "application/json"
 
 
-# --- what others said -----------------------------------------------------------------------------
-
-
-def said(data: bytes) -> str:
-    """The words of a server's refusal; all of it, as far as it is told, if they are not where
-    servers put them."""
+def read_error_message(body: bytes) -> str:
+    """Return the message of a server's error; the whole body if it has no known form."""
     try:
-        value, _ = load(data, "")
+        value, _ = load(body, "")
     except InputError:
-        return data[:TOLD].decode("utf-8", "replace").strip()
-    return (_words(value, _DEEPEST) or data[:TOLD].decode("utf-8", "replace"))[:TOLD]
+        return body[:MAX_MESSAGE].decode("utf-8", "replace").strip()
+    message = _find_message(value, _MAX_DEPTH) or body[:MAX_MESSAGE].decode("utf-8", "replace")
+    return message[:MAX_MESSAGE]
 
 
-def _words(value: JSON, deep: int) -> str:
+def _find_message(value: JSON, depth: int) -> str:
     if isinstance(value, str):
         return value
-    if deep and isinstance(value, list):
-        return "; ".join(word for one in value[:_MOST] if (word := _words(one, deep - 1)))
-    if deep and isinstance(value, dict):
+    if depth and isinstance(value, list):
+        found = (_find_message(item, depth - 1) for item in value[:_MAX_ERRORS])
+        return "; ".join(message for message in found if message)
+    if depth and isinstance(value, dict):
         for key in ("error", "message", "msg", "detail", "errors"):
-            if word := _words(value.get(key), deep - 1):
-                return word
+            if message := _find_message(value.get(key), depth - 1):
+                return message
     return ""

@@ -17,7 +17,7 @@ _UNSIGNED = {"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"}
 _USUAL = {"http": 80, "https": 443}
 
 
-def signed(
+def sign(
     method: str,
     url: str,
     headers: Mapping[str, str],

@@ -54,9 +54,14 @@ class Request(Struct, frozen=True):
 
 
 def request_of(scope: Scope, receive: Receive) -> Request:
-    """The request of a scope. Of a header that is sent twice the last one counts."""
+    """The request of a scope. Of a header that is sent twice the last one counts.
+
+    Its path is below the path that the application is mounted at (`root_path`).
+    """
     method, path, headers = scope["method"], scope["path"], scope["headers"]
     assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, list)
+    if root := scope.get("root_path"):
+        path = path.removeprefix(str(root))
     return Request(method, path, dict(headers), scope, receive)
 
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.agent.events import Allow, Deny, Edit
+from toolwire.agent.approvals import Allow, Deny, Edit
 from toolwire.cli.framework.usage_error import printable
 from toolwire.conversation.json import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolwire.agent.events import Verdict
+    from toolwire.agent.approvals import Decision
     from toolwire.conversation.parts import Call
     from toolwire.tools.runnable import Runnable
 
@@ -38,7 +38,7 @@ class Approval:
         self._lines = _Lines()
         self._all = False
 
-    async def __call__(self, call: Call, tool: Runnable) -> Verdict:
+    async def __call__(self, call: Call, tool: Runnable) -> Decision:
         async with self._lock:
             while not self._all:
                 answer = await self._asked(
@@ -58,7 +58,7 @@ class Approval:
                 self._all = word.lower() in ALL
             return Allow()
 
-    async def _edited(self) -> Verdict:
+    async def _edited(self) -> Decision:
         while (text := await self._asked("arguments as JSON")) is not None:
             try:
                 if isinstance(parse(text), dict):

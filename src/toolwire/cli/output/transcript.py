@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from toolwire.agent.events import ModelRequest, Retry, RunResult, ToolFinished, ToolStarted
-from toolwire.agent.machine import Phase
+from toolwire.agent.phases import Phase
 from toolwire.cli.framework.usage_error import printable
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Reasoning, Text
 from toolwire.streaming import events
 
 if TYPE_CHECKING:
-    from toolwire.agent.events import Seen
+    from toolwire.agent.events import AgentEvent
 
 LONGEST = 400
 """Of arguments and results, so many characters are shown."""
@@ -27,7 +27,7 @@ LONGEST = 400
 class Watcher(Protocol):
     """Shows what happens."""
 
-    def take(self, seen: Seen) -> None: ...
+    def take(self, seen: AgentEvent) -> None: ...
 
     def line(self) -> None: ...
 
@@ -44,7 +44,7 @@ class Transcript:
         self._fresh = True
         """Whether the cursor is at the start of a line."""
 
-    def take(self, seen: Seen) -> None:
+    def take(self, seen: AgentEvent) -> None:
         match seen:
             case ModelRequest(turn=turn, changes=changes):
                 self._turn = turn
@@ -63,10 +63,10 @@ class Transcript:
                 self._write(text, dim=not self._texts[slot])
             case events.PartEnd(slot=slot) if self._texts.pop(slot, None) is not None:
                 self.line()
-            case ToolStarted(n=n, call=call):
+            case ToolStarted(number=n, call=call):
                 self._begin(n, call)
             case ToolFinished(
-                n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
+                number=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
             ):
                 if n not in self._letters:  # it was never run
                     self._begin(n, call)
@@ -82,7 +82,7 @@ class Transcript:
                     f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})",
                     "red" if result.error else "green",
                 )
-            case RunResult(phase=phase, why=why, usage=usage):
+            case RunResult(phase=phase, stop=why, usage=usage):
                 self.line()
                 if phase is not Phase.DONE:
                     self._remark(f"{phase}: {why or ''}")
@@ -127,7 +127,7 @@ class Transcript:
 class Lines:
     """Everything as JSON, one line each, for programs."""
 
-    def take(self, seen: Seen) -> None:
+    def take(self, seen: AgentEvent) -> None:
         row = _row(seen)
         if row is not None:
             click.echo(text_of(row))
@@ -136,7 +136,7 @@ class Lines:
         """Every line ends by itself."""
 
 
-def _row(seen: Seen) -> JSON:
+def _row(seen: AgentEvent) -> JSON:
     match seen:
         case ModelRequest(turn=turn, model=model, changes=changes, losses=losses):
             return {
@@ -152,7 +152,7 @@ def _row(seen: Seen) -> JSON:
             return {"type": "delta", "slot": slot, "text": text}
         case events.PartStart(slot=slot, part=part):
             return {"type": "start", "slot": slot, "part": type(part).__name__.lower()}
-        case ToolStarted(n=n, call=call):
+        case ToolStarted(number=n, call=call):
             return {
                 "type": "call",
                 "n": n,
@@ -161,7 +161,7 @@ def _row(seen: Seen) -> JSON:
                 "arguments": call.arguments,
             }
         case ToolFinished(
-            n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
+            number=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
         ):
             return {
                 "type": "result",
@@ -173,7 +173,7 @@ def _row(seen: Seen) -> JSON:
                 "state": state,
                 "replayed": replayed,
             }
-        case RunResult(phase=phase, why=why, usage=usage, text=text):
+        case RunResult(phase=phase, stop=why, usage=usage, text=text):
             return {
                 "type": "over",
                 "phase": str(phase),

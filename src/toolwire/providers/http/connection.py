@@ -1,8 +1,7 @@
-"""One connection that speaks HTTP/1.1: one request at a time.
+"""One HTTP/1.1 connection: one request at a time.
 
-A server is believed nothing: what waits to be read is bounded, an answer that is cut is an error,
-and no byte of an answer reaches the request after it. Parsing is httptools'. Knows neither where a
-connection goes nor who keeps it.
+A server is not trusted: the bytes that wait to be read are bounded, a truncated response is an
+error, and no byte of a response reaches the request after it. httptools parses.
 """
 
 from __future__ import annotations
@@ -14,311 +13,303 @@ from typing import Protocol
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from toolwire.providers.http.response import (
-    ROOM,
-    ProtocolError,
-    Response,
-    ResponseHead,
-    StaleConnection,
-)
+from toolwire.providers.http.errors import ProtocolError, StaleConnection
+from toolwire.providers.http.response import BUFFER_LIMIT, HeaderCollector, Response
 
-HEAD = 1024 * 1024
-"""Bytes of the head of an answer, and of all else that is no body. Some providers send long ones.
-"""
-AT_ONCE = 0.2
-"""Seconds in which a server's word that a connection is closed is on its way while it is asked
-again: the request was then most likely never read. What it says later, it most likely says of a
-request that it had."""
+MAX_HEAD = 1024 * 1024
+"""Bytes of the head of a response, and of everything else that is not body. Some providers send
+long heads."""
+STALE_WITHIN = 0.2
+"""Seconds after a request in which the end of a reused connection means that the server closed it
+before it read the request. A later end most likely concerns the request."""
 _SMALL = 64 * 1024
-_NOTHING = memoryview(b"")
-_POLLS = hasattr(select, "poll")
-"""Windows has none: there, only what the loop has seen is known of a connection that rested."""
+_EMPTY = memoryview(b"")
+_HAS_POLL = hasattr(select, "poll")
+"""Windows has none: there, only the event loop notices what arrives on an idle connection."""
 
 
 class ConnectionOwner(Protocol):
-    """Whoever has connections."""
+    """The pool of a connection."""
 
     loop: asyncio.AbstractEventLoop
 
-    def made(self, line: Connection) -> None:
-        """A connection is there."""
+    def add(self, connection: Connection) -> None:
+        """A connection is open."""
 
-    def keep(self, line: Connection) -> None:
-        """A connection rests."""
+    def keep(self, connection: Connection) -> None:
+        """A connection is idle."""
 
-    def forget(self, line: Connection) -> None:
-        """A connection is gone."""
+    def discard(self, connection: Connection) -> None:
+        """A connection is closed."""
 
 
 class Connection(asyncio.Protocol):
     """One connection: one request at a time."""
 
-    def __init__(self, keeper: ConnectionOwner, door: tuple[str, int, bool]) -> None:
-        self.loop = keeper.loop
-        self.door = door
-        self.since = 0.0
-        """When it was last used."""
-        self._keeper = keeper
-        self._fields = ResponseHead()
-        self.on_header = self._fields.put
+    def __init__(self, owner: ConnectionOwner, key: tuple[str, int, bool, str]) -> None:
+        self.loop = owner.loop
+        self.key = key
+        self.idle_since = 0.0
+        self._owner = owner
+        self._headers = HeaderCollector()
+        self.on_header = self._headers.put
         self._parser = HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
-        self._ears = select.poll() if _POLLS else None
-        self._reply: Response | None = None
-        self._heard = 0.0
-        self._silence = 0.0
-        self._size = 0
-        """Bytes since the request, or since the last of the body."""
-        self._unsent = 0
-        """Bytes of the request that waited when somebody last looked."""
-        self._rest = _NOTHING
-        """What of the request is still to be given to the transport."""
-        self._full = False
-        """Whether the transport wants no more for now."""
+        self._poll = select.poll() if _HAS_POLL else None
+        self._response: Response | None = None
+        self._last_byte = 0.0
+        """When something last arrived, or a request was sent."""
+        self._idle_timeout = 0.0
+        self._overhead = 0
+        """Bytes since the request, or since the last byte of body."""
+        self._last_unsent = 0
+        """Bytes of the request that waited when the timer last looked."""
+        self._rest = _EMPTY
+        """What of the request the transport has not got yet."""
+        self._write_paused = False
         self._used = False
         self._alive = True
         """Whether another request may follow."""
-        self._open_end = False
-        """Whether an answer ends with its connection."""
-        self._paused = False
+        self._ends_with_connection = False
+        """Whether the end of the connection is the end of the response."""
+        self._read_paused = False
         self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0
-        self._leaving: asyncio.TimerHandle | None = None
-        """Of an answer that nobody reads any more, and that may still come to its end."""
+        self._timer_at = 0.0
+        self._linger: asyncio.TimerHandle | None = None
+        """Runs while a response that was given up may still end."""
 
-    def ask(self, data: bytes, body: bytes, silence: float) -> Response:
-        """Send a request; its answer is still to come."""
+    def send(self, head: bytes, body: bytes, idle_timeout: float) -> Response:
+        """Send a request and return its response, which has not started yet."""
         transport = self._transport
         assert transport is not None
-        reply = self._reply = Response(self)
-        self._size = self._unsent = 0
-        self._silence = silence
-        self._heard = now = self.loop.time()
-        if self._timer is None or self._due > now + silence:
-            self._watch(silence, now)
+        response = self._response = Response(self)
+        self._overhead = self._last_unsent = 0
+        self._idle_timeout = idle_timeout
+        self._last_byte = now = self.loop.time()
+        if self._timer is None or self._timer_at > now + idle_timeout:
+            self._start_timer(idle_timeout, now)
         if len(body) < _SMALL:
-            transport.write(data + body)
+            transport.write(head + body)
         else:
-            transport.write(data)
+            transport.write(head)
             self._rest = memoryview(body)
-            self._send()
-            self._unsent = self._waiting
-        return reply
+            self._write_rest()
+            self._last_unsent = self._unsent
+        return response
 
-    def _send(self) -> None:
-        """As much as there is room for: of what is given to TLS at once nobody can tell how much
-        was sent."""
+    def _write_rest(self) -> None:
+        """Write as much as there is room for: TLS does not tell how much of one write was sent."""
         transport = self._transport
         while (
-            self._rest and not self._full and transport is not None and not transport.is_closing()
+            self._rest
+            and not self._write_paused
+            and transport is not None
+            and not transport.is_closing()
         ):
             piece, self._rest = self._rest[:_SMALL], self._rest[_SMALL:]
             transport.write(piece)
         if not self._rest:
-            self._rest = (
-                _NOTHING  # the end of a request would hold all of it while the connection rests
-            )
+            self._rest = _EMPTY  # an empty slice would keep the whole body in memory
 
     @property
-    def _waiting(self) -> int:
-        """Bytes of the request that are still to be sent."""
-        return len(self._rest) + (
-            0 if self._transport is None else self._transport.get_write_buffer_size()
-        )
+    def _unsent(self) -> int:
+        """Bytes of the request that are not sent yet."""
+        buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return len(self._rest) + buffered
 
-    def over(self, reply: Response, linger: float = 0.0) -> None:
-        """An answer is wanted no more; its end may still come for so long."""
+    def release(self, response: Response, linger: float = 0.0) -> None:
+        """Give up a response; its end may still arrive within `linger` seconds."""
         transport = self._transport
-        if self._reply is not reply or transport is None:
+        if self._response is not response or transport is None:
             return
-        if linger and self._alive and not reply.ended:
-            self._leaving = self.loop.call_later(linger, self.over, reply)
+        if linger and self._alive and not response.ended:
+            self._linger = self.loop.call_later(linger, self.release, response)
             return
-        if self._leaving is not None:
-            self._leaving.cancel()
-            self._leaving = None
-        self._reply = None
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+        self._response = None
         self._used = True
-        # a server that answers before it has the whole request may read the rest of it as the next
-        # one
-        if reply.ended and self._alive and not transport.is_closing() and not self._waiting:
-            self._keeper.keep(self)
+        # A server that responds before it has the whole request may read the rest of it as the
+        # next request.
+        if response.ended and self._alive and not transport.is_closing() and not self._unsent:
+            self._owner.keep(self)
         else:
             transport.abort()
 
     def close(self) -> None:
-        """Give it up, and whatever is under way on it."""
-        self._broke(ProtocolError("it was closed"))
+        """Close the connection. A request in progress fails."""
+        self._fail(ProtocolError("the connection was closed here"))
 
     @property
-    def alive(self) -> bool:
-        """Whether it can be asked."""
+    def usable(self) -> bool:
+        """Whether a request can be sent."""
         return self._alive and self._transport is not None and not self._transport.is_closing()
 
     @property
-    def quiet(self) -> bool:
-        """Whether nothing has come that is still to be read: an end, or an answer that nobody asked
-        for."""
-        return self._ears is None or not self._ears.poll(0)
+    def readable(self) -> bool:
+        """Whether unread bytes have arrived: the end of the connection, or unasked data."""
+        return self._poll is not None and bool(self._poll.poll(0))
 
     # --- time ---
 
-    def _watch(self, seconds: float, now: float) -> None:
+    def _start_timer(self, seconds: float, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._due = now + seconds
-        self._timer = self.loop.call_later(seconds, self._look)
+        self._timer_at = now + seconds
+        self._timer = self.loop.call_later(seconds, self._check_time)
 
-    def _look(self) -> None:
-        """One timer for all requests of a connection: it looks at the clock when it fires."""
+    def _check_time(self) -> None:
+        """Check the idle timeout. One timer serves all requests of a connection."""
         self._timer = None
         transport = self._transport
-        if self._reply is None or transport is None or transport.is_closing():
+        if self._response is None or transport is None or transport.is_closing():
             return
         now = self.loop.time()
-        before, self._unsent = self._unsent, self._waiting
-        waits = self._paused or self._unsent < before  # for us, or it is still being told
-        left = self._silence if waits else self._heard + self._silence - now
+        previous, self._last_unsent = self._last_unsent, self._unsent
+        progress = self._read_paused or self._last_unsent < previous
+        left = self._idle_timeout if progress else self._last_byte + self._idle_timeout - now
         if left <= 0:
-            self._broke(TimeoutError("nothing came in time"))
+            self._fail(TimeoutError(f"the server sent nothing for {self._idle_timeout:g} s"))
         else:
-            self._watch(left, now)
+            self._start_timer(left, now)
 
-    def go_on(self) -> None:
-        """There is room again."""
-        if self._paused and self._transport is not None:
-            self._paused = False
-            self._heard = self.loop.time()
+    def resume_reading(self) -> None:
+        """Read on: there is room again."""
+        if self._read_paused and self._transport is not None:
+            self._read_paused = False
+            self._last_byte = self.loop.time()
             self._transport.resume_reading()
 
-    # --- what the transport says ---
+    # --- called by the transport ---
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
-        if not self._alive:  # given up before it was there
+        if not self._alive:  # closed before it was open
             transport.abort()
             return
-        if self._ears is not None:
-            self._ears.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-        self._keeper.made(self)
+        if self._poll is not None:
+            self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        self._owner.add(self)
 
     def data_received(self, data: bytes) -> None:
-        reply = self._reply
-        if reply is None or reply.ended:  # nobody asked
-            self.close()
+        response = self._response
+        if response is None or response.ended:
+            self.close()  # nothing was asked
             return
-        self._heard = self.loop.time()
-        self._size += len(data)
+        self._last_byte = self.loop.time()
+        self._overhead += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            self._broke(ProtocolError("the answer is no HTTP"))
+            self._fail(ProtocolError("the response is not HTTP"))
             return
-        if self._size > HEAD:
-            self._broke(ProtocolError("the head of the answer has no end"))
+        if self._overhead > MAX_HEAD:
+            self._fail(ProtocolError("the head of the response has no end"))
             return
-        if self._leaving is None:
-            reply.wake()
-        elif reply.ended:
-            self.over(reply)
+        if self._linger is None:
+            response.wake()
+        elif response.ended:
+            self.release(response)
 
     def pause_writing(self) -> None:
-        self._full = True
+        self._write_paused = True
 
     def resume_writing(self) -> None:
-        self._full = False
-        self._send()
+        self._write_paused = False
+        self._write_rest()
 
     def eof_received(self) -> bool:
-        self._gone(None)
+        self._end(None)
         if self._transport is not None:
-            self._transport.abort()  # nobody waits for it to read the rest of a request
+            self._transport.abort()  # do not wait until the server reads the rest of a request
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._timer, self._leaving):
+        for timer in (self._timer, self._linger):
             if timer is not None:
                 timer.cancel()
-        self._keeper.forget(self)
-        self._gone(exc)
+        self._owner.discard(self)
+        self._end(exc)
 
-    def _gone(self, exc: Exception | None) -> None:
+    def _end(self, exc: Exception | None) -> None:
         self._alive = False
-        reply = self._reply
-        if reply is None:
+        response = self._response
+        if response is None:
             return
-        if self._open_end and exc is None and reply.begun and (reply.ended or not self._torn):
-            reply.end()
+        may_end = self._ends_with_connection and exc is None and response.started
+        if may_end and (response.ended or not self._tls_truncated):
+            response.end()
             return
         stale = (
             self._used
-            and not self._size
-            and not reply.begun
-            and self.loop.time() - self._heard < AT_ONCE
+            and not self._overhead
+            and not response.started
+            and self.loop.time() - self._last_byte < STALE_WITHIN
         )
-        reply.fail(
-            StaleConnection("closed while it was asked")
-            if stale
-            else ProtocolError("the connection is gone")
-        )
+        if stale:
+            response.fail(StaleConnection("the server closed the idle connection"))
+        else:
+            response.fail(ProtocolError("the server closed the connection"))
 
     @property
-    def _torn(self) -> bool:
-        """Whether a connection with TLS ended without saying so: anybody on the way can cut it."""
-        told = None if self._transport is None else self._transport.get_extra_info("ssl_object")
-        if told is None:
+    def _tls_truncated(self) -> bool:
+        """Whether TLS ended without its closing message: anyone on the way can cut a
+        connection."""
+        tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
+        if tls is None:
             return False
         try:
-            return bool(told.read(1))  # nothing: its end was said
+            return bool(tls.read(1))  # empty after the closing message
         except ssl.SSLError:
             return True
 
-    def _broke(self, error: OSError) -> None:
+    def _fail(self, error: OSError) -> None:
         self._alive = False
-        self._rest = _NOTHING
-        if self._reply is not None:
-            self._reply.fail(error)
+        self._rest = _EMPTY
+        if self._response is not None:
+            self._response.fail(error)
         if self._transport is not None:
             self._transport.abort()
 
-    # --- what the parser says: what is raised here ends the connection, and the answer if it has no
+    # --- called by the parser; an exception here ends the connection ---
 
     def on_message_begin(self) -> None:
-        if self._reply is None or self._reply.ended:
-            raise ProtocolError("a second answer to one question")
+        if self._response is None or self._response.ended:
+            raise ProtocolError("a second response to one request")
 
     def on_headers_complete(self) -> None:
-        status, reply = self._parser.get_status_code(), self._reply
-        fields = self._fields.taken()  # what is behind the body is no part of the head
+        status, response = self._parser.get_status_code(), self._response
+        headers = self._headers.take()  # trailers are no part of the head
         if status < 100:
-            raise ProtocolError("no status")
-        if status < 200 or reply is None:  # what it says before it answers
+            raise ProtocolError("the response has no status")
+        if status < 200 or response is None:  # informational
             return
-        coding = fields.get("transfer-encoding")
-        if coding is None:
-            self._open_end = "content-length" not in fields
-        elif coding.lower() != "chunked":
-            raise ProtocolError("a coding that was not asked for")
+        encoding = headers.get("transfer-encoding")
+        if encoding is None:
+            self._ends_with_connection = "content-length" not in headers
+        elif encoding.lower() != "chunked":
+            raise ProtocolError("the response has a transfer encoding that was not asked for")
         else:
-            self._open_end = False
+            self._ends_with_connection = False
         self._alive = self._parser.should_keep_alive()
-        reply.status, reply.headers, reply.begun = status, fields, True
+        response.status, response.headers, response.started = status, headers, True
 
     def on_body(self, data: bytes) -> None:
-        self._size = 0
-        reply = self._reply
-        if reply is None:
+        self._overhead = 0
+        response = self._response
+        if response is None:
             return
-        if not reply.begun:
-            raise ProtocolError("a body before the answer")
-        if reply.add(data) > ROOM and not self._paused and self._transport is not None:
-            self._paused = True
+        if not response.started:
+            raise ProtocolError("a body before the head")
+        waiting = response.add(data)
+        if waiting > BUFFER_LIMIT and not self._read_paused and self._transport is not None:
+            self._read_paused = True
             self._transport.pause_reading()
 
     def on_message_complete(self) -> None:
-        self._fields.taken()
-        reply = self._reply
-        if reply is not None and reply.begun:
-            reply.ended = True
-            # whatever comes now should not have come, and is to be seen before the next request
-            self.go_on()
+        self._headers.take()
+        response = self._response
+        if response is not None and response.started:
+            response.ended = True
+            self.resume_reading()  # unasked data must be seen before the next request

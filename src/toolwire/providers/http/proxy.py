@@ -1,195 +1,125 @@
-"""Requests to the servers of models through a proxy that the environment names: aiohttp does what
-that takes. Knows no wire."""
+"""HTTP proxies: which one the environment names for a URL, and the tunnel through it.
+
+A request to an http URL goes to the proxy with the whole URL in its request line. For https, the
+proxy opens a tunnel (CONNECT), and TLS runs inside it, so that the proxy reads nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
-from time import monotonic
-from types import SimpleNamespace
+from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
-from aiohttp.http_exceptions import HttpProcessingError
-from yarl import URL
+from msgspec import Struct
 
-from toolwire.providers.http.client import HEAD, ProtocolError, secure
-from toolwire.providers.http.connection import AT_ONCE
-from toolwire.providers.http.response import ROOM, Decompressor, ResponseHead, unpacking
+from toolwire.providers.http.errors import ConnectError, ProtocolError
+from toolwire.providers.http.url import Url, parse_url, request_head
 
-CLOSING = 1.0
-"""Seconds that connections have to end."""
-
-_LOST = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
-"""What becomes of a request that gets no answer. ValueError: a proxy whose address aiohttp cannot
-use."""
-_STALE = (aiohttp.ClientOSError, ConnectionResetError, BrokenPipeError)
-"""What becomes of a request on a connection that its server had just given up."""
+_LONGEST_HEAD = 64 * 1024
+"""Bytes of a proxy's answer to CONNECT."""
 
 
-def _stale(error: Exception) -> bool:
-    """Whether a connection ended before anything of an answer came on it."""
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return isinstance(error.message, str)  # otherwise it is what came of a head
-    return isinstance(error, _STALE)
+class Route(Struct, frozen=True):
+    """How requests get to a URL: directly or through a proxy."""
 
-
-def _lost(error: Exception) -> OSError:
-    """By its kind only: the words may hold the login of the proxy."""
-    kind = type(error).__name__
-    return TimeoutError(kind) if isinstance(error, TimeoutError) else ProtocolError(kind)
-
-
-class ProxyResponse:
-    """One answer that came through a proxy."""
-
-    __slots__ = ("_last", "_response", "_unpacking", "headers", "status")
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.headers: Mapping[str, str] = {}
-        self._unpacking: Decompressor | None = None
-        self._last: asyncio.Task[None] | None = None
-        """What reads the rest of it when nobody else does."""
-
-    def opened(self) -> ProxyResponse:
-        """With its head, and with its body unpacked: aiohttp would take one that was cut for a
-        whole one. Raises OSError."""
-        try:
-            fields = ResponseHead()
-            for name, value in self._response.raw_headers:
-                fields.put(name, value)
-            self.headers = fields.taken()
-            self._unpacking = unpacking(self.headers.get("content-encoding", ""))
-        except ProtocolError:
-            self.close()
-            raise
-        return self
+    url: Url
+    proxy: Url | None = None
 
     @property
-    def ended(self) -> bool:
-        """Whether all of it has come."""
-        return self._response.content.is_eof()
+    def tunnel(self) -> bool:
+        """Whether the proxy only passes bytes on."""
+        return self.proxy is not None and self.url.tls
 
-    def piece(self) -> Coroutine[None, None, bytes]:
-        """What has come since the last piece; nothing if all of it was read. Raises OSError or
-        TimeoutError."""
-        return self._read() if self._unpacking is None else self._unpacking.piece(self._read)
+    @property
+    def server(self) -> Url:
+        """Where the socket is connected to."""
+        return self.proxy or self.url
 
-    async def flow(self, take: Callable[[bytes], bool]) -> None:
-        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to
-        wait."""
-        while data := await self.piece():
-            if not take(data):
-                return
+    @property
+    def key(self) -> tuple[str, int, bool, str]:
+        """What connections that can serve this route have in common."""
+        server = self.server
+        through = self.url.origin if self.tunnel else ""
+        return server.host, server.port, server.tls, through
 
-    async def _read(self) -> bytes:
-        try:
-            return await self._response.content.readany()
-        except _LOST as error:
-            raise _lost(error) from None
-
-    def leave(self, seconds: float) -> None:
-        """Let go of it, but read it to its end for so long: nobody waits for that."""
-        self._last = asyncio.get_running_loop().create_task(self._rest(seconds))
-
-    async def _rest(self, seconds: float) -> None:
-        try:
-            with suppress(OSError):
-                async with asyncio.timeout(seconds):
-                    while await self._read():
-                        pass
-        finally:
-            self._response.release()
-
-    def close(self) -> None:
-        """Let go of it."""
-        if self._last is None:
-            self._response.release()  # it is closed if anything is still to come
+    def request_head(self, fields: dict[str, str], length: int, *, method: str = "POST") -> bytes:
+        """Return the head of a request. Raises ValueError as `request_head` does."""
+        proxy = self.proxy
+        if proxy is None or self.tunnel:
+            return request_head(self.url, fields, length, method=method)
+        if (login := proxy.basic_auth) is not None:
+            fields = {**fields, "proxy-authorization": login}
+        target = f"{self.url.origin}{self.url.path}"
+        return request_head(self.url, fields, length, method=method, target=target)
 
 
-class ProxyClient:
-    """The connections of one process through one proxy. Belongs to the event loop that first used
-    it."""
+def find_route(url: str) -> Route:
+    """Return the route to a URL by `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
 
-    def __init__(self, proxy: str) -> None:
-        self.proxy = proxy
-        self._proxy = proxy if "://" in proxy else f"http://{proxy}"
-        held = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=60, ssl=secure())
-        watch = aiohttp.TraceConfig()
-        watch.on_connection_reuseconn.append(_reused)
-        # not trust_env: it also reads passwords from a file
-        self._session = aiohttp.ClientSession(
-            connector=held,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            raise_for_status=False,
-            max_field_size=HEAD,
-            read_bufsize=ROOM,
-            auto_decompress=False,
-            trace_configs=[watch],
-        )
-
-    async def close(self) -> None:
-        """Close all connections. One whose peer reads nothing is not waited for."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._session.close(), CLOSING)
-
-    async def post(
-        self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float
-    ) -> ProxyResponse:
-        """The beginning of an answer. Raises OSError or TimeoutError."""
-        seen = SimpleNamespace(reused=False)
-        begun = monotonic()
-        try:
-            answer = await self._once(url, data, headers, connect, silence, seen)
-        except _LOST as error:
-            if not _stale(error) or not seen.reused or monotonic() - begun > AT_ONCE:
-                raise _lost(error) from None
-            try:  # so it was most likely never asked
-                answer = await self._once(url, data, headers, connect, silence, seen)
-            except _LOST as again:
-                raise _lost(again) from None
-        return ProxyResponse(answer).opened()
-
-    async def _once(
-        self,
-        url: str,
-        data: bytes,
-        headers: Mapping[str, str],
-        connect: float,
-        silence: float,
-        seen: SimpleNamespace,
-    ) -> aiohttp.ClientResponse:
-        at = URL(url, encoded=True)  # to the letter, for that is what may be signed
-        return await self._session.post(
-            at.with_user(None) if at.user is not None or at.password is not None else at,
-            data=data,
-            headers={name: _text(value) for name, value in headers.items()},
-            timeout=aiohttp.ClientTimeout(
-                total=None, connect=connect, sock_connect=connect, sock_read=silence
-            ),
-            proxy=self._proxy,
-            allow_redirects=False,
-            trace_request_ctx=seen,
-        )
-
-
-def _text(value: str) -> str:
-    """A field that aiohttp sends as the bytes it came as: it takes every text for UTF-8."""
-    if value.isascii():
-        return value
+    Raises:
+        ValueError: The URL is not an http or https URL.
+        ConnectError: The proxy that the environment names cannot be used.
+    """
+    parsed = parse_url(url)
+    scheme = "https" if parsed.tls else "http"
+    proxies = {} if proxy_bypass(parsed.host_header) else getproxies()
+    name = scheme if proxies.get(scheme) else "all"
+    proxy = proxies.get(name)
+    if not proxy:
+        return Route(parsed)
     try:
-        return value.encode("latin-1").decode()
-    except UnicodeError:
-        return value
+        return Route(parsed, parse_url(proxy if "://" in proxy else f"http://{proxy}"))
+    except ValueError:
+        raise ConnectError(
+            f"the environment variable {name}_proxy is not the http or https URL of a proxy",
+            permanent=True,
+        ) from None
 
 
-async def _reused(
-    session: aiohttp.ClientSession,
-    trace: SimpleNamespace,
-    told: aiohttp.TraceConnectionReuseconnParams,
-) -> None:
-    """A request goes out on a connection that rested: only then may it have been closed while it
-    was asked."""
-    trace.trace_request_ctx.reused = True
+class TunnelHandshake(asyncio.Protocol):
+    """Asks a proxy for a tunnel and waits for its answer."""
+
+    def __init__(self, route: Route, loop: asyncio.AbstractEventLoop) -> None:
+        assert route.proxy is not None
+        self._route = route
+        self._head = b""
+        self._opened: asyncio.Future[None] = loop.create_future()
+
+    async def opened(self) -> None:
+        """Wait until the tunnel is open. Raises ProtocolError if the proxy refuses it."""
+        await self._opened
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        assert self._route.proxy is not None
+        url = self._route.url
+        name = f"[{url.host}]" if ":" in url.host else url.host
+        target = f"{name}:{url.port}"
+        fields = {"host": target}
+        if (login := self._route.proxy.basic_auth) is not None:
+            fields["proxy-authorization"] = login
+        head = request_head(url, fields, 0, method="CONNECT", target=target)
+        transport.write(head.replace(b"content-length: 0\r\n", b""))
+
+    def data_received(self, data: bytes) -> None:
+        self._head += data
+        if b"\r\n\r\n" not in self._head:
+            if len(self._head) > _LONGEST_HEAD:
+                self._fail("the answer of the proxy has no end")
+            return
+        head, _, rest = self._head.partition(b"\r\n\r\n")
+        status = head.split(b"\r\n", 1)[0].split(b" ")
+        if not status[0].startswith(b"HTTP/1.") or len(status) < 2:
+            self._fail("the proxy does not speak HTTP")
+        elif not status[1].startswith(b"2"):
+            self._fail(f"the proxy refuses a tunnel: status {status[1].decode('latin-1')[:3]}")
+        elif rest:
+            self._fail("the proxy sent data before the tunnel was used")
+        elif not self._opened.done():
+            self._opened.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail("the proxy closed the connection")
+
+    def _fail(self, why: str) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(ProtocolError(why))
+            self._opened.exception()  # nobody may be waiting any more

@@ -1,178 +1,132 @@
-"""One answer of HTTP/1.1: its head, then its body in pieces as they come; and what undoes the
-coding of a body.
+"""One HTTP/1.1 response: its head, then its body in pieces as they arrive.
 
-A server is believed nothing: what waits to be read is bounded, and an answer that is cut is an
-error. Knows its connection only as whatever lets it go on.
+A server is not trusted: the bytes that wait to be read are bounded, and a truncated response is an
+error.
 """
 
 from __future__ import annotations
 
 import asyncio
-import zlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Protocol
 
-from toolwire.errors import ToolwireError
+from toolwire.providers.http.compression import Decompressor, decompressor_for
+from toolwire.providers.http.errors import ProtocolError
 
-ROOM = 256 * 1024
-"""Bytes that wait to be read before the server is told to wait."""
-_TWICE = 100
-"""Fields of a head that may be there already: each is put behind the others."""
-_PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""What some servers do to an answer though nobody asked for it, and how zlib is told to undo it."""
-
-
-class ProtocolError(ToolwireError, ConnectionError):
-    """A server that went away, or that does not speak HTTP."""
+BUFFER_LIMIT = 256 * 1024
+"""Bytes that wait to be read before the connection stops reading."""
+_MAX_REPEATED_FIELDS = 100
+"""Header fields whose name occurred before: each is appended to the others."""
+LARGEST_BODY = 64 * 1024 * 1024
+"""Bytes of a response that is read as a whole."""
 
 
-class StaleConnection(ProtocolError):
-    """A connection that had most likely been closed before it was used again."""
-
-
-class BodySource(Protocol):
-    """Where an answer comes from."""
+class ResponseOwner(Protocol):
+    """The connection that a response arrives on."""
 
     loop: asyncio.AbstractEventLoop
 
-    def go_on(self) -> None:
-        """There is room again."""
+    def resume_reading(self) -> None:
+        """Read on: there is room again."""
 
-    def over(self, reply: Response, linger: float = 0.0) -> None:
-        """An answer is wanted no more; its end may still come for so long."""
+    def release(self, response: Response, linger: float = 0.0) -> None:
+        """Give up a response; its end may still arrive within `linger` seconds."""
 
 
-class ResponseHead:
-    """Header fields as they come: by name in lower case, all that have one name together."""
+class HeaderCollector:
+    """Collects header fields: names in lower case, values of one name joined."""
 
-    __slots__ = ("_known", "_twice")
+    __slots__ = ("_fields", "_repeated")
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-        self._twice = 0
+        self._fields: dict[str, str] = {}
+        self._repeated = 0
 
     def put(self, name: bytes, value: bytes) -> None:
-        """One more. Raises Broken if there is no end of one name."""
+        """Add a field. Raises ProtocolError if one name is repeated without end."""
         key, text = name.decode("latin-1").lower(), value.rstrip(b" \t").decode("latin-1")
-        before = self._known.get(key)
-        if before is not None:
-            self._twice += 1
-            if self._twice > _TWICE:
-                raise ProtocolError("a head that repeats itself")
-            text = f"{before}, {text}"
-        self._known[key] = text
+        previous = self._fields.get(key)
+        if previous is not None:
+            self._repeated += 1
+            if self._repeated > _MAX_REPEATED_FIELDS:
+                raise ProtocolError("too many header fields of one name")
+            text = f"{previous}, {text}"
+        self._fields[key] = text
 
-    def taken(self) -> dict[str, str]:
-        """Those that came; what comes now belongs to something else."""
-        known, self._known, self._twice = self._known, {}, 0
-        return known
-
-
-class Decompressor:
-    """Undoes the coding of an answer, no more at a time than there is room for."""
-
-    __slots__ = ("_begun", "_zlib", "full")
-
-    def __init__(self, bits: int) -> None:
-        self._zlib = zlib.decompressobj(bits)
-        self._begun = False
-        self.full = False
-        """Whether there is more in what was added."""
-
-    def add(self, data: bytes) -> bytes:
-        self._begun = True
-        try:
-            out = self._zlib.decompress(data, ROOM)
-        except zlib.error:
-            raise ProtocolError("an answer that cannot be unpacked") from None
-        if self._zlib.unused_data:
-            raise ProtocolError("an answer with more behind its end")
-        self.full = len(out) == ROOM and not self._zlib.eof
-        return out
-
-    def more(self) -> bytes:
-        return self.add(self._zlib.unconsumed_tail)
-
-    async def piece(self, read: Callable[[], Awaitable[bytes]]) -> bytes:
-        """What comes of all that can be read, piece by piece; nothing at the end. Raises
-        OSError.
-        """
-        while True:
-            if self.full:
-                data = self.more()
-            elif data := await read():
-                data = self.add(data)
-            else:
-                self.end()
-                return b""
-            if data:
-                return data
-
-    def end(self) -> None:
-        if (
-            self._begun and not self._zlib.eof
-        ):  # nothing at all is what comes with a status that has no body
-            raise ProtocolError("an answer that was cut before it was packed")
-
-
-def unpacking(coding: str) -> Decompressor | None:
-    """What undoes a coding, if there is anything to undo. Raises Broken if it is unknown."""
-    low = coding.lower()
-    if low in _PACKED:
-        return Decompressor(_PACKED[low])
-    if low not in ("", "identity"):
-        raise ProtocolError("an answer in a coding that was not asked for")
-    return None
+    def take(self) -> dict[str, str]:
+        """Return the collected fields and start again."""
+        fields, self._fields, self._repeated = self._fields, {}, 0
+        return fields
 
 
 class Response:
-    """One answer: its head when it is given, its body as it comes. Whoever has it closes it."""
+    """A response whose body is read piece by piece. The caller closes it."""
 
     __slots__ = (
+        "_buffered",
+        "_consumer",
+        "_consumer_error",
+        "_consumer_paused",
+        "_decompressor",
         "_error",
-        "_held",
-        "_line",
+        "_owner",
         "_pieces",
-        "_refused",
-        "_stopped",
-        "_take",
-        "_unpacking",
         "_waiter",
-        "begun",
         "ended",
         "headers",
+        "started",
         "status",
     )
 
-    def __init__(self, line: BodySource) -> None:
-        self._line: BodySource | None = line
+    def __init__(self, owner: ResponseOwner) -> None:
+        self._owner: ResponseOwner | None = owner
         self._pieces: list[bytes] = []
-        self._held = 0
+        self._buffered = 0
         self._waiter: asyncio.Future[None] | None = None
         self._error: OSError | None = None
-        self._unpacking: Decompressor | None = None
-        self._take: Callable[[bytes], bool] | None = None
-        """Who is given what comes, without being woken."""
-        self._refused: Exception | None = None
-        self._stopped = False
+        self._decompressor: Decompressor | None = None
+        self._consumer: Callable[[bytes], bool] | None = None
+        """Gets each piece directly, without a task switch."""
+        self._consumer_error: Exception | None = None
+        self._consumer_paused = False
         self.status = 0
         self.headers: dict[str, str] = {}
         """By name in lower case."""
-        self.begun = False
+        self.started = False
+        """Whether status and headers are there."""
         self.ended = False
+        """Whether the last byte has arrived."""
 
-    async def head(self) -> None:
+    async def wait_for_head(self) -> None:
         """Wait until status and headers are there. Raises OSError."""
-        while not self.begun:
+        while not self.started:
             if self._error is not None:
                 raise self._error
             await self._wait()
         if "content-encoding" in self.headers:
-            self._unpacking = unpacking(self.headers["content-encoding"])
+            self._decompressor = decompressor_for(self.headers["content-encoding"])
 
-    def piece(self) -> Coroutine[None, None, bytes]:
-        """What has come since the last piece; nothing if all of it was read. Raises OSError."""
-        return self._read() if self._unpacking is None else self._unpacking.piece(self._read)
+    def read(self) -> Coroutine[None, None, bytes]:
+        """Return what arrived since the last read; empty at the end. Raises OSError."""
+        if self._decompressor is None:
+            return self._read()
+        return self._decompressor.read(self._read)
+
+    async def read_all(self, *, largest: int = LARGEST_BODY) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            ValueError: The body is larger than `largest` bytes.
+            OSError: The connection broke.
+        """
+        pieces: list[bytes] = []
+        size = 0
+        while data := await self.read():
+            pieces.append(data)
+            size += len(data)
+            if size > largest:
+                raise ValueError(f"the response has more than {largest} bytes")
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def _read(self) -> bytes:
         while not self._pieces:
@@ -181,76 +135,81 @@ class Response:
             if self.ended:
                 return b""
             await self._wait()
-        return self._taken()
+        return self._take_pieces()
 
-    async def flow(self, take: Callable[[bytes], bool]) -> None:
-        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to
-        wait.
+    async def pump(self, consumer: Callable[[bytes], bool]) -> None:
+        """Give each piece to `consumer` when it arrives, until the end or until it returns False.
 
-        Nobody is woken for a piece: in a stream of many small ones that is most of the work. Raises
-        what `piece` and `take` do.
+        No task is woken for a piece: in a stream of many small ones, that would be most of the
+        work. Raises what `read` and `consumer` raise.
         """
-        while data := await self.piece():
-            if not take(data):
+        while data := await self.read():
+            if not consumer(data):
                 return
-            if self._pieces or self.ended or self._error is not None or self._unpacking is not None:
+            if (
+                self._pieces
+                or self.ended
+                or self._error is not None
+                or self._decompressor is not None
+            ):
                 continue
-            self._take, self._stopped = take, False
+            self._consumer, self._consumer_paused = consumer, False
             try:
                 await self._wait()
             finally:
-                self._take = None
-            if self._refused is not None:
-                refused, self._refused = self._refused, None
-                raise refused
-            if self._stopped:
+                self._consumer = None
+            if self._consumer_error is not None:
+                error, self._consumer_error = self._consumer_error, None
+                raise error
+            if self._consumer_paused:
                 return
 
-    def _given(self, take: Callable[[bytes], bool]) -> bool:
-        """Whether a piece was taken, and the next one may come; if not, whoever waits goes on."""
+    def _feed_consumer(self, consumer: Callable[[bytes], bool]) -> bool:
+        """Return whether the consumer took the pieces and wants more."""
         try:
-            self._stopped = not take(self._taken())
+            self._consumer_paused = not consumer(self._take_pieces())
         except Exception as error:
-            self._refused = error
+            self._consumer_error = error
             return False
-        return not self._stopped
+        return not self._consumer_paused
 
-    def _taken(self) -> bytes:
+    def _take_pieces(self) -> bytes:
         pieces, self._pieces = self._pieces, []
-        if self._held > ROOM and self._line is not None:
-            self._line.go_on()
-        self._held = 0
+        if self._buffered > BUFFER_LIMIT and self._owner is not None:
+            self._owner.resume_reading()
+        self._buffered = 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def _wait(self) -> None:
-        line = self._line
-        if line is None:
-            raise ProtocolError("it was closed")
-        self._waiter = line.loop.create_future()
+        owner = self._owner
+        if owner is None:
+            raise ProtocolError("the response is closed")
+        self._waiter = owner.loop.create_future()
         try:
             await self._waiter
         finally:
             self._waiter = None
 
     def close(self) -> None:
-        """Let go of it: its connection is used again if the answer had come to its end."""
-        line, self._line = self._line, None
-        if line is not None:
-            line.over(self)
+        """Release the connection. It is used again if the response had ended."""
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.release(self)
             self.wake()
 
-    def leave(self, seconds: float) -> None:
-        """Let go of it as `close` does, but let it come to its end for so long."""
-        line, self._line = self._line, None
-        if line is not None:
-            line.over(self, seconds)
+    def drain(self, seconds: float) -> None:
+        """Release the connection as `close` does, but let the response end within `seconds`."""
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.release(self, seconds)
 
-    # --- what its connection says ---
+    # --- called by its connection ---
 
     def add(self, data: bytes) -> int:
+        """Append a piece of the body; return the bytes that wait."""
         self._pieces.append(data)
-        self._held += len(data)
-        return self._held
+        self._buffered += len(data)
+        return self._buffered
 
     def end(self) -> None:
         if self._error is None:
@@ -260,22 +219,17 @@ class Response:
     def fail(self, error: OSError) -> None:
         if not self.ended and self._error is None:
             self._error = error
-        self.wake()  # also if it had ended: whoever waits may not know yet
+        self.wake()  # even after the end: the reader may not have noticed it yet
 
     def wake(self) -> None:
-        waiter, take = self._waiter, self._take
-        if (
-            waiter is None or waiter.done()
-        ):  # also if whoever waited was cancelled: nothing is given to it any more
+        waiter, consumer = self._waiter, self._consumer
+        if waiter is None or waiter.done():  # a cancelled reader gets nothing more
             return
-        if take is not None:
-            if (
-                not self._pieces
-                and not self.ended
-                and self._error is None
-                and self._line is not None
-            ):
+        if consumer is not None:
+            open_ = not self.ended and self._error is None
+            if not self._pieces and open_ and self._owner is not None:
                 return
-            if self._pieces and self._given(take) and not self.ended and self._error is None:
+            wants_more = bool(self._pieces) and self._feed_consumer(consumer)
+            if wants_more and not self.ended and self._error is None:
                 return
         waiter.set_result(None)

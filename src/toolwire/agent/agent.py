@@ -1,0 +1,207 @@
+"""The agent: a model with tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from toolwire.agent.approvals import Approve
+from toolwire.agent.driver import AgentRun
+from toolwire.agent.events import AgentError, AgentEvent, Limits, Model, RunResult
+from toolwire.agent.http_model import HttpModel
+from toolwire.agent.machine import AgentMachine
+from toolwire.agent.session_store import Store
+from toolwire.agent.stream import AgentStream
+from toolwire.agent.thread import Thread, without_surrogates
+from toolwire.agent.tool_caller import ToolCaller
+from toolwire.agent.toolset import Toolset
+from toolwire.codec import Encoded
+from toolwire.conversation.model import Setting
+from toolwire.conversation.parts import Message, Text
+from toolwire.execution.call_ids import uuid7
+from toolwire.execution.executor import ToolExecutor
+from toolwire.tools.registry import ToolSource
+
+LIMITS = Limits()
+
+
+class Agent:
+    """A model with tools.
+
+        Agent("anthropic:claude-opus-5", [weather]).run_sync("Is it raining in Oslo?").text
+
+    `run` returns how a run ended, `watch` everything as it happens. With a store, the thread is
+    saved after every step; `resume` loads it. `model` may be replaced between two runs.
+
+    Args:
+        model: A model, or the name of one as `HttpModel` takes it.
+        tools: One tool, or several.
+        executor: Runs and records the calls; by default in memory, without a durable ledger.
+        system: The system message.
+        settings: Settings of every request, such as `temperature`.
+        limits: Where a run ends, and how much of it runs at once.
+        approve: Decides about each call before it runs.
+        store: Where the thread is saved.
+        secrets: Secrets that tools may get.
+        tokens: Tokens that tools may get.
+        user_id: The user on whose behalf tools run.
+
+    Raises:
+        UsageError: There is no such model, or no key.
+        ToolDefinitionError: The ledger cannot serve one of the tools.
+    """
+
+    def __init__(
+        self,
+        model: str | Model,
+        tools: ToolSource | Iterable[ToolSource] = (),
+        *,
+        executor: ToolExecutor | None = None,
+        system: str | None = None,
+        settings: Mapping[str, Setting] | None = None,
+        limits: Limits = LIMITS,
+        approve: Approve | None = None,
+        store: Store | None = None,
+        secrets: Mapping[str, str] | None = None,
+        tokens: Mapping[str, str] | None = None,
+        user_id: str | None = None,
+    ) -> None:
+        self.model: Model = HttpModel(model) if isinstance(model, str) else model
+        self.toolset = Toolset(tools)
+        self.executor = executor if executor is not None else ToolExecutor()
+        self._owns_executor = executor is None
+        self.system = system
+        self.settings = dict(settings or {})
+        self.limits = limits
+        self.approve = approve
+        self.store = store
+        self.secrets = dict(secrets or {})
+        self.tokens = dict(tokens or {})
+        self.user_id = user_id
+        self.executor.check_tools(self.toolset.names.values())
+        self._running = False
+        self._last_thread: Thread | None = None
+        """The thread after the last run: its calls are recorded in this process."""
+        self.thread = Thread(uuid7())
+        """The conversation so far."""
+
+    def request(self, thread: Thread) -> Encoded:
+        """Return the request of a thread for the model, with tools and settings."""
+        has_system = bool(thread.messages) and thread.messages[0].role == "system"
+        if self.system is not None and not has_system:
+            system = Message("system", (Text(without_surrogates(self.system)),))
+            thread = replace(thread, messages=(system, *thread.messages))
+        return thread.request(
+            self.model.target,
+            tools=self.toolset.tools,
+            settings={"model": self.model.name, **self.settings},
+            native_tools=self.model.native_tools,
+        )
+
+    async def run(self, question: str | Message | None = None) -> RunResult:
+        """Ask, and go on until the model has answered. Without a question, continue the thread.
+
+        Raises:
+            AgentError: The model gave no answer, or a limit was reached.
+            UsageError: The thread cannot be saved.
+        """
+        result: RunResult | None = None
+        async for event in self.watch(question):
+            if isinstance(event, RunResult):
+                result = event
+        assert result is not None
+        if result.error is not None:
+            raise AgentError(result)
+        return result
+
+    def run_sync(self, question: str | Message | None = None) -> RunResult:
+        """Do what `run` does, without asyncio. The connections of the model are closed."""
+        return asyncio.run(self._run_and_close(question))
+
+    async def _run_and_close(self, question: str | Message | None) -> RunResult:
+        try:
+            return await self.run(question)
+        finally:
+            await self.model.close()
+
+    async def resume(self) -> Thread:
+        """Load the stored thread. The next `run` without a question continues it."""
+        if self.store is not None and (stored := await self.store.load()) is not None:
+            self.thread = stored
+        return self.thread
+
+    async def watch(self, question: str | Message | None = None) -> AsyncGenerator[AgentEvent]:
+        """Yield everything as it happens; the last event is the RunResult.
+
+        If the generator is closed early, the run stops and the thread is kept.
+
+        Raises:
+            UsageError: The thread cannot be saved.
+            RuntimeError: This agent is already running.
+        """
+        if self._running:
+            raise RuntimeError("this agent is already running; use one agent per conversation")
+        self._running = True
+        try:
+            if self._owns_executor:
+                await self.executor.open()
+            run = self._new_run()
+            task = asyncio.create_task(run.drive(question))
+            try:
+                while (event := await run.events.get()) is not None:
+                    yield event
+                await task
+            finally:
+                task.cancel()
+                await asyncio.wait([task])
+                if not task.cancelled():
+                    task.exception()  # raised above, unless the generator was closed
+                self.thread = self._last_thread = run.machine.current
+                if self._owns_executor:
+                    await self.executor.close()
+                    self.executor = ToolExecutor(self.executor.ledger)
+        finally:
+            self._running = False
+
+    def _new_run(self) -> AgentRun:
+        def make_caller(report: Callable[[AgentEvent], None]) -> ToolCaller:
+            return ToolCaller(
+                self.toolset,
+                self.executor,
+                limits=self.limits,
+                approve=self.approve,
+                user_id=self.user_id,
+                tokens=self.tokens,
+                secrets=self.secrets,
+                may_have_run=self.thread is not self._last_thread,
+                report=report,
+            )
+
+        return AgentRun(
+            AgentMachine(self.thread, turns=self.limits.turns),
+            self.model,
+            make_request=self.request,
+            make_caller=make_caller,
+            tool_names=frozenset(self.toolset.names),
+            store=self.store,
+        )
+
+    async def stream(
+        self, target: str, question: str | Message | None = None, *, version: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield a run as a stream of a wire, for a front end.
+
+        `AgentStream(target).headers` are the header fields of such a response.
+        """
+        stream: AgentStream[bytes] = AgentStream(target, version=version)
+        async with aclosing(self.watch(question)) as watched:
+            async for event in watched:
+                for data in stream.feed(event):
+                    yield data
+        for data in stream.end():
+            yield data
+        if stream.trailer:
+            yield stream.trailer

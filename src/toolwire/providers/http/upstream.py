@@ -1,0 +1,109 @@
+"""Requests to models: pooled, authorized, streamed, never redirected.
+
+Only the configuration decides where a request goes. Keys are sent in their header field and nowhere
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from toolwire.providers.credentials import authorize, signs_requests
+from toolwire.providers.endpoints import ModelEndpoint
+from toolwire.providers.http.client import HttpClient
+from toolwire.providers.http.policy import TIMEOUTS, Timeouts
+from toolwire.providers.http.proxy import Route, find_route
+from toolwire.providers.http.response import Response
+
+CONNECTION_ERRORS = (OSError,)
+"""Raised if a server cannot be reached, closes the connection, or is silent for too long."""
+_HEADERS = {
+    "content-type": "application/json",
+    "user-agent": "toolwire",
+    "accept": "*/*",
+    "accept-encoding": "identity",
+}
+_MAX_ENDPOINTS = 1000
+
+
+class _PreparedRequest(Struct):
+    """What all requests to one endpoint have in common."""
+
+    endpoint: ModelEndpoint
+    url: str
+    route: Route
+    head: bytes | None = None
+    """The head but for its length, unless every request is signed."""
+
+    def headers(self, body: bytes, extra: Mapping[str, str]) -> dict[str, str]:
+        """The header fields of a request."""
+        given = {**_HEADERS, **dict(self.endpoint.provider.headers), **extra}
+        fields = authorize(self.endpoint, self.url, given, body)
+        login = self.route.url.basic_auth
+        if login is not None and "authorization" not in fields:
+            fields["authorization"] = login
+        return fields
+
+    def __repr__(self) -> str:
+        """Without the login and the key, which are in several fields."""
+        return f"_PreparedRequest({self.route.url!r})"
+
+
+class Upstream:
+    """The connections of one process to all models."""
+
+    def __init__(self) -> None:
+        self._client = HttpClient()
+        self._prepared: dict[tuple[ModelEndpoint, bool, str | None], _PreparedRequest] = {}
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def post(
+        self,
+        endpoint: ModelEndpoint,
+        body: bytes,
+        *,
+        stream: bool,
+        headers: Mapping[str, str] | None = None,
+        url: str | None = None,
+        timeouts: Timeouts = TIMEOUTS,
+    ) -> Response:
+        """Send a request to a model and return its response, whose body is still to be read.
+
+        Args:
+            endpoint: The model.
+            body: The request, as the provider wants it.
+            stream: Whether a stream is asked for.
+            headers: Further header fields.
+            url: Where the request goes instead of the endpoint's own URL.
+            timeouts: How long to wait.
+
+        Raises:
+            ConnectError: There is no connection. Nothing was sent.
+            OSError: The connection broke, or the server was silent for too long.
+            ValueError: The URL or a header field cannot be sent.
+        """
+        prepared = self._prepared.get((endpoint, stream, url)) or self._prepare(
+            endpoint, stream, url
+        )
+        if prepared.head is not None and not headers:
+            head = b"%bcontent-length: %d\r\n\r\n" % (prepared.head, len(body))
+        else:
+            fields = prepared.headers(body, headers or {})
+            head = prepared.route.request_head(fields, len(body))
+        return await self._client.pool.send(prepared.route, head, body, timeouts=timeouts)
+
+    def _prepare(self, endpoint: ModelEndpoint, stream: bool, url: str | None) -> _PreparedRequest:
+        target = url or endpoint.url(stream=stream)
+        prepared = _PreparedRequest(endpoint, target, find_route(target))
+        if not signs_requests(endpoint):
+            head = prepared.route.request_head(prepared.headers(b"", {}), 0)
+            prepared.head = head.removesuffix(b"content-length: 0\r\n\r\n")
+        if len(self._prepared) >= _MAX_ENDPOINTS:  # models may be named by clients
+            self._prepared.clear()
+        self._prepared[endpoint, stream, url] = prepared
+        return prepared

@@ -1,0 +1,211 @@
+"""The types in signatures of the public API, for annotations.
+
+    from toolwire.types import JSON, Ledger, Model
+
+Each is imported on first use.
+"""
+
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from toolwire.agent.approvals import Approve, Decision
+    from toolwire.agent.events import (
+        AgentEvent,
+        Model,
+        ModelReply,
+        ModelRequest,
+        Retry,
+        ToolFinished,
+        ToolStarted,
+    )
+    from toolwire.agent.phases import Phase
+    from toolwire.agent.session_store import Store
+    from toolwire.agent.thread import Thread
+    from toolwire.codec import IdMapInput
+    from toolwire.conversation.json import JSON, Body, JsonPath
+    from toolwire.conversation.lazy_json import LazyJson
+    from toolwire.conversation.model import BodySource, Fix, Kind, Setting, Severity
+    from toolwire.conversation.parts import (
+        Approval,
+        Executor,
+        Origin,
+        Output,
+        PairedBy,
+        Role,
+        Source,
+    )
+    from toolwire.execution.call_metrics import CallMetrics
+    from toolwire.execution.executor import AnyTool
+    from toolwire.execution.ledger.base import (
+        CallKey,
+        Claim,
+        Ledger,
+        Outcome,
+        Record,
+        Runner,
+        Sweep,
+    )
+    from toolwire.execution.ledger.postgres.transaction import Finished, PgTransactionScope
+    from toolwire.execution.tool_call import ToolCall, ToolCallResult
+    from toolwire.gateway.app import Services
+    from toolwire.gateway.config import ModelTable
+    from toolwire.gateway.observer import Observer
+    from toolwire.gateway.tools import GatewayTools
+    from toolwire.lint import Input
+    from toolwire.oxp.client import (
+        CallResponse,
+        Credentials,
+        RequestFormat,
+        Runnables,
+        Secrets,
+        Tokens,
+        ToolDefinition,
+    )
+    from toolwire.oxp.responses import AuthChallenge
+    from toolwire.oxp.server import Challenges
+    from toolwire.providers.endpoints import ModelEndpoint
+    from toolwire.providers.table import AuthScheme, Fields
+    from toolwire.server.asgi import App, BodyLimits
+    from toolwire.server.auth import Auth
+    from toolwire.streaming.events import Chunk, Event
+    from toolwire.streaming.stream_translator import StreamTranslator
+    from toolwire.tool_server import ContextFactory
+    from toolwire.tools.function import Function
+    from toolwire.tools.options import Options
+    from toolwire.tools.registry import ToolSource
+    from toolwire.tools.runnable import OnCrash, Runnable, Transaction
+    from toolwire.wires.engine.server_tools import ServerToolPolicy
+    from toolwire.wires.engine.specs import CatalogueEntry
+
+__all__ = [
+    "JSON",
+    "AgentEvent",
+    "AnyTool",
+    "App",
+    "Approval",
+    "Approve",
+    "Auth",
+    "AuthChallenge",
+    "AuthScheme",
+    "Body",
+    "BodyLimits",
+    "BodySource",
+    "CallKey",
+    "CallMetrics",
+    "CallResponse",
+    "CatalogueEntry",
+    "Challenges",
+    "Chunk",
+    "Claim",
+    "ContextFactory",
+    "Credentials",
+    "Decision",
+    "Event",
+    "Executor",
+    "Fields",
+    "Finished",
+    "Fix",
+    "Function",
+    "GatewayTools",
+    "IdMapInput",
+    "Input",
+    "JsonPath",
+    "Kind",
+    "LazyJson",
+    "Ledger",
+    "Model",
+    "ModelEndpoint",
+    "ModelReply",
+    "ModelRequest",
+    "ModelTable",
+    "Observer",
+    "OnCrash",
+    "Options",
+    "Origin",
+    "Outcome",
+    "Output",
+    "PairedBy",
+    "PgTransactionScope",
+    "Phase",
+    "Record",
+    "RequestFormat",
+    "Retry",
+    "Role",
+    "Runnable",
+    "Runnables",
+    "Runner",
+    "Secrets",
+    "ServerToolPolicy",
+    "Services",
+    "Setting",
+    "Severity",
+    "Source",
+    "Store",
+    "StreamTranslator",
+    "Sweep",
+    "Thread",
+    "Tokens",
+    "ToolCall",
+    "ToolCallResult",
+    "ToolDefinition",
+    "ToolFinished",
+    "ToolSource",
+    "ToolStarted",
+    "Transaction",
+]
+
+_MODULES = {
+    "toolwire.agent.approvals": "Approve Decision",
+    "toolwire.agent.events": "AgentEvent Model ModelReply"
+    " ModelRequest Retry ToolFinished ToolStarted",
+    "toolwire.agent.phases": "Phase",
+    "toolwire.agent.session_store": "Store",
+    "toolwire.agent.thread": "Thread",
+    "toolwire.codec": "IdMapInput",
+    "toolwire.conversation.json": "JSON Body JsonPath",
+    "toolwire.conversation.lazy_json": "LazyJson",
+    "toolwire.conversation.model": "BodySource Fix Kind Setting Severity",
+    "toolwire.conversation.parts": "Approval Executor Origin Output PairedBy Role Source",
+    "toolwire.execution.call_metrics": "CallMetrics",
+    "toolwire.execution.executor": "AnyTool",
+    "toolwire.execution.ledger.base": "CallKey Claim Ledger Outcome Record Runner Sweep",
+    "toolwire.execution.ledger.postgres.transaction": "Finished PgTransactionScope",
+    "toolwire.execution.tool_call": "ToolCall ToolCallResult",
+    "toolwire.gateway.app": "Services",
+    "toolwire.gateway.config": "ModelTable",
+    "toolwire.gateway.observer": "Observer",
+    "toolwire.gateway.tools": "GatewayTools",
+    "toolwire.lint": "Input",
+    "toolwire.oxp.client": "CallResponse Credentials Runnables"
+    " Secrets RequestFormat Tokens ToolDefinition",
+    "toolwire.oxp.responses": "AuthChallenge",
+    "toolwire.oxp.server": "Challenges",
+    "toolwire.providers.endpoints": "ModelEndpoint",
+    "toolwire.providers.table": "AuthScheme Fields",
+    "toolwire.server.asgi": "App BodyLimits",
+    "toolwire.server.auth": "Auth",
+    "toolwire.streaming.events": "Chunk Event",
+    "toolwire.streaming.stream_translator": "StreamTranslator",
+    "toolwire.tool_server": "ContextFactory",
+    "toolwire.tools.function": "Function",
+    "toolwire.tools.options": "Options",
+    "toolwire.tools.registry": "ToolSource",
+    "toolwire.tools.runnable": "OnCrash Runnable Transaction",
+    "toolwire.wires.engine.server_tools": "ServerToolPolicy",
+    "toolwire.wires.engine.specs": "CatalogueEntry",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name on first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
