@@ -60,6 +60,7 @@ def write(conversation: Conversation, target: Wire, context: EncodeContext) -> E
     Raises:
         UsageError: A value is nested too deeply.
     """
+    context.native = conversation.wire == target.name and conversation.kind == context.kind
     try:
         body = target.write(conversation, context)
     except RecursionError:

@@ -178,13 +178,12 @@ HISTORY = TurnHistory(
 
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """Write a conversation as a log, or an answer as the Events of a run."""
-    native = conversation.wire == NAME and conversation.kind == context.kind
     if context.kind == "response":
         answer = response_message(conversation, context)
-        write_answer = _patch_run if native else _write_run
+        write_answer = _patch_run if context.native else _write_run
         return write_answer(answer, conversation, context)
     messages = _without_instruction(conversation.messages, context)
-    if native:
+    if context.native:
         for tool in conversation.tools:  # lowering leaves a conversation of its own wire alone
             context.report_loss(tool, "this wire holds no tool definitions")
         # The unknown fields stay in the log, which `write_settings` does not know if it is a list.

@@ -206,7 +206,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """Write a conversation as a request or a response."""
     if context.kind == "response":
         return _write_response(conversation, context)
-    native = conversation.wire == NAME
+    native = context.native
     body = write_settings(REQUEST, conversation, context)
     messages = conversation.messages
     if native:
@@ -248,7 +248,7 @@ def _has_model_messages(body: JSON) -> bool:
 
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
-    native = conversation.wire == NAME and conversation.kind == "response"
+    native = context.native
     source = conversation.source.body if native else None
     listed = isinstance(source, dict) and "messages" in source
     body = write_settings(RESPONSE if listed else MESSAGE, conversation, context)

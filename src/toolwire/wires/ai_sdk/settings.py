@@ -57,7 +57,7 @@ def write_tools(conversation: Conversation, context: EncodeContext) -> Object:
     out: Object = {}
     for tool in conversation.tools:
         name = context.name(tool.name)
-        if conversation.wire == context.wire and isinstance(tool.raw, dict):
+        if context.native and isinstance(tool.raw, dict):
             original = _read_tool(tool.name, tool.raw)
             before, after = _write_tool(original, context), _write_tool(tool, context)
             out[name] = patch(tool.raw, before, after)

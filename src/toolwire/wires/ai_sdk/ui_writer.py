@@ -74,7 +74,7 @@ class UiWriter:
 
     def __init__(self, conversation: Conversation, context: EncodeContext) -> None:
         self.calls = approvals.CallIndex(conversation)
-        self.source = conversation.source.body if conversation.wire == NAME else None
+        self.source = conversation.source.body if context.native else None
         self.read = read_response_message if conversation.kind == "response" else read_message
         self.kind = conversation.kind
         self.context = context

@@ -134,10 +134,10 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     if context.kind == "response":
         return _write_response(conversation, context)
     body = write_settings(REQUEST, conversation, context)
-    if conversation.wire != NAME or conversation.kind != "request":
+    if not context.native:
         body.setdefault("max_tokens", default_max_tokens(body))
     choice = body.get("tool_choice")
-    if conversation.wire != NAME and isinstance(choice, dict):
+    if not context.native and isinstance(choice, dict):
         # The flag stands inside the choice, in whichever order the two settings were written.
         parallel = conversation.settings.get("parallel")
         flag: Object = {}
@@ -147,8 +147,8 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     history = HISTORY.write(conversation, context)
     history.put_system(body, "system")
     body["messages"] = history.messages
-    if conversation.wire != NAME or not conversation.same_tools:
-        put_tools(body, write_tools(conversation.tools, context, native=conversation.wire == NAME))
+    if not context.native or not conversation.same_tools:
+        put_tools(body, write_tools(conversation.tools, context))
     return body
 
 
@@ -159,7 +159,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     content = (
         patched["content"] if isinstance(patched, dict) else HISTORY.write_parts(message, context)
     )
-    if conversation.wire == NAME and conversation.kind == "response":
+    if context.native:
         return {**body, "content": content}
     reason = body.get("stop_reason") or write_finish_reason(
         message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context

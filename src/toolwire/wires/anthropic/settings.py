@@ -47,12 +47,12 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
     )
 
 
-def write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, native: bool) -> list[JSON]:
-    """The tool definitions; `native` ones that were not edited are written as they were read."""
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
+    """The tool definitions; those of this wire that were not edited stay as they were read."""
     out: list[JSON] = []
     for tool in tools:
         if (
-            native
+            context.native
             and isinstance(tool.raw, dict)
             and context.name(tool.name) == tool.name
             and read_tool(tool.raw, tool.path) == tool

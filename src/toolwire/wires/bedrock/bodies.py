@@ -176,7 +176,6 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    native = conversation.wire == NAME
     message = response_message(conversation, context)
     written = patch_message(message, context, _read_message)
     if isinstance(written, UnsetType):
@@ -187,9 +186,9 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
             message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
         )
     out: Object = {"output": {**(output if isinstance(output, dict) else {}), "message": written}}
-    if reason or not native:
+    if reason or not context.native:
         out["stopReason"] = reason or "end_turn"
-    if not native:
+    if not context.native:
         out["usage"] = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
         out["metrics"] = {"latencyMs": 0}
     done = ("output", "stopReason") if "stopReason" in out else ("output",)

@@ -89,7 +89,7 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
     out: list[JSON] = []
     for tool in conversation.tools:
         if (
-            conversation.wire == NAME
+            context.native
             and not isinstance(tool.raw, UnsetType)
             and read_tool(tool.raw, tool.path) == tool
         ):
@@ -108,7 +108,7 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
 
 def put_tool_config(body: Object, conversation: Conversation, context: EncodeContext) -> None:
     """Put the tools into the `toolConfig` of a body, beside a tool choice."""
-    if conversation.wire == NAME and conversation.same_tools:
+    if context.native and conversation.same_tools:
         return
     config = body.pop("toolConfig", None)
     others = config if isinstance(config, dict) else {}

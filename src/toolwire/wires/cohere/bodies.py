@@ -34,7 +34,7 @@ class CohereBodies(SingleMessageBodies, frozen=True, eq=False, kw_only=True):
         return tools if strict is None else tuple(replace(tool, strict=strict) for tool in tools)
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
-        if conversation.wire == self.chat.name and conversation.same_tools:
+        if context.native and conversation.same_tools:
             return
         body.pop("strict_tools", None)
         super().write_tools(body, conversation, context)

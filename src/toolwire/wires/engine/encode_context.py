@@ -53,6 +53,7 @@ class EncodeContext:
         "losses",
         "minted_ids_sent",
         "names",
+        "native",
         "needs_minted_ids",
         "no_mapping",
         "ordinal",
@@ -76,6 +77,9 @@ class EncodeContext:
     ) -> None:
         self.wire = wire
         self.kind = kind
+        self.native = False
+        """True if the conversation was read from a body of this wire and kind, which the writer
+        changes only where the conversation was edited."""
         self.ids = ids
         """The id to send for each call and result; None if all are sent unchanged."""
         self.names = names

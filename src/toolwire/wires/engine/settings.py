@@ -203,11 +203,7 @@ def write_settings(
     On the wire that the conversation was read from, it is a copy of the source body with the
     changed settings.
     """
-    same_wire = (
-        conversation.wire == context.wire
-        and conversation.kind == context.kind
-        and isinstance(conversation.source.body, dict)
-    )
+    same_wire = context.native and isinstance(conversation.source.body, dict)
     body: Object = dict(conversation.source.body) if same_wire else {}  # type: ignore[arg-type]
     source_settings = conversation.source.settings if same_wire else None
     writers = _index(fields).writers

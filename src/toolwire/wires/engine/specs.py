@@ -290,7 +290,7 @@ def answer_messages(conversation: Conversation, context: EncodeContext) -> list[
 
     Other messages and tool definitions are reported.
     """
-    if conversation.wire == context.wire and conversation.kind == context.kind:
+    if context.native:
         return list(conversation.messages)
     for message in conversation.messages:
         if message.role != "assistant":

@@ -137,7 +137,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     answer_format = conversation.settings.get("format")
     config = body.get(CONFIG)
     if (
-        conversation.wire != NAME
+        not context.native
         and isinstance(answer_format, Format)
         and answer_format.schema is not None
         and isinstance(config, dict)
@@ -147,7 +147,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     snake_case = "system_instruction" in body
     history.put_system(body, "system_instruction" if snake_case else "systemInstruction")
     body["contents"] = history.messages
-    if conversation.wire != NAME or not conversation.same_tools:
+    if not context.native or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, context))
     return body
 
@@ -156,7 +156,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
     seed = conversation.settings.get("id")
     context.seed = seed if isinstance(seed, str) else ""
-    native = conversation.wire == NAME
+    native = context.native
     candidates: list[JSON] = []
     for i, message in enumerate(answer_messages(conversation, context)):
         if native and not message.path and not message.parts:

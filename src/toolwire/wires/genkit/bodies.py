@@ -129,7 +129,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """Write a request, a list of messages if one was read, or a response."""
     if context.kind == "response":
         return _write_response(conversation, context)
-    native = conversation.wire == NAME and conversation.kind == context.kind
+    native = context.native
     body = write_settings(REQUEST, conversation, context)
     messages = HISTORY.write(conversation.messages, context)
     was_list = native and isinstance(conversation.source.body, list)
@@ -163,7 +163,7 @@ def _write_candidate(
     written = patch_message(message, context, _read_answer)
     if isinstance(written, UnsetType):
         written = MESSAGES.create("assistant", HISTORY.write_parts(message, context))
-    if message.wire == NAME and conversation.wire == NAME:
+    if message.wire == NAME and context.native:
         original = get(conversation.source.body, message.path[:-1])
         if isinstance(original, dict):
             if "message" in original or message.parts:

@@ -128,7 +128,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A log of messages; as a response, the last result, or else the answer of a model."""
     source = conversation.source.body
-    native = conversation.wire == NAME and conversation.kind == context.kind
+    native = context.native
     if native:
         patched = _patch_body(conversation, context)
         if not isinstance(patched, UnsetType):
@@ -232,7 +232,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     if conversation.tools and not parts:
         report_settings(conversation, context)
         return _tool_list("tools", write_tools(conversation.tools, context))
-    if len(parts) == len(conversation.messages) == 1 and conversation.wire == NAME:
+    if len(parts) == len(conversation.messages) == 1 and context.native:
         only = parts[0]
         if isinstance(only, Opaque):
             return only.value

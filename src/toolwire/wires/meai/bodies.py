@@ -140,7 +140,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """Write a request, a list of messages if one was read, or a response."""
     if context.kind == "response":
         return _write_response(conversation, context)
-    native = conversation.wire == NAME and conversation.kind == context.kind
+    native = context.native
     body = write_settings(REQUEST, conversation, context)
     instructions: list[str] | None = None
     messages: list[Message] = []
@@ -164,7 +164,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
-    native = conversation.wire == NAME and conversation.kind == context.kind
+    native = context.native
     source = conversation.source
     if native:
         conversation = replace(conversation, source=replace(source, unknown_fields=()))

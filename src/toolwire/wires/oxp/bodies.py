@@ -146,7 +146,7 @@ def _is_tool(body: Object) -> bool:
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """One call, or as a response one result; without either, the tools. A log stays a log."""
     source = conversation.source.body
-    native = conversation.wire == NAME and conversation.kind == context.kind
+    native = context.native
     report_settings(conversation, context)
     if native and not isinstance(source, list):
         patched = _patch_single(conversation, context)
@@ -201,7 +201,7 @@ def _write_part(part: Part, conversation: Conversation, context: EncodeContext) 
         report_unsupported(part, context)
         return None
     key = "request" if isinstance(part, Call) else "result"
-    schema = _schema_field(conversation)
+    schema = _schema_field(conversation, context)
     if part.spec in ALL_SPECS and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)
         if not isinstance(patched, UnsetType):
@@ -217,9 +217,9 @@ def _write_part(part: Part, conversation: Conversation, context: EncodeContext) 
     return {**schema, key: written}
 
 
-def _schema_field(conversation: Conversation) -> Object:
+def _schema_field(conversation: Conversation, context: EncodeContext) -> Object:
     """The `$schema` of an envelope: as in the body that was read, or the current version."""
-    source = conversation.source.body if conversation.wire == NAME else None
+    source = conversation.source.body if context.native else None
     if not isinstance(source, dict):
         return {"$schema": SCHEMA}
     return {"$schema": source["$schema"]} if "$schema" in source else {}
@@ -246,7 +246,7 @@ def _write_tool_list(conversation: Conversation, context: EncodeContext) -> JSON
     fit_tool_ids((tool.name for tool in new_tools), context)
     report_other_parts(conversation, context, (), ONLY_CALLS_AND_RESULTS)
     tools = write_tools(conversation.tools, context)
-    source = conversation.source.body if conversation.wire == NAME else None
+    source = conversation.source.body if context.native else None
     if isinstance(source, list):
         return tools
     if isinstance(source, dict):

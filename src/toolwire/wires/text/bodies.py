@@ -28,7 +28,7 @@ class TextBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
         return tuple(read_tools(list_at(self.chat.name, body, ("messages",))))
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
-        if conversation.wire != self.chat.name or not conversation.same_tools:
+        if not context.native or not conversation.same_tools:
             messages = list_at(self.chat.name, body, ("messages",))
             body["messages"] = put_tools(conversation.tools, messages, context)
 

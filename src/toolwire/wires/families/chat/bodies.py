@@ -98,7 +98,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         if context.kind == "response":
             return self.write_response(conversation, context)
         body = write_settings(self.request, conversation, context)
-        if conversation.wire != self.chat.name:
+        if not context.native:
             body = {**self.request_defaults, **body}
         body["messages"] = self.chat.write_messages(conversation.messages, context)
         self.write_tools(body, conversation, context)
@@ -133,7 +133,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
 
         Unedited definitions of this wire are kept verbatim.
         """
-        native = conversation.wire == self.chat.name
+        native = context.native
         if native and conversation.same_tools:
             return
         out: list[JSON] = []
@@ -184,8 +184,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     def write_response(self, conversation: Conversation, context: EncodeContext) -> Object:
         """Write a response."""
         body = write_settings(self.response, conversation, context)
-        own = conversation.wire == self.chat.name and conversation.kind == "response"
-        if not own:
+        if not context.native:
             defaults = {
                 key: copy_json(value) if isinstance(value, dict) else value
                 for key, value in self.response_defaults.items()
@@ -193,7 +192,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             body = {**defaults, **body}
         context.seed = self.seed(body)
         messages = conversation.messages
-        if not messages and not own:
+        if not messages and not context.native:
             messages = (Message("assistant", ()),)
         return self.write_answers(body, messages, conversation, context)
 
@@ -206,9 +205,8 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     ) -> Object:
         """Put a choice for each message into a response."""
         choices: list[JSON] = []
-        native = conversation.wire == self.chat.name
         for i, message in enumerate(messages):
-            choice = get(conversation.source.body, message.path[:-1]) if native else UNSET
+            choice = get(conversation.source.body, message.path[:-1]) if context.native else UNSET
             if not isinstance(choice, dict):
                 choice = self.write_finish_reason({"index": i}, message, context)
             elif not message.parts and choice.get("message") is None:
@@ -251,7 +249,7 @@ class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
             context.report_loss(other, "a response holds one message here")
         message = messages[0] if messages else Message("assistant", ())
         stop = self.read_finish_reason(body)
-        if stop == "stop" and conversation.wire == self.chat.name and has_calls(message):
+        if stop == "stop" and context.native and has_calls(message):
             stop = "tool"  # as it is decoded
         if message.stop not in (None, stop):
             body = self.write_finish_reason(body, message, context)

@@ -129,7 +129,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         return self._write_request(conversation, context)
 
     def _write_request(self, conversation: Conversation, context: EncodeContext) -> JSON:
-        native = conversation.wire == context.wire and conversation.kind == "request"
+        native = context.native
         body = write_settings(REQUEST, conversation, context)
         choice = conversation.settings.get("choice")
         if isinstance(choice, Choice) and "tool_choice" in body:
@@ -170,7 +170,6 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         put_tools(body, write_tools(tools, context, conversation.source.body if native else None))
 
     def _write_response(self, conversation: Conversation, context: EncodeContext) -> JSON:
-        native = conversation.wire == context.wire and conversation.kind == "response"
         body = write_settings(RESPONSE, conversation, context)
         seed = conversation.settings.get("id")
         context.seed = seed if isinstance(seed, str) else ""
@@ -179,7 +178,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
             context.report_loss(extra, "a response is one message, without tool definitions")
         message = conversation.messages[0] if conversation.messages else Message("assistant", ())
         items = ItemWriter(self, context).write_items((message,))
-        if native:
+        if context.native:
             return {**body, "output": items}
         reason = write_finish_reason(message.stop)
         read = read_finish_reason(reason, has_calls=_has_client_calls(message))

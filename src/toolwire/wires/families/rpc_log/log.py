@@ -245,7 +245,7 @@ def report_other_parts(
 
 def report_settings(conversation: Conversation, context: EncodeContext) -> None:
     """Report all settings, unknown fields and stop reasons: a log holds none of them."""
-    native = conversation.wire == context.wire
+    native = conversation.wire == context.wire  # a response of the wire may become part of a log
     source = conversation.source
     original = source.settings if native and source.messages is not None else None
     for name, value in conversation.settings.items():
