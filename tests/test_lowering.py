@@ -25,6 +25,7 @@ from toolwire import (
     Usage,
 )
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.model import BodySource
 from toolwire.conversation.parts import Source
 from toolwire.errors import pointer
 from toolwire.wires.engine.capabilities import DATA_ONLY, EVERYTHING, Capabilities, MediaSupport
@@ -189,12 +190,38 @@ def test_a_response_holds_one_candidate_and_what_the_assistant_says() -> None:
     assert parts(unlimited) == [("assistant", ["a"]), ("assistant", ["b"])]
 
 
+def own(kind: str, *messages: Message, tools: tuple[Tool, ...] = ()) -> Conversation:
+    """A conversation as it was read from a body of the target."""
+    read = conversation(*messages, kind=kind, tools=tools)
+    body = BodySource(messages=read.messages, tools=read.tools, settings=read.settings)
+    return replace(read, wire="target", source=body)
+
+
 def test_a_response_of_the_target_itself_keeps_its_messages_and_tools() -> None:
-    source = replace(
-        conversation(message("assistant", Text("a")), message("tool", Text("b")), kind="response"),
-        wire="target",
-    )
+    source = own("response", message("assistant", Text("a")), message("tool", Text("b")))
     assert lower_for(source, "response", refusals=False) == Lowered(source, [])
+
+
+def test_what_an_edit_adds_to_a_response_of_the_target_is_reported() -> None:
+    answer = message("assistant", Text("a"))
+    added = replace(message("assistant", Text("b")), source=Source(path=("added",)))
+    defined = replace(tool(None), source=Source(path=("tools", 0)))
+    source = replace(own("response", answer), messages=(answer, added), tools=(defined,))
+    lowered = lower_for(source, "response", candidates=False)
+    assert (lowered.conversation.messages, lowered.conversation.tools) == ((answer,), ())
+    assert sorted(pointers(lowered)) == ["/added", "/tools/0"]
+
+
+def test_an_edit_cannot_add_a_tool_of_another_provider_or_a_strict_flag() -> None:
+    hosted = Tool("", kind="web_search", source=Source(path=("tools", 0)))
+    other = Tool("", kind="bash", source=Source(path=("tools", 1)))
+    source = replace(own("request", tools=(hosted,)), tools=(hosted, other, tool(True)))
+    lowered = lower_for(source, strict_tools=False)
+    assert [(tool.kind, tool.strict) for tool in lowered.conversation.tools] == [
+        ("web_search", None),
+        ("function", None),
+    ]
+    assert pointers(lowered)[0] == "/tools/1" and len(lowered.losses) == 2
 
 
 def test_a_message_that_was_read_from_the_target_is_not_touched() -> None:
@@ -304,6 +331,7 @@ def test_tool_definitions_are_reported_where_there_is_no_place_for_them(kind: st
         (("a", "b"), "any", ("a", "b"), 0),
         (("a", "b"), "one", (), 1),
         (("a",), "one", ("a",), 0),
+        (("a", "b"), "required", ("a", "b"), 0),
         (("a",), "none", (), 1),
     ],
 )
@@ -315,6 +343,41 @@ def test_a_tool_choice_names_as_many_tools_as_the_target_takes(
     choice = lowered.conversation.settings["choice"]
     assert isinstance(choice, Choice) and choice.names == kept
     assert pointers(lowered) == ["/choice"] * count
+
+
+@pytest.mark.parametrize("policy", ["required", "one", "none"])
+def test_only_a_required_tool_can_be_named_where_a_choice_holds_no_list(policy: str) -> None:
+    source = conversation(tools=(Tool("a"),), settings={"choice": Choice("auto", ("a",))})
+    lowered = lower_for(source, choice_names=policy)
+    assert lowered.conversation.settings["choice"] == Choice("auto")
+    assert pointers(lowered) == ["/choice"]
+
+
+def test_a_request_holds_no_refusal_where_only_answers_do() -> None:
+    refusal = with_path(Text("no", refusal=True), "messages", 0)
+    asked = lower_for(conversation(message("assistant", refusal)), refusals_in_history=False)
+    assert parts(asked) == [("assistant", ["no"])] and pointers(asked) == ["/messages/0"]
+    source = conversation(message("assistant", refusal), kind="response")
+    assert lower_for(source, "response", refusals_in_history=False) == Lowered(source, [])
+
+
+@pytest.mark.parametrize(
+    ("media", "capability", "kept"),
+    [
+        (Media("file", "text/csv", url="https://x/y", name="a.csv"), {"url_names": False}, None),
+        (Media("file", "text/csv", url="https://x/y"), {"url_types": False}, None),
+        (Media("image", url="https://x/y"), {"kind_by_type": frozenset({"url"})}, None),
+        (Media("file", "text/csv", url="https://x/y.csv"), {"url_types": False}, "held"),
+        (Media("image", data="aGk="), {"kind_by_type": frozenset({"url"})}, "held"),
+        (Media("file", url="https://x/y"), {"kind_by_type": frozenset({"url"})}, "held"),
+    ],
+    ids=["name", "type", "kind", "type-in-the-url", "kind-of-data", "kind-of-a-file"],
+)
+def test_what_a_url_does_not_say_of_a_medium_is_reported(
+    media: Media, capability: dict[str, object], kept: str | None
+) -> None:
+    source = conversation(message("user", with_path(media, "messages", 0)))
+    assert pointers(lower_for(source, "request", **capability)) == ([] if kept else ["/messages/0"])
 
 
 def test_fields_of_usage_that_are_zero_are_dropped_without_a_report() -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolwire import Choice, Tool, check, cut, decode, encode, repair, translate
 from toolwire.conversation.json import JSON, Object
-from toolwire.wires.families.items.namespaces import plain_name, qualified_name, split_name
+from toolwire.wires.families.items.namespaces import join_name, plain_name, split_name
 
 NAME = "openai-responses"
 OVER = [name for name in MODELS if name != NAME]
@@ -279,11 +279,11 @@ NAMES = [
 
 def test_every_namespace_and_name_have_a_unique_qualified_name() -> None:
     known = {plain_name(name): ("", name) for name in NAMES} | {
-        qualified_name(first, second): (first, second) for first in NAMES for second in NAMES
+        join_name(first, second): (first, second) for first in NAMES for second in NAMES
     }
     assert len(known) == len(NAMES) + len(NAMES) ** 2
     assert {name: split_name(name) for name in known} == known
-    assert (plain_name("get"), qualified_name("crm", "get")) == ("get", "crm::get")
+    assert (plain_name("get"), join_name("crm", "get")) == ("get", "crm::get")
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,7 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import write_settings
-from toolwire.wires.engine.specs import list_at, raise_unexpected, require_object
-from toolwire.wires.families.blocks.history import response_message
+from toolwire.wires.engine.specs import answer_message, list_at, raise_unexpected, require_object
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field
 from toolwire.wires.families.turns.history import TurnHistory, lacks_ids, merge_turns
@@ -179,13 +178,11 @@ HISTORY = TurnHistory(
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """Write a conversation as a log, or an answer as the Events of a run."""
     if context.kind == "response":
-        answer = response_message(conversation, context)
+        answer = answer_message(conversation)
         write_answer = _patch_run if context.native else _write_run
         return write_answer(answer, conversation, context)
     messages = _without_instruction(conversation.messages, context)
     if context.native:
-        for tool in conversation.tools:  # lowering leaves a conversation of its own wire alone
-            context.report_loss(tool, "this wire holds no tool definitions")
         # The unknown fields stay in the log, which `write_settings` does not know if it is a list.
         source = replace(conversation.source, unknown_fields=())
         write_settings((), replace(conversation, source=source), context)

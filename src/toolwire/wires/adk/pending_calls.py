@@ -44,7 +44,7 @@ class PendingCalls:
         for event in events:
             if isinstance(event, _NEVER_HELD):
                 out.append(event)
-            elif not self._events and self._undecided_call(event) is None:
+            elif not self._events and self._call_to_hold(event) is None:
                 out.append(_with_provider_result(event))
             elif isinstance(event, StreamError | Finish) or (
                 isinstance(event, TurnStart) and event.role == "assistant"
@@ -57,7 +57,7 @@ class PendingCalls:
         return out
 
     def _hold(self, event: Event) -> None:
-        call = self._undecided_call(event)
+        call = self._call_to_hold(event)
         if call is not None:
             self._indexes[call.id] = len(self._events)
         elif isinstance(event, PartComplete) and isinstance(event.part, Result):
@@ -66,7 +66,7 @@ class PendingCalls:
                 self._events[index] = _with_provider_call(self._events[index])
         self._events.append(_with_provider_result(event))
 
-    def _undecided_call(self, event: Event) -> Call | None:
+    def _call_to_hold(self, event: Event) -> Call | None:
         if not isinstance(event, PartStart | PartComplete):
             return None
         part = event.part

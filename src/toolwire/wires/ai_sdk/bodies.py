@@ -31,7 +31,14 @@ from toolwire.wires.engine.settings import (
     write_finish_reason,
     write_settings,
 )
-from toolwire.wires.engine.specs import Block, keys, list_at, patch_parts, raise_unexpected
+from toolwire.wires.engine.specs import (
+    Block,
+    answer_message,
+    keys,
+    list_at,
+    patch_parts,
+    raise_unexpected,
+)
 
 _SYSTEM = Block("system", part=Text, write=lambda part, context: part.text)
 _SYSTEM_FIELDS = ("system", "instructions")
@@ -146,7 +153,7 @@ def _read_response(body: JSON) -> Conversation:
     served = mark_server_tools(message.parts)
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     if not stop or stop in IMPLIED_REASONS:
-        stop = implied_reason(served)
+        stop = reason_from_parts(served)
     return Conversation(
         (replace(message, parts=served, stop=stop),),
         settings=settings.values,
@@ -194,7 +201,7 @@ def _open_calls(parts: list[Part] | tuple[Part, ...]) -> list[Call]:
     ]
 
 
-def implied_reason(parts: tuple[Part, ...]) -> str:
+def reason_from_parts(parts: tuple[Part, ...]) -> str:
     """The finish reason that follows from the parts of a response."""
     return "tool" if _open_calls(parts) else "stop"
 
@@ -252,10 +259,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     source = conversation.source.body if native else None
     listed = isinstance(source, dict) and "messages" in source
     body = write_settings(RESPONSE if listed else MESSAGE, conversation, context)
-    # Lowering does not touch a response of this wire, even if something was added to it.
-    for extra in (*conversation.messages[1:], *conversation.tools):
-        context.report_loss(extra, "a response is one message, without tool definitions")
-    first = conversation.messages[0] if conversation.messages else Message("assistant", ())
+    first = answer_message(conversation)
     if native and "parts" not in body:
         original = read(source, "response").parts()
         patched = patch_parts(first.parts, original, source, (), context)
@@ -275,7 +279,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_reason(message: Message, context: EncodeContext) -> str | None:
     """The finish reason of a message; None if its parts imply it."""
-    implied = implied_reason(message.parts)
+    implied = reason_from_parts(message.parts)
     if message.stop in IMPLIED_REASONS and message.stop != implied:
         context.report_loss(
             message, f"the parts of the message imply the finish reason {implied}: {message.stop}"

@@ -12,6 +12,7 @@ from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
@@ -63,9 +64,7 @@ def write_tools(conversation: Conversation, context: EncodeContext) -> Object:
             out[name] = patch(tool.raw, before, after)
         elif name in out:
             context.report_loss(tool, f"another tool has the same name: {name}")
-        elif tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a provider-defined tool of another provider: {tool.kind}")
-        else:
+        elif tool.kind in CLIENT_TOOLS:
             out[name] = _write_tool(tool, context)
     return out
 
@@ -96,10 +95,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    if value.mode == "required" and len(value.names) == 1:
-        return {"type": "tool", "toolName": context.name(value.names[0])}
     if value.names:
-        context.report_loss(context.setting_path, "a tool can be named only to require it")
+        return {"type": "tool", "toolName": context.name(value.names[0])}
     return value.mode
 
 

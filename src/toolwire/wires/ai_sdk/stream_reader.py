@@ -36,7 +36,7 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.ai_sdk.blocks import NAME
-from toolwire.wires.ai_sdk.bodies import implied_reason, mark_server_tools
+from toolwire.wires.ai_sdk.bodies import mark_server_tools, reason_from_parts
 from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, IMPLIED_REASONS
 from toolwire.wires.ai_sdk.stream_queue import EventQueue
 from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
@@ -103,11 +103,11 @@ class ChunkReader(StreamReader):
         events, self.before_start = self.before_start, []
         return [MessageStart({"id": self.seed}), *events]
 
-    def _unsupported(self, reason: str, *keys: str) -> Unsupported:
+    def _report(self, reason: str, *keys: str) -> Unsupported:
         return Unsupported((self.count, *keys), reason)
 
     def _unknown_fields(self, fields: Iterable[str]) -> list[Event]:
-        return [self._unsupported(UNKNOWN_FIELD, key) for key in fields]
+        return [self._report(UNKNOWN_FIELD, key) for key in fields]
 
     def _call_events(self, tool: StreamedToolPart) -> list[Event]:
         """The events of a call and its result, as they are read from the whole message."""
@@ -167,7 +167,7 @@ class ChunkReader(StreamReader):
             out += self._add_text_fields(text, chunk)
         delta = chunk.get("delta")
         if not isinstance(delta, str):
-            return [*out, self._unsupported("not a string", "delta")]
+            return [*out, self._report("not a string", "delta")]
         if self.keep:
             text.deltas.append(delta)
         if delta:
@@ -181,7 +181,7 @@ class ChunkReader(StreamReader):
     def _read_text_end(self, chunk: Chunk) -> list[Event]:
         text = self.open_texts.pop(_text_key(chunk), None)
         if text is None:
-            return [self._unsupported("the end of a text that is not open")]
+            return [self._report("the end of a text that is not open")]
         text.block["state"] = "done"
         return [*self._add_text_fields(text, chunk), *self.queue.emit(PartEnd(text.slot))]
 
@@ -210,7 +210,7 @@ class ChunkReader(StreamReader):
         if tool.emitted and not self.keep:
             if tool.repeats_error(chunk):
                 return []
-            return [self._unsupported("a second output of a call")]
+            return [self._report("a second output of a call")]
         tool.add_output(chunk)
         return self.queue.release()
 
@@ -220,7 +220,7 @@ class ChunkReader(StreamReader):
     def _keep_unplaced(self, chunk: Chunk) -> list[Event]:
         if self.keep:
             self.unplaced.append(copy_json(chunk))
-        return [self._unsupported(f"its part is not in this stream: {chunk.get('type')}")]
+        return [self._report(f"its part is not in this stream: {chunk.get('type')}")]
 
     # --- parts in one chunk ---
 
@@ -234,7 +234,7 @@ class ChunkReader(StreamReader):
 
     def _read_data(self, chunk: Chunk) -> list[Event]:
         if chunk.get("transient") is True:
-            return [self._unsupported("transient data")]
+            return [self._report("transient data")]
         kind, data_id = chunk["type"], chunk.get("id")
         if not isinstance(data_id, str):
             return self._read_part(chunk)
@@ -245,7 +245,7 @@ class ChunkReader(StreamReader):
             if part.get("type") == kind and part.get("id") == data_id:
                 part["data"] = chunk.get("data")
                 break
-        return [self._unsupported("data that replace earlier data")]
+        return [self._report("data that replace earlier data")]
 
     def _read_unknown(self, chunk: Chunk) -> list[Event]:
         """Keep a chunk of unknown type as a part, unless it would be read as a tool part."""
@@ -265,7 +265,7 @@ class ChunkReader(StreamReader):
         repeated: list[Event] = []
         if message_id != self.message["id"]:
             repeated = [
-                self._unsupported("a second start of the message", key)
+                self._report("a second start of the message", key)
                 for key, value in {"messageId": message_id, **fields}.items()
                 if value is not None
             ]
@@ -305,7 +305,7 @@ class ChunkReader(StreamReader):
         self.texts = [text for text in self.texts if any(text.block is p for p in self.parts)]
         late: list[Event] = []
         if self.queue.step_emitted:
-            late.append(self._unsupported("a step was reset after some of it was sent"))
+            late.append(self._report("a step was reset after some of it was sent"))
         slots = [text.slot for text in self.open_texts.values()]
         self.open_texts.clear()
         ends = [PartEnd(slot) for slot in slots if slot in self.queue.open_slots]
@@ -366,7 +366,7 @@ class ChunkReader(StreamReader):
         if self.reason != "tool-calls":
             return False
         (message,) = read_response_message(body, ())
-        return implied_reason(mark_server_tools(message.parts)) == "tool"
+        return reason_from_parts(mark_server_tools(message.parts)) == "tool"
 
 
 def _text_key(chunk: Chunk) -> tuple[str, JSON]:

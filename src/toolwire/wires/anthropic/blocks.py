@@ -28,7 +28,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.anthropic.settings import NAME
 from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import mime_of, type_shows
+from toolwire.wires.engine.media import mime_of
 from toolwire.wires.engine.specs import (
     Block,
     Id,
@@ -108,8 +108,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     if source is None:  # an edit of this wire's own block: lowering replaces media of other wires
         context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
         return {"type": "text", "text": describe(media)}
-    if media.url is not None and not type_shows(media):
-        context.report_loss(media, f"a URL source has no MIME type here: {media.mime}")
     if media.kind == "image":
         return {"type": "image", "source": source}
     title: Object = {"title": media.name} if media.name is not None else {}
@@ -395,6 +393,7 @@ CAPABILITIES = Capabilities(
     refusals=False,
     media={"user": _MEDIA, "result": _MEDIA},
     media_names=frozenset({"file"}),
+    url_types=False,
     reasoning_in_history=False,
     system_anywhere=False,
     candidates=False,

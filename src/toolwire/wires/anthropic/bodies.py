@@ -26,6 +26,7 @@ from toolwire.wires.engine.settings import (
     write_settings,
 )
 from toolwire.wires.engine.specs import (
+    answer_message,
     keys,
     list_at,
     patch_message,
@@ -34,7 +35,7 @@ from toolwire.wires.engine.specs import (
     types_in,
 )
 from toolwire.wires.families.blocks.bodies import build_conversation, read_tools
-from toolwire.wires.families.blocks.history import BlockHistory, response_message
+from toolwire.wires.families.blocks.history import BlockHistory
 
 # --- messages -------------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    message = response_message(conversation, context)
+    message = answer_message(conversation)
     patched = patch_message(message, context, _read_message)
     content = (
         patched["content"] if isinstance(patched, dict) else HISTORY.write_parts(message, context)

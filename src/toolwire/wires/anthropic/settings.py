@@ -9,6 +9,7 @@ from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
@@ -18,7 +19,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import can_define, define_tool, usage_spec
+from toolwire.wires.families.blocks.bodies import define_tool, usage_spec
 
 NAME = "anthropic"
 
@@ -58,7 +59,7 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
             and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
-        elif can_define(tool, context):
+        elif tool.kind in CLIENT_TOOLS:
             no_parameters: JSON = {"type": "object", "properties": {}}
             definition = define_tool(tool, context, "input_schema", no_parameters)
             if tool.strict is not None:
@@ -85,10 +86,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    if value.mode == "required" and len(value.names) == 1:
-        return {"type": "tool", "name": context.name(value.names[0])}
     if value.names:
-        context.report_loss(context.setting_path, "a tool can be named here only if it is required")
+        return {"type": "tool", "name": context.name(value.names[0])}
     return {"type": {"auto": "auto", "none": "none", "required": "any"}[value.mode]}
 
 

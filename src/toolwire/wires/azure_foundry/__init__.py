@@ -16,7 +16,7 @@ from __future__ import annotations
 from toolwire.conversation.json import JSON
 from toolwire.wires.azure_foundry.blocks import MEMORY_WITHOUT_ID, SERVICE_ITEMS, WORKFLOW_ACTIONS
 from toolwire.wires.engine.specs import Wire, all_blocks, keys
-from toolwire.wires.families.items.bodies import ItemBodies, listed_items
+from toolwire.wires.families.items.bodies import ItemBodies, items_of
 from toolwire.wires.families.items.content import CAPABILITIES, CONTENT
 from toolwire.wires.families.items.item_types import ITEMS
 from toolwire.wires.families.items.stream_reader import item_stream
@@ -32,7 +32,7 @@ def match_score(body: JSON) -> int:
         return 0
     if "agent_reference" in body or "agent" in body:
         return 3
-    items = listed_items(body)
+    items = items_of(body)
     marked = any("agent_reference" in item or item.get("type") in SERVICE_ITEMS for item in items)
     return 3 if marked else 1
 

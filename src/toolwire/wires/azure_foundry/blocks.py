@@ -39,7 +39,7 @@ PAIRED_TOOLS = {
 WORKFLOW_ACTIONS = ("workflow_action", "workflow_action_preview")
 
 
-def _paired_items() -> Iterator[Block]:
+def _call_and_output_items() -> Iterator[Block]:
     for stem, family in PAIRED_TOOLS.items():
         for kind in (f"{stem}_call", f"{stem}_preview_call"):
             yield call_item(
@@ -100,7 +100,7 @@ def _result_without_call(kind: str, family: str, output: OutputForm = OUTPUT) ->
 _MEMORY = [_memory_items(kind) for kind in ("memory_search_call", "memory_search_preview_call")]
 _ACTION = in_fields("kind", "action_id", "parent_action_id", "previous_action_id")
 SERVICE_ITEMS = blocks(
-    *_paired_items(),
+    *_call_and_output_items(),
     *(with_id for with_id, _ in _MEMORY),
     *(_result_without_call(kind, "workflow-action", _ACTION) for kind in WORKFLOW_ACTIONS),
     _result_without_call(

@@ -33,6 +33,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
     Block,
+    answer_message,
     keys,
     list_at,
     object_at,
@@ -40,7 +41,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
 )
 from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
-from toolwire.wires.families.blocks.history import BlockHistory, response_message
+from toolwire.wires.families.blocks.history import BlockHistory
 
 # --- messages -------------------------------------------------------------------------------------
 
@@ -176,7 +177,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    message = response_message(conversation, context)
+    message = answer_message(conversation)
     written = patch_message(message, context, _read_message)
     if isinstance(written, UnsetType):
         written = _write_message("assistant", HISTORY.write_parts(message, context))

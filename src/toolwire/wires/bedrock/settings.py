@@ -9,6 +9,7 @@ from toolwire.conversation.model import Choice, Conversation, Format, Setting, T
 from toolwire.conversation.parts import Call, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
@@ -19,7 +20,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import can_define, usage_spec
+from toolwire.wires.families.blocks.bodies import usage_spec
 
 NAME = "bedrock"
 
@@ -94,7 +95,7 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
             and read_tool(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
-        elif can_define(tool, context):
+        elif tool.kind in CLIENT_TOOLS:
             out.append(_write_tool(tool, context))
     if out:
         return out
@@ -138,10 +139,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    if value.mode == "required" and len(value.names) == 1:
-        return {"tool": {"name": context.name(value.names[0])}}
     if value.names:
-        context.report_loss(context.setting_path, "a tool can be named here only if it is required")
+        return {"tool": {"name": context.name(value.names[0])}}
     if value.mode == "none":
         return UNSET
     return {"any": {}} if value.mode == "required" else {"auto": {}}

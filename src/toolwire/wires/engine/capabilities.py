@@ -60,10 +60,18 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     refusals: bool = True
     """A text can be marked as a refusal."""
+    refusals_in_history: bool = True
+    """So can a text of a request."""
     media: Mapping[Place, MediaSupport] | None = None
     """The media that each place holds; a place that is not listed holds none. None: no limits."""
     media_names: frozenset[str] | None = None
     """The kinds of media that keep their file name. None: all do."""
+    url_names: bool = True
+    """Media that are given by URL keep their file name."""
+    url_types: bool = True
+    """Media that are given by URL keep their MIME type."""
+    kind_by_type: frozenset[MediaForm] = frozenset()
+    """The forms in which only the MIME type says of which kind a medium is."""
     reasoning_in_history: bool = True
     """A request can hold reasoning of another provider."""
     reasoning_in_answers: bool = True
@@ -90,8 +98,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """A request can hold tool definitions."""
     strict_tools: bool = True
     """A tool definition can be marked as strict."""
-    choice_names: Literal["any", "one", "none"] = "any"
-    """How many tools a tool choice can name."""
+    choice_names: Literal["any", "required", "one", "none"] = "any"
+    """Which tools a tool choice can name: any, those that are required, only one required tool, or
+    none."""
     format_fields: frozenset[str] = frozenset({"name", "strict", "description"})
     """What a response format can hold beside its schema."""
     usage_fields: frozenset[str] = frozenset({"cached", "cache_write", "reasoning"})

@@ -107,17 +107,19 @@ def lower_to_capabilities(
     if capabilities is EVERYTHING:
         return conversation
     messages, tools, settings = conversation.messages, conversation.tools, conversation.settings
+    source = conversation.source
     native = not foreign and conversation.kind == kind
-    if kind == "response" and not native:
-        messages = _answer_messages(messages, capabilities, losses)
+    if kind == "response" and not (native and messages is source.messages):
+        read = source.messages if native else None
+        messages = _answer_messages(messages, capabilities, read or (), losses)
     if not plain:
         lowering = _MessageLowering(capabilities, wire=wire, kind=kind, losses=losses)
         messages = lowering.lower(messages)
-    if not native:
-        tools = lower_tools(tools, capabilities, kind=kind, losses=losses)
-    if foreign or settings is not conversation.source.settings:
-        paths = conversation.source.setting_paths
-        settings = lower_settings(settings, capabilities, paths, losses)
+    if not (native and tools is source.tools):
+        defined = source.tools if native else None
+        tools = lower_tools(tools, capabilities, defined or (), kind=kind, losses=losses)
+    if foreign or settings is not source.settings:
+        settings = lower_settings(settings, capabilities, source.setting_paths, losses)
     unchanged = messages is conversation.messages and tools is conversation.tools
     if unchanged and settings is conversation.settings:
         return conversation
@@ -128,22 +130,31 @@ def lower_to_capabilities(
 
 
 def _answer_messages(
-    messages: tuple[Message, ...], capabilities: Capabilities, losses: list[Loss]
+    messages: tuple[Message, ...],
+    capabilities: Capabilities,
+    read: tuple[Message, ...],
+    losses: list[Loss],
 ) -> tuple[Message, ...]:
-    """The messages of a response: what the assistant says, and one candidate where one is held."""
-    kept = list(messages)
-    if not capabilities.messages_in_answers:
-        others = [message for message in messages if message.role != "assistant"]
-        losses += [
-            Loss(message.path, "an answer holds only what the assistant says") for message in others
-        ]
-        kept = [message for message in messages if message.role == "assistant"]
-    if not capabilities.candidates and not capabilities.messages_in_answers:
+    """The messages of a response: what the assistant says, and one candidate where one is held.
+
+    `read` are the messages of a body of the target itself, which holds what it held before.
+    """
+    if capabilities.messages_in_answers:
+        return messages
+    paths = {message.path for message in read}
+    kept = [message for message in messages if message.role == "assistant" or message.path in paths]
+    losses += [
+        Loss(message.path, "an answer holds only what the assistant says")
+        for message in messages
+        if message.role != "assistant" and message.path not in paths
+    ]
+    if not capabilities.candidates:
+        count = max(1, len(read))
         losses += [
             Loss(message.path, "an answer here is one message; the other candidates stay behind")
-            for message in kept[1:]
+            for message in kept[count:]
         ]
-        kept = kept[:1]
+        kept = kept[:count]
     return messages if len(kept) == len(messages) else tuple(kept)
 
 

@@ -24,7 +24,7 @@ from toolwire.conversation.parts import (
     say_error,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
-from toolwire.wires.engine.media import mime_of
+from toolwire.wires.engine.media import mime_of, type_shows
 
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
 _SHOWN = 80
@@ -43,7 +43,7 @@ def lower_part(
     if capabilities is EVERYTHING:
         return (part,)
     match part:
-        case Text(refusal=True) if not capabilities.refusals:
+        case Text(refusal=True) if not _holds_refusal(capabilities, kind):
             losses.append(Loss(part.path, "a refusal is sent as plain text"))
             return (Text(part.text, source=Source(path=part.path)),)
         case Media():
@@ -56,6 +56,10 @@ def lower_part(
             losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
             return ()
     return (part,)
+
+
+def _holds_refusal(capabilities: Capabilities, kind: str) -> bool:
+    return capabilities.refusals and (kind == "response" or capabilities.refusals_in_history)
 
 
 def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss]) -> Part | None:
@@ -87,7 +91,17 @@ def _lower_media(
     names = capabilities.media_names
     if media.name is not None and names is not None and media.kind not in names:
         losses.append(Loss(media.path, f"the name of this {media.kind} is not kept here"))
-        return replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
+        media = replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
+    if media.url is not None:
+        if not capabilities.url_types and not type_shows(media):
+            losses.append(Loss(media.path, f"a URL has no MIME type here: {media.mime}"))
+        if not capabilities.url_names and media.name is not None:
+            losses.append(Loss(media.path, "media given by URL have no name here"))
+            media = replace(media, name=None, mime=mime_of(media))
+    by_type = media.kind != "file" and media_form(media) in capabilities.kind_by_type
+    if by_type and mime_of(media) is None:
+        reason = f"without a MIME type nothing marks this as {media.kind}"
+        losses.append(Loss(media.path, reason))
     return media
 
 

@@ -5,7 +5,7 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -20,8 +20,14 @@ _USAGE_FIELDS = ("cached", "cache_write", "reasoning")
 
 
 def lower_tools(
-    tools: tuple[Tool, ...], capabilities: Capabilities, *, kind: str, losses: list[Loss]
+    tools: tuple[Tool, ...],
+    capabilities: Capabilities,
+    read: Collection[Tool] = (),
+    *,
+    kind: str,
+    losses: list[Loss],
 ) -> tuple[Tool, ...]:
+    """The tools that the target can define; `read` are those of a body of its own."""
     if not tools:
         return tools
     if kind == "response" and not capabilities.tools_in_answers:
@@ -30,13 +36,10 @@ def lower_tools(
     if not capabilities.tool_definitions:
         losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
         return ()
-    if any(tool.kind not in CLIENT_TOOLS for tool in tools):
-        losses += [
-            Loss(tool.path, f"a tool of another provider: {tool.kind}")
-            for tool in tools
-            if tool.kind not in CLIENT_TOOLS
-        ]
-        tools = tuple(tool for tool in tools if tool.kind in CLIENT_TOOLS)
+    foreign = [tool for tool in tools if tool.kind not in CLIENT_TOOLS and tool not in read]
+    if foreign:
+        losses += [Loss(tool.path, f"a tool of another provider: {tool.kind}") for tool in foreign]
+        tools = tuple(tool for tool in tools if tool.kind in CLIENT_TOOLS or tool in read)
     if capabilities.strict_tools or all(tool.strict is None for tool in tools):
         return tools
     flagged = [tool for tool in tools if tool.strict is not None]
@@ -104,12 +107,15 @@ def _lower_setting(
     match value:
         case Choice(names=names) if names and capabilities.choice_names != "any":
             if capabilities.choice_names == "none":
-                losses.append(Loss(path, "a tool choice names no tools here"))
-                return replace(value, names=())
-            if len(names) > 1:
+                reason = "a tool choice names no tools here"
+            elif value.mode != "required":
+                reason = "a tool can be named here only if it is required"
+            elif capabilities.choice_names == "one" and len(names) > 1:
                 reason = "only one tool can be named here; the others stay allowed"
-                losses.append(Loss(path, reason))
-                return replace(value, names=())
+            else:
+                return value
+            losses.append(Loss(path, reason))
+            return replace(value, names=())
         case Format():
             return _without_fields(value, _FORMAT_FIELDS, capabilities.format_fields, path, losses)
         case Usage():

@@ -285,21 +285,9 @@ def types_in(content: JSON) -> set[str]:
     }
 
 
-def answer_messages(conversation: Conversation, context: EncodeContext) -> list[Message]:
-    """Return the messages that a response can hold: all of its own wire, else the assistant's.
-
-    Other messages and tool definitions are reported.
-    """
-    if context.native:
-        return list(conversation.messages)
-    for message in conversation.messages:
-        if message.role != "assistant":
-            context.report_loss(message, "an answer holds only what the assistant says")
-    for tool in conversation.tools:
-        context.report_loss(tool, "a response holds no tool definitions")
-    return [message for message in conversation.messages if message.role == "assistant"] or [
-        Message("assistant", ())
-    ]
+def answer_message(conversation: Conversation) -> Message:
+    """Return the message of a response; an empty one if there is none."""
+    return conversation.messages[0] if conversation.messages else Message("assistant", ())
 
 
 class Wire(Struct, frozen=True, eq=False):

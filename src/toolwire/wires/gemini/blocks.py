@@ -9,4 +9,6 @@ from toolwire.wires.families.contents.parts import ContentParts
 
 NAME = "gemini"
 PARTS = ContentParts(NAME, hidden_prefix="adk-")
-CAPABILITIES = replace(CONTENTS, reasoning_in_history=False, format_fields=frozenset())
+CAPABILITIES = replace(
+    CONTENTS, reasoning_in_history=False, choice_names="required", format_fields=frozenset()
+)

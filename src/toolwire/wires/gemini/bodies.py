@@ -11,7 +11,7 @@ from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
 from toolwire.wires.engine.specs import (
-    answer_messages,
+    answer_message,
     list_at,
     object_at,
     patch_message,
@@ -158,7 +158,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     context.seed = seed if isinstance(seed, str) else ""
     native = context.native
     candidates: list[JSON] = []
-    for i, message in enumerate(answer_messages(conversation, context)):
+    for i, message in enumerate(conversation.messages or (answer_message(conversation),)):
         if native and not message.path and not message.parts:
             continue  # a blocked prompt has no candidate
         original = get(conversation.source.body, message.path[:-1]) if native else UNSET

@@ -11,6 +11,7 @@ from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     list_at,
@@ -20,7 +21,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import can_define, define_tool
+from toolwire.wires.families.blocks.bodies import define_tool
 from toolwire.wires.families.contents.settings import MODEL, USAGE
 from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
 from toolwire.wires.gemini.blocks import NAME
@@ -82,7 +83,7 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     declarations: list[JSON] = [
         define_tool(tool, context, "parametersJsonSchema")
         for tool in tools
-        if can_define(tool, context, strict=False)
+        if tool.kind in CLIENT_TOOLS
     ]
     return [{"functionDeclarations": declarations}] if declarations else []
 
@@ -111,12 +112,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     config: Object = {"mode": _CHOICE_TO_WIRE[value.mode]}
-    if value.names and value.mode == "required":
+    if value.names:
         config["allowedFunctionNames"] = [context.name(name) for name in value.names]
-    elif value.names and value.mode == "auto":
-        context.report_loss(
-            context.setting_path, "tools can be named only where a call is required"
-        )
     return config
 
 

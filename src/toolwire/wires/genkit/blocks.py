@@ -50,6 +50,7 @@ CAPABILITIES = Capabilities(
     refusals=False,
     media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
     media_names=frozenset(),
+    kind_by_type=DATA_OR_URL,
     error_flag=False,
     candidates=False,
     strict_tools=False,
@@ -94,8 +95,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     if url is None:  # an edit of a part of this wire, which is not lowered
         return {"text": describe(media)}
     mime = mime_of(media)
-    if mime is None and media.kind != "file":
-        context.report_loss(media, f"the kind ({media.kind}) is lost: there is no MIME type")
     return {"media": {"url": url, "contentType": mime} if mime else {"url": url}}
 
 

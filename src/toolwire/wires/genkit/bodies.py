@@ -10,8 +10,10 @@ from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Role, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
+    answer_message,
     keys,
     list_at,
     object_at,
@@ -20,12 +22,10 @@ from toolwire.wires.engine.specs import (
 )
 from toolwire.wires.families.blocks.bodies import (
     build_conversation,
-    can_define,
     define_tool,
     read_tools,
     unknown_fields,
 )
-from toolwire.wires.families.blocks.history import response_message
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory, lacks_ids
 from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (
@@ -140,7 +140,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         body["tools"] = [
             define_tool(tool, context, "inputSchema")
             for tool in conversation.tools
-            if can_define(tool, context, strict=False)
+            if tool.kind in CLIENT_TOOLS
         ]
     return body
 
@@ -152,7 +152,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
             _write_candidate(message, conversation, context) for message in conversation.messages
         ]
         return {**body, "candidates": candidates}
-    message = response_message(conversation, context)
+    message = answer_message(conversation)
     return {**body, **_write_candidate(message, conversation, context)}
 
 

@@ -37,5 +37,7 @@ WIRE = Wire(
         reasoning_in_answers=False,
         messages_in_answers=True,
         tools_in_answers=True,
+        strict_tools=False,
+        choice_names="none",
     ),
 )

@@ -353,8 +353,6 @@ def _write_tool(tool: Tool, context: EncodeContext) -> JSON:
     if not isinstance(schema, dict):
         schema = {"type": "object", "properties": {}}
     out["inputSchema"] = schema
-    if tool.strict is not None:
-        context.report_loss(tool, "a tool has no strict flag here")
     return out
 
 

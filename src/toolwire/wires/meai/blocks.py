@@ -9,7 +9,7 @@ from typing import Literal
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Media, Opaque, Part, Reasoning, Result, Source, Text
-from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
+from toolwire.wires.engine.capabilities import DATA_ONLY, Capabilities, MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     UNREADABLE,
@@ -40,6 +40,8 @@ _FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file"})
 _MEDIA = MediaSupport(image=_FORMS, audio=_FORMS, video=_FORMS, file=_FORMS)
 CAPABILITIES = Capabilities(
     media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
+    url_names=False,
+    kind_by_type=DATA_ONLY,
     error_flag=False,
     candidates=False,
     choice_names="one",

@@ -11,9 +11,15 @@ from toolwire.conversation.model import BodySource, Conversation, Kind
 from toolwire.conversation.parts import Message, Role, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
-from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected, require_object
+from toolwire.wires.engine.specs import (
+    Block,
+    answer_message,
+    keys,
+    list_at,
+    raise_unexpected,
+    require_object,
+)
 from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
-from toolwire.wires.families.blocks.history import response_message
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory, merge_turns
 from toolwire.wires.meai.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_content
 from toolwire.wires.meai.settings import (
@@ -169,7 +175,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     if native:
         conversation = replace(conversation, source=replace(source, unknown_fields=()))
     body = write_settings(RESPONSE, conversation, context)
-    answer = response_message(conversation, context)
+    answer = answer_message(conversation)
     if native:
         originals = [
             message if message.role in ANSWER_ROLES else replace(message, parts=())

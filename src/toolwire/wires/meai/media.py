@@ -49,8 +49,6 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
     mime = mime_of(media)
     name: Object = {} if media.name is None else {"name": media.name}
     if media.data is not None:
-        if mime is None and media.kind != "file":
-            context.report_loss(media, f"the kind ({media.kind}) is lost: there is no MIME type")
         return {"$type": "data", "uri": data_url(media), **name}
     if media.file is not None:
         if mime is None and media.kind == "file":
@@ -59,7 +57,5 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
         return {"$type": "hostedFile", "fileId": media.file, "mediaType": mime, **name}
     if media.url is None:  # an edit of a content of this wire, which is not lowered
         return {"$type": "text", "text": describe(media)}
-    if media.name is not None:
-        context.report_loss(media, "media given by URL have no name here")
     kind = "application/octet-stream" if media.kind == "file" else f"{media.kind}/*"
     return {"$type": "uri", "uri": media.url, "mediaType": mime or kind}

@@ -15,6 +15,7 @@ from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts
+from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
@@ -25,7 +26,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import can_define, define_tool, usage_spec
+from toolwire.wires.families.blocks.bodies import define_tool, usage_spec
 from toolwire.wires.meai.blocks import NAME
 
 OPTIONS = "options"
@@ -60,7 +61,7 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     """The tool definitions; ChatOptions has no field for `strict`, so it is a further property."""
     out: list[JSON] = []
     for tool in tools:
-        if can_define(tool, context):
+        if tool.kind in CLIENT_TOOLS:
             definition = define_tool(tool, context, "jsonSchema")
             if tool.strict is not None:
                 definition["additionalProperties"] = {"strict": tool.strict}
@@ -81,10 +82,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    if value.mode == "required" and len(value.names) == 1:
+    if value.names:
         return {"$type": "required", "requiredFunctionName": context.name(value.names[0])}
-    if value.names and value.mode == "auto":
-        context.report_loss(context.setting_path, "only a required tool can be named here")
     return {"$type": value.mode}
 
 

@@ -37,6 +37,7 @@ WIRE = Wire(
         error_flag=False,
         result_media="after",
         text_after_calls=False,
+        url_types=False,
         choice_names="one",
         usage_fields=frozenset({"cached"}),
     ),

@@ -70,8 +70,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     url = data_url(media)
     if url is None or media.kind == "video":
         return name_in_text(media, context)
-    if media.url is not None and media.mime is not None:
-        context.report_loss(media, "the MIME type of a URL is not kept here")
     if media.kind == "image":
         return write_image_url(media, context)
     if media.kind == "file":

@@ -38,13 +38,9 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    if value.mode == "required":
-        if not value.names:
-            return "any"
-        return {"type": "function", "function": {"name": context.name(value.names[0])}}
     if value.names:
-        context.report_loss(context.setting_path, "a tool can be required here, but not allowed")
-    return value.mode
+        return {"type": "function", "function": {"name": context.name(value.names[0])}}
+    return "any" if value.mode == "required" else value.mode
 
 
 REQUEST = (

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from toolwire.conversation.json import JSON
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.items.bodies import ItemBodies, listed_items
+from toolwire.wires.families.items.bodies import ItemBodies, items_of
 from toolwire.wires.families.items.content import CAPABILITIES, CONTENT
 from toolwire.wires.families.items.item_types import ITEMS
 from toolwire.wires.families.items.stream_reader import item_stream
@@ -41,7 +41,7 @@ def match_score(body: JSON) -> int:
         return score
     if "agent_reference" in body or "agent" in body:
         return 2
-    return 2 if any("agent_reference" in item for item in listed_items(body)) else score
+    return 2 if any("agent_reference" in item for item in items_of(body)) else score
 
 
 WIRE = Wire(

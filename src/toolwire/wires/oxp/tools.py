@@ -68,8 +68,6 @@ def _write_tool(tool: Tool, context: EncodeContext) -> JSON:
     }
     if tool.description == "":
         context.report_loss(tool, "an empty description is read as none here")
-    if tool.strict is not None:
-        context.report_loss(tool, "a tool has no strict flag here")
     schema = context.schema_of(tool)
     if schema is not None:
         out["input_schema"] = schema

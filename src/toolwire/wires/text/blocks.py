@@ -99,7 +99,7 @@ def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
     line_breaks = 2 if role == "system" else 1
     spans: list[PartSpan] = []
     last = 0
-    for start, end, tagged in _tagged_ranges(text, path, role):
+    for start, end, tagged in _ranges_with_tags(text, path, role):
         spans += _text_between(text, last, start, path, line_breaks)
         spans += tagged
         last = end
@@ -109,7 +109,9 @@ def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
     return [PartSpan(0, len(text), whole)] if text else []
 
 
-def _tagged_ranges(text: str, path: JsonPath, role: Role) -> list[tuple[int, int, list[PartSpan]]]:
+def _ranges_with_tags(
+    text: str, path: JsonPath, role: Role
+) -> list[tuple[int, int, list[PartSpan]]]:
     """The start and end of each range with tags, and the parts inside it."""
     if role == "assistant":
         dialect, found = find_calls(text)

@@ -80,7 +80,9 @@ def _read_call(node: ast.expr, source: str, lines: list[int], shift: int) -> Cal
             raise TypeError("expected an object after **")
     start = _offset(source, lines, node.lineno, node.col_offset)
     end = _offset(source, lines, node.end_lineno, node.end_col_offset)
-    return CallMatch(shift + start, shift + end, _dotted_name(node.func), LazyJson.from_value(args))
+    return CallMatch(
+        shift + start, shift + end, _name_of_node(node.func), LazyJson.from_value(args)
+    )
 
 
 def _offset(source: str, lines: list[int], line: int, column: int) -> int:
@@ -89,11 +91,11 @@ def _offset(source: str, lines: list[int], line: int, column: int) -> int:
     return start + len(source[start : start + column].encode()[:column].decode())
 
 
-def _dotted_name(node: ast.expr) -> str:
+def _name_of_node(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        return f"{_dotted_name(node.value)}.{node.attr}"
+        return f"{_name_of_node(node.value)}.{node.attr}"
     raise TypeError("expected a name")
 
 

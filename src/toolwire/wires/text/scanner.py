@@ -88,7 +88,7 @@ class Scanner:
         self._buffer.append(text)
         for attempt in self._attempts:
             attempt.append(text)
-        return [] if self._undecided() else self._read(final=False)
+        return [] if self._needs_text() else self._read(final=False)
 
     @property
     def idle(self) -> bool:
@@ -99,7 +99,7 @@ class Scanner:
         """Return the spans of the text that was held back, when the text is complete."""
         return self._read(final=True)
 
-    def _undecided(self) -> bool:
+    def _needs_text(self) -> bool:
         """True if an attempt needs more text, and none is complete."""
         outcomes = [attempt.complete for attempt in self._attempts]
         return None in outcomes and True not in outcomes
@@ -114,7 +114,7 @@ class Scanner:
         while start < len(text):
             if not self._attempts:
                 position = self._find_start(text, position, final)
-            if not self._attempts or (not final and self._undecided()):
+            if not self._attempts or (not final and self._needs_text()):
                 return self._release(text, start, position, out)
             block = self._take_block(text, position, final)
             if block is None:

@@ -15,7 +15,6 @@ from toolwire.conversation.model import BodySource, Conversation, Kind, Setting,
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, SettingsRead
-from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import count_at, list_at, require_object
 
 # --- conversations --------------------------------------------------------------------------------
@@ -75,19 +74,6 @@ def read_tools(wire: str, body: Object, read: Callable[[JSON, JsonPath], Tool]) 
         return ()
     tools = list_at(wire, body, ("tools",))
     return tuple(read(tool, ("tools", i)) for i, tool in enumerate(tools))
-
-
-def can_define(tool: Tool, context: EncodeContext, *, strict: bool = True) -> bool:
-    """True if a client runs the tool; the tool of another provider is reported.
-
-    So is a strict flag if the wire is not `strict`: an edit may add tools that are not lowered.
-    """
-    if tool.kind not in CLIENT_TOOLS:
-        context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-        return False
-    if tool.strict is not None and not strict:
-        context.report_loss(tool, "a tool has no strict flag here")
-    return True
 
 
 def define_tool(

@@ -16,14 +16,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import lower_part
-from toolwire.wires.engine.specs import (
-    OPAQUE,
-    Block,
-    answer_messages,
-    list_at,
-    patch_block,
-    patch_message,
-)
+from toolwire.wires.engine.specs import OPAQUE, Block, list_at, patch_block, patch_message
 
 
 class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
@@ -209,13 +202,3 @@ class _Turn(Struct, eq=False):
 
 def _is_result(part: Part) -> bool:
     return isinstance(part, Result)
-
-
-def response_message(conversation: Conversation, context: EncodeContext) -> Message:
-    """The message of a response that holds only one; others are reported."""
-    first, *others = answer_messages(conversation, context) or [Message("assistant", ())]
-    for message in others:  # added by hand to a response of this wire, which is not lowered
-        context.report_loss(
-            message, "an answer here is one message; the other candidates stay behind"
-        )
-    return first

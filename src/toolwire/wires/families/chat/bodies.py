@@ -145,8 +145,6 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
                 out.append(raw)
             elif tool.kind in CLIENT_TOOLS:
                 out.append(self.write_tool(tool, context))
-            else:
-                context.report_loss(tool, f"a tool of another provider: {tool.kind}")
         put_tools(body, out)
 
     # --- responses ---
@@ -245,8 +243,6 @@ class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
         conversation: Conversation,
         context: EncodeContext,
     ) -> Object:
-        for other in messages[1:]:  # added to a response of this wire by hand
-            context.report_loss(other, "a response holds one message here")
         message = messages[0] if messages else Message("assistant", ())
         stop = self.read_finish_reason(body)
         if stop == "stop" and context.native and has_calls(message):

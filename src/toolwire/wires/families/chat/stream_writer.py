@@ -45,7 +45,7 @@ class WrittenChoice(Struct, eq=False):
     has_output: bool = False
 
 
-class _OpenPart(Struct, eq=False):
+class _PartState(Struct, eq=False):
     """A part that was started and not ended."""
 
     choice: WrittenChoice
@@ -73,7 +73,7 @@ class ChatWriter(StreamWriter):
         self.frame: Object = {}
         """All of a chunk but its choices."""
         self.choices: dict[int, WrittenChoice] = {}
-        self._open: dict[int, _OpenPart] = {}
+        self._open: dict[int, _PartState] = {}
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
@@ -110,7 +110,7 @@ class ChatWriter(StreamWriter):
         else:
             text_field = "refusal" if isinstance(part, Text) and part.refusal else "content"
             delta = partial(_text_delta, text_field)
-        self._open[event.slot] = _OpenPart(choice, delta)
+        self._open[event.slot] = _PartState(choice, delta)
         return out
 
     def reasoning_delta(self, text: str) -> Object:
@@ -125,7 +125,7 @@ class ChatWriter(StreamWriter):
         choice.started_calls += 1
         choice.has_output = True
         delta = partial(_argument_delta, index, family)
-        self._open[event.slot] = _OpenPart(choice, delta, family)
+        self._open[event.slot] = _PartState(choice, delta, family)
         if self.spec.whole_calls:
             choice.buffer.start(event)
             return []

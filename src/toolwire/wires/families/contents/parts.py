@@ -63,6 +63,7 @@ CAPABILITIES = Capabilities(
     refusals=False,
     media={"system": _MEDIA, "user": _MEDIA, "assistant": _MEDIA, "result": _RESULT_MEDIA},
     media_names=frozenset(),
+    kind_by_type=DATA_OR_URL,
     system_anywhere=False,
     strict_tools=False,
     usage_fields=frozenset({"cached", "reasoning"}),
@@ -116,8 +117,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
         # An edit of this wire's own block: lowering replaces media of other wires.
         context.report_loss(media, "a medium without data or URL is named in text")
         return {"text": describe(media)}
-    if mime is None and media.kind != "file":
-        context.report_loss(media, f"without a MIME type nothing marks this as {media.kind}")
     if media.data is not None:
         return {"inlineData": {"mimeType": mime or "application/octet-stream", "data": media.data}}
     return {"fileData": {"fileUri": media.url, **({"mimeType": mime} if mime else {})}}

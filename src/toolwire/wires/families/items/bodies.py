@@ -14,7 +14,7 @@ from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, 
 from toolwire.conversation.parts import Call, Message, Part, Role, Source, Text
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
+from toolwire.wires.engine.specs import answer_message, keys, list_at, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT
 from toolwire.wires.families.items.item_writer import ItemWriter
 from toolwire.wires.families.items.namespaces import qualified_name, repeats_name, split_name
@@ -173,10 +173,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         body = write_settings(RESPONSE, conversation, context)
         seed = conversation.settings.get("id")
         context.seed = seed if isinstance(seed, str) else ""
-        # Lowering does not touch a response of this wire, even if something was added to it.
-        for extra in (*conversation.messages[1:], *conversation.tools):
-            context.report_loss(extra, "a response is one message, without tool definitions")
-        message = conversation.messages[0] if conversation.messages else Message("assistant", ())
+        message = answer_message(conversation)
         items = ItemWriter(self, context).write_items((message,))
         if context.native:
             return {**body, "output": items}
@@ -226,7 +223,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         return 3 if named or kinds & self.blocks.keys() or "instructions" in body else 2
 
 
-def listed_items(body: JSON) -> list[Object]:
+def items_of(body: JSON) -> list[Object]:
     """The items of a request or a response."""
     if not isinstance(body, dict):
         return []

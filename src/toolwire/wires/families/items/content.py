@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Media, Output, Part, Source, Text, describe
 from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport, Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.media import data_url, kind_by, split_data_url
 from toolwire.wires.engine.part_lowering import lower_part
 from toolwire.wires.engine.specs import (
     UNREADABLE,
@@ -217,11 +217,14 @@ _MEDIA = MediaSupport(image=_FORMS, audio=_FORMS, video=_FORMS, file=_FORMS, acc
 CAPABILITIES = Capabilities(
     media={"system": _MEDIA, "user": _MEDIA, "result": _MEDIA},
     media_names=frozenset({"file"}),
+    url_names=False,
+    url_types=False,
     reasoning_in_history=False,
+    refusals_in_history=False,
     candidates=False,
 )
-"""Refusals and error flags are not declared: an answer holds refusals and a request does not, and
-only one kind of result has a flag. The writer reports both."""
+"""Error flags are not declared, because only one kind of result has one. The writer reports them.
+"""
 
 
 def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON]:
@@ -236,7 +239,6 @@ def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON
     ):
         return [part.raw]
     if isinstance(part, Text):
-        report_refusal(part, context)
         return [{"type": "input_text", "text": part.text}] if part.text else []
     out: list[JSON] = []
     # Lowering leaves messages of this wire alone, but parts may have been added to them.
@@ -260,18 +262,7 @@ def write_output(parts: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
     return out
 
 
-def report_refusal(part: Text, context: EncodeContext) -> None:
-    """Report a refusal in a request, where only answers can hold one."""
-    if part.refusal:
-        context.report_loss(part, "a refusal is sent as plain text")
-
-
 def _write_media(media: Media, context: EncodeContext) -> JSON:
     if media.kind == "image":
         return _write_image(media, context)
-    if media.url is not None:
-        if media.mime not in (None, mime_of(replace(media, mime=None))):
-            context.report_loss(media, "a file by URL has no MIME type here")
-        if media.name is not None:
-            context.report_loss(media, "a file by URL has no name here")
     return _write_file(media, context)

@@ -91,7 +91,7 @@ def _executor(rule: ExecutorRule, block: Object) -> Executor:
     return rule if isinstance(rule, str) else rule(block)
 
 
-def _known_fields(executor: ExecutorRule, *names: str) -> frozenset[str]:
+def _item_keys(executor: ExecutorRule, *names: str) -> frozenset[str]:
     """The fields that an item's spec understands.
 
     A server tool is reported as such on other wires, so its type and id are no further losses. A
@@ -187,7 +187,7 @@ def call_item(
 
     if known is None:
         names = (id_field, "name", name_field, *_names(arguments), signature_field)
-        known = _known_fields(executor, *names)
+        known = _item_keys(executor, *names)
     return Block(
         type,
         part=Call,
@@ -363,7 +363,7 @@ def result_item(
 
     if known is None:
         name_of_id = "id" if by_item_id else id_field
-        known = _known_fields(executor, name_of_id, "name", *output.fields)
+        known = _item_keys(executor, name_of_id, "name", *output.fields)
     return Block(
         type,
         part=Result,
@@ -442,7 +442,7 @@ def provider_item(
         arguments=arguments,
         as_text=as_text,
         ids=ids,
-        known=_known_fields("provider", *names),
+        known=_item_keys("provider", *names),
         forms=forms,
         answer=Block(type, part=Result, read=read, write=write, keys=_AllFields()),
     )

@@ -31,12 +31,7 @@ from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG, lower_part
 from toolwire.wires.engine.specs import Block, keys, patch_block, patch_message, read_id
-from toolwire.wires.families.items.content import (
-    CAPABILITIES,
-    ContentBlock,
-    report_refusal,
-    write_content,
-)
+from toolwire.wires.families.items.content import CAPABILITIES, ContentBlock, write_content
 from toolwire.wires.families.items.item_specs import ONLY_ITEM_ID
 from toolwire.wires.families.items.item_types import CUSTOM, FUNCTION, only_image, output_list
 from toolwire.wires.families.items.namespaces import name_fields
@@ -138,7 +133,7 @@ class ItemWriter:
             item = patch_message(message, self.context, self._read_message)
             plain = all(isinstance(part, Text | Media | Opaque) for part in parts)
             if isinstance(item, UnsetType) and plain:
-                content = [block for part in parts for block in self._edited_blocks(part)]
+                content = [block for part in parts for block in self._patch_blocks(part)]
                 item = {**message.raw, "content": content}
             if not isinstance(item, UnsetType):
                 self.items.append(item)
@@ -172,7 +167,7 @@ class ItemWriter:
 
     def _write_parts(self, source: Object | None, parts: tuple[Part, ...]) -> None:
         """Write the parts of one item, or one part that was read from none."""
-        item = UNSET if source is None else self._edited_item(source, parts)
+        item = UNSET if source is None else self._patch_item(source, parts)
         if source is None or isinstance(item, UnsetType):
             for part in parts:
                 self._write_part(part)
@@ -183,7 +178,7 @@ class ItemWriter:
                 part.id for part in parts if isinstance(part, Call) and part.origin != "wire"
             }
 
-    def _edited_item(self, item: Object, parts: tuple[Part, ...]) -> JSON | UnsetType:
+    def _patch_item(self, item: Object, parts: tuple[Part, ...]) -> JSON | UnsetType:
         """An item with the edits of its parts; UNSET if a part became one of another type."""
         if not isinstance(parts[0].spec, ContentBlock):
             edited: JSON | UnsetType = item
@@ -203,7 +198,7 @@ class ItemWriter:
             return item if blocks[0] is content else {**item, "content": blocks[0]}
         return item if blocks == content else {**item, "content": blocks}
 
-    def _edited_blocks(self, part: Part) -> list[JSON]:
+    def _patch_blocks(self, part: Part) -> list[JSON]:
         """The blocks of a part of a message that gained or lost parts."""
         if isinstance(part.spec, ContentBlock) and isinstance(part.raw, dict):
             block = patch_block(part, self.context, part.raw)
@@ -262,7 +257,6 @@ class ItemWriter:
         if not part.text:
             return
         if self.context.kind != "response":
-            report_refusal(part, self.context)
             self.items.append({"role": "assistant", "content": part.text})
             return
         block: JSON = {"type": "output_text", "text": part.text, "annotations": []}

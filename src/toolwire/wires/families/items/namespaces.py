@@ -19,7 +19,7 @@ def plain_name(name: str) -> str:
     return f"{NAMESPACE_SEPARATOR}{name}" if NAMESPACE_SEPARATOR in name else name
 
 
-def qualified_name(namespace: str, name: str) -> str:
+def join_name(namespace: str, name: str) -> str:
     """The qualified name of a tool inside a namespace."""
     return f"{namespace.replace('%', '%25').replace(':', '%3A')}{NAMESPACE_SEPARATOR}{name}"
 
@@ -49,7 +49,7 @@ def read_qualified_name(block: Object) -> str:
     """
     name, namespace = read_name(block.get("name")), block.get("namespace")
     if name and namespace and isinstance(namespace, str) and namespace != name:
-        return qualified_name(namespace, name)
+        return join_name(namespace, name)
     return plain_name(name)
 
 

@@ -26,7 +26,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
         return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
     choice = require_object(value)
     if choice["type"] in ("function", "custom"):
-        return Choice("required", (_chosen_name(choice),))
+        return Choice("required", (_read_choice_name(choice),))
     mode, tools = choice.get("mode"), choice.get("tools")
     if choice["type"] != "allowed_tools" or not isinstance(tools, list):
         return UNSET
@@ -35,11 +35,11 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
         return UNSET
     if mode not in ("auto", "required"):
         return UNSET
-    names = tuple(_chosen_name(tool) for tool in allowed)
+    names = tuple(_read_choice_name(tool) for tool in allowed)
     return Choice("auto" if mode == "auto" else "required", names)
 
 
-def _chosen_name(tool: Object) -> str:
+def _read_choice_name(tool: Object) -> str:
     require_string(tool["name"])
     return read_qualified_name(tool)
 

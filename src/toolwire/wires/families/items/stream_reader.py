@@ -73,7 +73,7 @@ class ItemStreamReader(ItemStreamBase):
                 return []
             if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event of an item that is over")]
-            item, out = self._open_item(event, _implied_item(event, change))
+            item, out = self._open_item(event, _item_of_change(event, change))
         elif (
             change.action == "append"
             and item.type != change.item
@@ -319,7 +319,7 @@ def _copy(block: Object) -> Object:
     return copy_json(block)  # type: ignore[return-value]
 
 
-def _implied_item(event: Chunk, change: Change) -> Object:
+def _item_of_change(event: Chunk, change: Change) -> Object:
     """The item of an event whose item was never added."""
     block: Object = {"type": change.item, "id": event.get("item_id")}
     return {**block, "role": "assistant", "content": []} if change.item == "message" else block

@@ -17,7 +17,7 @@ from toolwire.wires.engine.specs import (
     read_name,
     text_or_none,
 )
-from toolwire.wires.families.items.namespaces import plain_name, qualified_name, split_name
+from toolwire.wires.families.items.namespaces import join_name, plain_name, split_name
 
 TOOLS = blocks(
     Block("function", part=Tool, keys=keys("type", "name", "description", "parameters", "strict")),
@@ -50,7 +50,7 @@ def _read_tool(wire: str, tool: JSON, path: JsonPath, namespace: str = "") -> To
     kind = tool.get("type")
     spec = TOOLS.get(kind) if isinstance(kind, str) else None
     name = read_name(tool.get("name"))
-    qualified = qualified_name(namespace, name) if namespace and name else plain_name(name)
+    qualified = join_name(namespace, name) if namespace and name else plain_name(name)
     if spec is None:
         return Tool(qualified, kind=str(kind), source=Source(tool, path))
     return Tool(
@@ -98,11 +98,11 @@ def read_added_tools(wire: str, items: list[JSON], unknown: list[JsonPath]) -> l
     return [
         tool
         for i, item in enumerate(items)
-        for tool in read_tools(wire, added_tools(item) or [], ("input", i, "tools"), unknown)
+        for tool in read_tools(wire, tools_in_item(item) or [], ("input", i, "tools"), unknown)
     ]
 
 
-def added_tools(item: JSON) -> list[JSON] | None:
+def tools_in_item(item: JSON) -> list[JSON] | None:
     """The definitions in an item; None if it defines no tools, or is malformed."""
     if not isinstance(item, dict) or item.get("type") != TOOLS_ITEM.name:
         return None
@@ -134,7 +134,6 @@ class _ToolsWriter:
         if original is not None and original == tool and name == tool.name:
             block: JSON = tool.raw  # type: ignore[assignment]
         elif tool.kind not in TOOLS:
-            self.context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             return
         else:
             block = _write_tool(tool, name, self.context)

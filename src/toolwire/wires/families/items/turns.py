@@ -30,7 +30,7 @@ from toolwire.wires.families.items.content import PLAIN_TEXT, content_block, rea
 from toolwire.wires.families.items.item_types import INCOMPLETE_RESULTS, TOOL_MESSAGE
 from toolwire.wires.families.items.namespaces import plain_name, split_name
 from toolwire.wires.families.items.server_items import RUNNING
-from toolwire.wires.families.items.tools import TOOLS_ITEM, added_tools
+from toolwire.wires.families.items.tools import TOOLS_ITEM, tools_in_item
 
 ROLES: dict[str, Role] = {
     "user": "user",
@@ -118,7 +118,7 @@ class ItemReader(Struct, frozen=True, eq=False):
             if not isinstance(item, dict):
                 raise_unexpected(self.name, path, "an object", item)
             kind = item.get("type")
-            if kind == TOOLS_ITEM.name and key == "input" and added_tools(item) is not None:
+            if kind == TOOLS_ITEM.name and key == "input" and tools_in_item(item) is not None:
                 index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
                 yield None, ()
                 continue
