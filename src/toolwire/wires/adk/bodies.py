@@ -40,9 +40,10 @@ from toolwire.wires.adk.events import (
     unknown_fields,
     write_block,
 )
+from toolwire.wires.engine.bodies import answer_message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import write_settings
-from toolwire.wires.engine.specs import answer_message, list_at, raise_unexpected, require_object
+from toolwire.wires.engine.specs import list_at, raise_unexpected, require_object
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field
 from toolwire.wires.families.turns.history import TurnHistory, lacks_ids, merge_turns

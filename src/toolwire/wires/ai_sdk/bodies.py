@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Kind
+from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text
 from toolwire.wires.ai_sdk import model_messages as model
 from toolwire.wires.ai_sdk import ui_messages as ui
@@ -24,21 +24,10 @@ from toolwire.wires.ai_sdk.settings import (
 )
 from toolwire.wires.ai_sdk.tool_parts import reports_invalid_input
 from toolwire.wires.ai_sdk.ui_writer import UiWriter
+from toolwire.wires.engine.bodies import answer_message, build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import (
-    SettingsRead,
-    read_settings,
-    write_finish_reason,
-    write_settings,
-)
-from toolwire.wires.engine.specs import (
-    Block,
-    answer_message,
-    keys,
-    list_at,
-    patch_parts,
-    raise_unexpected,
-)
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.specs import Block, keys, list_at, patch_parts, raise_unexpected
 
 _SYSTEM = Block("system", part=Text, write=lambda part, context: part.text)
 _SYSTEM_FIELDS = ("system", "instructions")
@@ -91,19 +80,15 @@ def _read_request(body: JSON) -> Conversation:
         )
     settings = read_settings(REQUEST, fields, keys(*known))
     separated = tuple(ui.separate_reused_ids(messages))
-    return Conversation(
-        assign_ids(ui.assign_tool_part_ids(separated, ""), seed="", ordered=False),
-        tools,
-        settings=settings.values,
-        wire=NAME,
-        kind="request",
-        source=_body_source(body, settings, unknown),
+    return build_conversation(
+        NAME,
+        "request",
+        body,
+        messages=ui.assign_tool_part_ids(separated, ""),
+        settings=settings,
+        tools=tools,
+        unknown=unknown,
     )
-
-
-def _body_source(body: JSON, settings: SettingsRead, unknown: list[JsonPath]) -> BodySource:
-    fields = (*settings.unknown, *unknown)
-    return BodySource(body, unknown_fields=fields, setting_paths=settings.places)
 
 
 def _unknown_fields(messages: list[Message], item: Object, path: JsonPath) -> list[JsonPath]:
@@ -154,12 +139,9 @@ def _read_response(body: JSON) -> Conversation:
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     if not stop or stop in IMPLIED_REASONS:
         stop = reason_from_parts(served)
-    return Conversation(
-        (replace(message, parts=served, stop=stop),),
-        settings=settings.values,
-        wire=NAME,
-        kind="response",
-        source=_body_source(body, settings, unknown),
+    message = replace(message, parts=served, stop=stop)
+    return build_conversation(
+        NAME, "response", body, messages=[message], settings=settings, unknown=unknown, seed=seed
     )
 
 

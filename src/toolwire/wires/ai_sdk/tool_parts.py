@@ -309,7 +309,6 @@ def _tool_spec(*, dynamic: bool, hosted: bool, raw: bool, portable: bool, denied
         write=write_call,
         keys=known if portable else known - {"state"},
         discriminator={"type": kind, "providerExecuted": "true"} if hosted else {"type": kind},
-        direction="call+output",
         family=family,
         executor=executor,
         ids=(Id("toolCallId"),),

@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -38,6 +37,7 @@ from toolwire.wires.engine.specs import (
     read_id,
     read_name,
     read_result_id,
+    read_value,
     require_object,
     require_string,
     text_or_none,
@@ -161,11 +161,11 @@ def _call_block(
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         call_id, origin = read_id(block.get("id"))
-        arguments, toolset = block.get("input"), block.get("toolset_name")
+        toolset = block.get("toolset_name")
         return Call(
             call_id,
             read_name(block.get("name")),
-            LazyJson("") if arguments is None else LazyJson.from_value(arguments),
+            read_value(block.get("input")),
             origin,
             f"{toolset}-toolset" if isinstance(toolset, str) else family,
             executor,
@@ -182,7 +182,6 @@ def _call_block(
         write=write or write_native,
         keys=keys("type", "id", "name", "input") | more_keys,
         discriminator={"type": block_type},
-        direction="call",
         family=family,
         executor=executor,
         ids=(Id("id"), Id("caller", "parent-call", required=False, nullable=True)),
@@ -261,7 +260,6 @@ def _server_result_block(
         write=write,
         keys=keys("type", "tool_use_id", "content") | more_keys,
         discriminator={"type": block_type},
-        direction="output",
         family=family,
         executor="provider",
         ids=(Id("tool_use_id"),),
@@ -336,7 +334,6 @@ BLOCKS = blocks(
         write=_write_tool_result,
         keys=keys("type", "tool_use_id", "content", "is_error"),
         discriminator={"type": "tool_result"},
-        direction="output",
         family="function",
         executor="client",
         ids=(Id("tool_use_id"),),
@@ -358,7 +355,6 @@ TOOLSETS = tuple(
         "tool_use",
         part=Call,
         discriminator={"type": "tool_use", "toolset_name": name},
-        direction="call",
         family=f"{name}-toolset",
         executor="client",
         ids=(Id("id"), Id("caller", "parent-call")),

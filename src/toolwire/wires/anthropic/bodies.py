@@ -18,6 +18,7 @@ from toolwire.wires.anthropic.settings import (
     read_tool,
     write_tools,
 )
+from toolwire.wires.engine.bodies import answer_message, build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     put_tools,
@@ -26,7 +27,6 @@ from toolwire.wires.engine.settings import (
     write_settings,
 )
 from toolwire.wires.engine.specs import (
-    answer_message,
     keys,
     list_at,
     patch_message,
@@ -34,7 +34,7 @@ from toolwire.wires.engine.specs import (
     read_block,
     types_in,
 )
-from toolwire.wires.families.blocks.bodies import build_conversation, read_tools
+from toolwire.wires.families.blocks.bodies import read_tools
 from toolwire.wires.families.blocks.history import BlockHistory
 
 # --- messages -------------------------------------------------------------------------------------

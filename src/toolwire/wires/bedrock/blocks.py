@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -34,16 +33,15 @@ from toolwire.wires.bedrock.settings import NAME
 from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
-    UNREADABLE,
     Block,
     Id,
     blocks,
     keys,
-    opaque,
-    raise_unexpected,
+    read_block_by_field,
     read_id,
     read_name,
     read_result_id,
+    read_value,
     require_object,
     require_string,
     text_or_none,
@@ -52,16 +50,7 @@ from toolwire.wires.engine.specs import (
 
 def read_block(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
     """The part of a block; the field of the block names its type."""
-    if not isinstance(block, dict):
-        raise_unexpected(NAME, path, "an object", block)
-    for key in block:
-        spec = specs.get(key)
-        if spec is not None and spec.read is not None:
-            try:
-                return spec.read(block, path, spec)
-            except UNREADABLE:
-                break
-    return opaque(next(iter(block), ""), block, path)
+    return read_block_by_field(NAME, specs, block, path)
 
 
 # --- text and reasoning ---------------------------------------------------------------------------
@@ -113,11 +102,10 @@ def _read_tool_use(block: Object, path: JsonPath, spec: Block) -> Part:
     if use.get("type") == "server_tool_use":
         spec = BLOCKS["server_tool_use"]
     call_id, origin = read_id(use.get("toolUseId"))
-    arguments = use.get("input")
     return Call(
         call_id,
         read_name(use.get("name")),
-        LazyJson("") if arguments is None else LazyJson.from_value(arguments),
+        read_value(use.get("input")),
         origin,
         spec.family,
         spec.executor,  # type: ignore[arg-type]
@@ -217,7 +205,6 @@ _TOOL_USE = Block(
     keys=keys("toolUse"),
     inner=(("toolUse", keys("toolUseId", "name", "input", "type")),),
     discriminator={"content_field": "toolUse"},
-    direction="call",
     family="function",
     executor="client",
     ids=_IDS,
@@ -279,7 +266,6 @@ BLOCKS = blocks(
         keys=keys("toolResult"),
         inner=(("toolResult", _RESULT_KEYS),),
         discriminator={"content_field": "toolResult"},
-        direction="output",
         family="function",
         executor="client",
         ids=_IDS,
@@ -326,7 +312,6 @@ STREAM_STARTS = tuple(
         f"contentBlockStart.{spec.name}",
         part=spec.part,
         discriminator={"stream": f"contentBlockStart.start.{spec.name}"},
-        direction=spec.direction,
         family=spec.family,
         executor=spec.executor,
         ids=_IDS,

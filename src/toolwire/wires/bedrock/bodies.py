@@ -29,18 +29,17 @@ from toolwire.wires.bedrock.settings import (
     read_tool,
     writable_settings,
 )
+from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
     Block,
-    answer_message,
     keys,
     list_at,
     object_at,
     patch_message,
     raise_unexpected,
 )
-from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
 from toolwire.wires.families.blocks.history import BlockHistory
 
 # --- messages -------------------------------------------------------------------------------------

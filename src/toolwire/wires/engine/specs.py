@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, patch, put
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool
-from toolwire.conversation.parts import Message, Opaque, Origin, Part, Source
+from toolwire.conversation.parts import Call, Message, Opaque, Origin, Part, Source
 from toolwire.errors import DecodeError
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -52,8 +52,9 @@ class Block(Struct, frozen=True, eq=False):
     """Nested objects of the block, and the known fields of each."""
     discriminator: Mapping[str, str] = {}
     """The fields and values that identify the block type, as the catalogue shows them."""
-    direction: Literal["", "call", "output", "call+output"] = ""
     family: str = ""
+    """The kind of call or result, as the catalogue names it; empty if it does not list the block.
+    """
     executor: Literal["", "client", "provider"] = ""
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
@@ -63,6 +64,15 @@ class Block(Struct, frozen=True, eq=False):
     deltas: Mapping[str, tuple[str, str]] = {}
     """The deltas of the block in a stream: delta type → field of the delta, field of the block. The
     first one is the text of the part; for a call it is JSON text."""
+
+    @property
+    def direction(self) -> str:
+        """What the block holds, as the catalogue shows it: a call, its output, or both."""
+        if not self.family:
+            return ""
+        if self.answer is not None:
+            return "call+output"
+        return "call" if self.part is Call else "output"
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Return True if a block has no unknown fields."""
@@ -106,16 +116,32 @@ def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
     )
 
 
-def read_block(wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath) -> Part:
-    """Return the part of a block with a `type`; an Opaque part if it does not match its type."""
+def read_block(
+    wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath, *, field: str = "type"
+) -> Part:
+    """Return the part of a block whose `field` names its type; Opaque if it does not match it."""
     if not isinstance(block, dict):
         raise_unexpected(wire, path, "an object", block)
-    name = block.get("type")
+    name = block.get(field)
     try:
         spec = specs[name]  # type: ignore[index]
         return spec.read(block, path, spec)  # type: ignore[misc]
     except UNREADABLE:
         return opaque(name, block, path)
+
+
+def read_block_by_field(wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath) -> Part:
+    """Return the part of a block that has a field named like its type; null counts as absent."""
+    if not isinstance(block, dict):
+        raise_unexpected(wire, path, "an object", block)
+    for name, value in block.items():
+        spec = specs.get(name)
+        if spec is not None and spec.read is not None and value is not None:
+            try:
+                return spec.read(block, path, spec)
+            except UNREADABLE:
+                break
+    return opaque(next(iter(block), ""), block, path)
 
 
 # --- readers of fields ----------------------------------------------------------------------------
@@ -179,6 +205,11 @@ def read_arguments(value: JSON) -> LazyJson:
     """Return the arguments of a wire that sends JSON text; null counts as no arguments."""
     if isinstance(value, str):
         return LazyJson(value)
+    return LazyJson("") if value is None else LazyJson.from_value(value)
+
+
+def read_value(value: JSON) -> LazyJson:
+    """Return the arguments of a wire that sends a JSON value; null counts as no arguments."""
     return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
@@ -283,11 +314,6 @@ def types_in(content: JSON) -> set[str]:
         for block in content
         if isinstance(block, dict) and isinstance(kind := block.get("type"), str)
     }
-
-
-def answer_message(conversation: Conversation) -> Message:
-    """Return the message of a response; an empty one if there is none."""
-    return conversation.messages[0] if conversation.messages else Message("assistant", ())
 
 
 class Wire(Struct, frozen=True, eq=False):

@@ -6,7 +6,6 @@ The type of a part is the field it has; `metadata` stands beside it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from msgspec import UnsetType
 
@@ -29,15 +28,14 @@ from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaS
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.specs import (
-    UNREADABLE,
     Block,
     Id,
     blocks,
     keys,
-    opaque,
-    raise_unexpected,
+    read_block_by_field,
     read_id,
     read_name,
+    read_value,
     require_object,
     require_string,
     text_or_none,
@@ -113,11 +111,10 @@ def _write_resource(media: Media, context: EncodeContext) -> JSON:
 def _read_request(block: Object, path: JsonPath, spec: Block) -> Part:
     request = require_object(block["toolRequest"])
     call_id, origin = read_id(request.get("ref"))
-    value = request.get("input")
     return Call(
         call_id,
         read_name(request.get("name")),
-        LazyJson("") if value is None else LazyJson.from_value(value),
+        read_value(request.get("input")),
         origin,
         signature=_signature(block),
         source=Source(block, path, spec),
@@ -215,7 +212,6 @@ def _block(
         keys=keys(name, "metadata"),
         inner=(_METADATA, (name, keys(*fields.split()))) if fields else (_METADATA,),
         discriminator={"part_field": name} if is_tool else {},
-        direction=_DIRECTIONS.get(part, ""),
         family="function" if is_tool else "",
         executor="client" if is_tool else "",
         ids=(Id("ref", required=False, nullable=True),) if is_tool else (),
@@ -224,7 +220,6 @@ def _block(
 
 
 _METADATA = ("metadata", keys(*_SIGNATURES))
-_DIRECTIONS: dict[type[Part], Literal["call", "output"]] = {Call: "call", Result: "output"}
 
 
 def _text_block(name: str, part: type[Text] | type[Reasoning]) -> Block:
@@ -275,13 +270,4 @@ PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
 
 def read_part(block: JSON, path: JsonPath) -> Part:
     """Read a part by the field it has. Fields that are null do not count: Python writes them."""
-    if not isinstance(block, dict):
-        raise_unexpected(NAME, path, "an object", block)
-    for key, value in block.items():
-        spec = BLOCKS.get(key)
-        if spec is not None and spec.read is not None and value is not None:
-            try:
-                return spec.read(block, path, spec)
-            except UNREADABLE:
-                break
-    return opaque(next(iter(block), ""), block, path)
+    return read_block_by_field(NAME, BLOCKS, block, path)

@@ -8,24 +8,19 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Role, Source
+from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
-    answer_message,
     keys,
     list_at,
     object_at,
     patch_message,
     raise_unexpected,
 )
-from toolwire.wires.families.blocks.bodies import (
-    build_conversation,
-    define_tool,
-    read_tools,
-    unknown_fields,
-)
+from toolwire.wires.families.blocks.bodies import define_tool, read_tools
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory, lacks_ids
 from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (

@@ -12,7 +12,6 @@ from urllib.parse import quote, unquote
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source, Text, describe
 from toolwire.wires.engine.capabilities import DATA_OR_URL, MediaForm, MediaSupport, Place
@@ -29,6 +28,7 @@ from toolwire.wires.engine.specs import (
     read_id,
     read_name,
     read_result_id,
+    read_value,
     require_object,
     require_string,
     text_or_none,
@@ -256,16 +256,11 @@ def _read_tool_use(block: Object, path: JsonPath, spec: Block) -> Part:
     return Call(
         call_id,
         read_name(block.get("name")),
-        read_arguments(block.get("input")),
+        read_value(block.get("input")),
         origin=origin,
         family="sampling-tool",
         source=Source(block, path, spec),
     )
-
-
-def read_arguments(value: JSON) -> LazyJson:
-    """The arguments of a call, which are a JSON object or absent."""
-    return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
 def write_tool_use(call: Call, context: EncodeContext) -> JSON:
@@ -307,7 +302,6 @@ TOOL_USE = Block(
     write=write_tool_use,
     keys=keys("type", "id", "name", "input"),
     discriminator={"type": "tool_use"},
-    direction="call",
     family="sampling-tool",
     executor="client",
     ids=(Id("id"),),
@@ -319,7 +313,6 @@ TOOL_RESULT = Block(
     write=write_tool_result,
     keys=keys("type", "toolUseId", "content", "isError"),
     discriminator={"type": "tool_result"},
-    direction="output",
     family="sampling-tool",
     executor="client",
     ids=(Id("toolUseId"),),

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Origin, Output, Part, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, Id, keys, read_name
-from toolwire.wires.mcp.blocks import read_arguments, read_output, write_output
+from toolwire.wires.engine.specs import Block, Id, keys, read_name, read_value
+from toolwire.wires.mcp.blocks import read_output, write_output
 from toolwire.wires.mcp.ids import json_id, neutral_id
 
 PROTOCOL_ERRORS = range(-32768, -31999)
@@ -24,7 +24,7 @@ def read_call(message: Object, path: JsonPath, spec: Block) -> Part:
     return Call(
         call_id,
         read_name(params.get("name")),
-        read_arguments(params.get("arguments")),
+        read_value(params.get("arguments")),
         origin=origin,
         family="mcp",
         source=Source(message, path, spec),
@@ -119,7 +119,6 @@ CALL = Block(
     keys=keys("jsonrpc", "id", "method", "params"),
     inner=(("params", keys("name", "arguments")),),
     discriminator={"method": "tools/call"},
-    direction="call",
     family="mcp",
     executor="client",
     ids=(Id("id"),),
@@ -132,7 +131,6 @@ RESULT = Block(
     keys=keys("jsonrpc", "id", "result"),
     inner=(("result", _RESULT_KEYS),),
     discriminator={"jsonrpc_result_of": "tools/call", "resultType": "complete"},
-    direction="output",
     family="mcp",
     executor="client",
     ids=(Id("id"),),

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
-from toolwire.conversation.model import BodySource, Choice, Conversation, Setting
+from toolwire.conversation.model import Choice, Conversation, Setting
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -28,6 +27,7 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
+from toolwire.wires.engine.bodies import build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     SettingSpec,
@@ -191,15 +191,16 @@ HISTORY = BlockHistory(
 # --- requests -------------------------------------------------------------------------------------
 
 
-def _unknown_fields(
+def _with_unknown_fields(
     settings: SettingsRead, container: str, fields: Object, known: frozenset[str]
-) -> tuple[JsonPath, ...]:
-    """Paths of unknown fields inside and outside of the object that holds most fields."""
+) -> SettingsRead:
+    """The settings, with unknown fields inside and outside of the object that holds most fields."""
     outside = (path for path in settings.unknown if path[0] != container or len(path) > 2)
     inside = (
         (container, key) for key, value in fields.items() if key not in known and value is not None
     )
-    return (*outside, *(path for path in inside if path not in settings.places.values()))
+    places = settings.places.values()
+    return replace(settings, unknown=(*outside, *(path for path in inside if path not in places)))
 
 
 def read_request(body: Object) -> Conversation:
@@ -217,17 +218,13 @@ def read_request(body: Object) -> Conversation:
     ]
     tools = list_at(NAME, body, ("params", "tools")) if params.get("tools") is not None else []
     settings = read_settings(REQUEST_SETTINGS, body, keys("jsonrpc", "id", "method"))
-    return Conversation(
-        assign_ids(tuple(messages), seed="", ordered=False),
+    return build_conversation(
+        NAME,
+        "request",
+        body,
+        messages=messages,
+        settings=_with_unknown_fields(settings, "params", params, _PARAMS_KEYS),
         tools=[read_tool(tool, ("params", "tools", i)) for i, tool in enumerate(tools)],
-        settings=settings.values,
-        wire=NAME,
-        kind="request",
-        source=BodySource(
-            body,
-            unknown_fields=_unknown_fields(settings, "params", params, _PARAMS_KEYS),
-            setting_paths=settings.places,
-        ),
     )
 
 
@@ -272,16 +269,13 @@ def read_answer(body: Object) -> Conversation:
     source = Source(result, ("result",), ANSWER)
     message = Message("assistant", parts, stop=stop, wire=NAME, source=source)
     settings = read_settings(ANSWER_SETTINGS, body, keys("jsonrpc"))
-    return Conversation(
-        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
-        settings=settings.values,
-        wire=NAME,
-        kind="response",
-        source=BodySource(
-            body,
-            unknown_fields=_unknown_fields(settings, "result", result, ANSWER.keys),
-            setting_paths=settings.places,
-        ),
+    return build_conversation(
+        NAME,
+        "response",
+        body,
+        messages=[message],
+        settings=_with_unknown_fields(settings, "result", result, ANSWER.keys),
+        seed=str(settings.values.get("id", "")),
     )
 
 

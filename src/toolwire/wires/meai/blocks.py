@@ -12,13 +12,11 @@ from toolwire.conversation.parts import Call, Media, Opaque, Part, Reasoning, Re
 from toolwire.wires.engine.capabilities import DATA_ONLY, Capabilities, MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
-    UNREADABLE,
     Block,
     Id,
     blocks,
     keys,
-    opaque,
-    raise_unexpected,
+    read_block,
     read_id,
     require_string,
     text_or_none,
@@ -195,7 +193,6 @@ def _block(
         keys=keys("$type", id_field, *names),
         inner=(("toolCall", _CALL_KEYS),) if "toolCall" in names else (),
         discriminator={"$type": name},
-        direction="call" if part is Call else "output",
         family=family,
         executor=executor,
         ids=(Id(id_field),),
@@ -328,11 +325,4 @@ PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
 
 def read_content(block: JSON, path: JsonPath) -> Part:
     """Read a content by its `$type`; one that does not fit its type becomes opaque."""
-    if not isinstance(block, dict):
-        raise_unexpected(NAME, path, "an object", block)
-    name = block.get("$type")
-    try:
-        spec = BLOCKS[name]  # type: ignore[index]
-        return spec.read(block, path, spec)  # type: ignore[misc]
-    except UNREADABLE:
-        return opaque(name, block, path)
+    return read_block(NAME, BLOCKS, block, path, field="$type")

@@ -9,17 +9,10 @@ from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import BodySource, Conversation, Kind
 from toolwire.conversation.parts import Message, Role, Source, Text, describe
+from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
-from toolwire.wires.engine.specs import (
-    Block,
-    answer_message,
-    keys,
-    list_at,
-    raise_unexpected,
-    require_object,
-)
-from toolwire.wires.families.blocks.bodies import build_conversation, unknown_fields
+from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected, require_object
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory, merge_turns
 from toolwire.wires.meai.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_content
 from toolwire.wires.meai.settings import (

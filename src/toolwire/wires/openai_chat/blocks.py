@@ -182,7 +182,6 @@ LEGACY_CALL = Block(
     write=_write_legacy,
     keys=keys("name", "arguments"),
     discriminator={"path": "function_call"},
-    direction="call",
     family="function-legacy",
     executor="client",
 )
@@ -194,7 +193,6 @@ EXECUTED_TOOLS = Block(
     write=lambda call, _: {"type": call.name, "arguments": call.arguments},
     keys=_EXECUTED_KEYS,
     discriminator={"path": "executed_tools[]"},
-    direction="call+output",
     family="server-tool",
     executor="provider",
     ids=(Id("index", "position"),),
@@ -211,7 +209,6 @@ CALL_DELTA = Block(
     "delta.tool_calls",
     part=Call,
     discriminator={"path": "choices[].delta.tool_calls[]"},
-    direction="call",
     family="function",
     executor="client",
     ids=(Id("index", "position"), Id("id", required=False, nullable=True)),

@@ -5,65 +5,15 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import UnsetType
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, put
-from toolwire.conversation.model import BodySource, Conversation, Kind, Setting, Tool, Usage
-from toolwire.conversation.parts import Message
+from toolwire.conversation.model import Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, SettingsRead
+from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import count_at, list_at, require_object
-
-# --- conversations --------------------------------------------------------------------------------
-
-
-def build_conversation(
-    wire: str,
-    kind: Kind,
-    body: JSON,
-    *,
-    messages: Iterable[Message],
-    settings: SettingsRead,
-    tools: Iterable[Tool] = (),
-    unknown: Iterable[JsonPath] = (),
-    seed: str = "",
-    ordered: bool = False,
-) -> Conversation:
-    """The conversation of a body that was read.
-
-    Args:
-        wire: The wire of the body.
-        kind: `request` or `response`.
-        body: The body.
-        messages: Its messages; missing call ids are minted from `seed`.
-        settings: Its settings.
-        tools: Its tool definitions.
-        unknown: Fields without a neutral form, beside those that are no settings.
-        seed: The id of a response.
-        ordered: True if results without ids follow the order of their calls.
-    """
-    return Conversation(
-        assign_ids(tuple(messages), seed=seed, ordered=ordered),
-        tuple(tools),
-        settings.values,
-        wire,
-        kind,
-        source=BodySource(
-            body,
-            unknown_fields=(*settings.unknown, *unknown),
-            setting_paths=settings.places,
-            ordered=ordered,
-        ),
-    )
-
-
-def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
-    """The paths of the fields of an object that are not known; null counts as absent."""
-    return ((*path, key) for key, item in value.items() if key not in known and item is not None)
-
 
 # --- tool definitions -----------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Source
+from toolwire.wires.engine.bodies import build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     SettingSpec,
@@ -79,18 +79,16 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             ]
             settings = read_settings(self.request, body, self.request_fields(body))
             tools, unknown = self.read_tools(body), []
-        return Conversation(
-            assign_ids(tuple(messages), seed=seed, ordered=self.ordered),
-            tools,
-            settings.values,
+        return build_conversation(
             self.chat.name,
             kind,
-            source=BodySource(
-                body,
-                unknown_fields=(*settings.unknown, *unknown),
-                setting_paths=settings.places,
-                ordered=self.ordered,
-            ),
+            body,
+            messages=messages,
+            settings=settings,
+            tools=tools,
+            unknown=unknown,
+            seed=seed,
+            ordered=self.ordered,
         )
 
     def write(self, conversation: Conversation, context: EncodeContext) -> Object:

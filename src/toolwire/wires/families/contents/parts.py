@@ -38,6 +38,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     read_id,
     read_name,
+    read_value,
     require_object,
     require_string,
     text_or_none,
@@ -133,8 +134,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
         arguments = LazyJson({key: call[key] for key in ("language", "code") if key in call})
     else:
         name = read_name(get_field(call, "toolType" if spec.name == "toolCall" else "name"))
-        args = call.get("args")
-        arguments = LazyJson("") if args is None else LazyJson.from_value(args)
+        arguments = read_value(call.get("args"))
     return Call(
         call_id,
         name,
@@ -205,7 +205,6 @@ def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, l
 # --- block specs ----------------------------------------------------------------------------------
 
 _CODE, _SERVER_TOOL = "code-execution", "generic-server-tool"
-_DIRECTIONS: dict[type[Part], Literal["", "call", "output"]] = {Call: "call", Result: "output"}
 _READERS: dict[type[Part], Callable[[Object, JsonPath, Block], Part]] = {
     Text: _read_text,
     Reasoning: _read_text,
@@ -234,7 +233,6 @@ def _part(
         keys=spellings("text" if name == "thought" else name, "thoughtSignature", "thought"),
         inner=((name, known), (snake(name), known)) if fields else (),
         discriminator={"part_field": name} if family else {},
-        direction=_DIRECTIONS.get(part, ""),
         family=family,
         executor="client" if family == "function" else executor,
         ids=(Id("id", required=False, nullable=True),) if family else (),

@@ -12,12 +12,13 @@ from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Part, Role, Source, Text
+from toolwire.wires.engine.bodies import answer_message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import answer_message, keys, list_at, raise_unexpected
+from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT
 from toolwire.wires.families.items.item_writer import ItemWriter
-from toolwire.wires.families.items.namespaces import qualified_name, repeats_name, split_name
+from toolwire.wires.families.items.namespaces import join_name, repeats_name, split_name
 from toolwire.wires.families.items.settings import (
     REQUEST,
     RESPONSE,
@@ -60,7 +61,7 @@ def _qualify_repeated_names(messages: list[Message], tools: list[Tool]) -> list[
     def qualify(part: Part) -> Part:
         if not isinstance(part, Call) or part.name not in defined or not repeats_name(part.raw):
             return part
-        return replace(part, name=qualified_name(part.name, part.name))
+        return replace(part, name=join_name(part.name, part.name))
 
     return [replace(message, parts=tuple(map(qualify, message.parts))) for message in messages]
 

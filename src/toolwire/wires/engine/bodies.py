@@ -1,0 +1,61 @@
+"""What the readers and writers of whole bodies share. Knows no wire."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.parts import Message
+from toolwire.wires.engine.settings import SettingsRead
+
+
+def build_conversation(
+    wire: str,
+    kind: Kind,
+    body: JSON,
+    *,
+    messages: Iterable[Message],
+    settings: SettingsRead,
+    tools: Iterable[Tool] = (),
+    unknown: Iterable[JsonPath] = (),
+    seed: str = "",
+    ordered: bool = False,
+) -> Conversation:
+    """The conversation of a body that was read.
+
+    Args:
+        wire: The wire of the body.
+        kind: `request` or `response`.
+        body: The body.
+        messages: Its messages; missing call ids are minted from `seed`.
+        settings: Its settings.
+        tools: Its tool definitions.
+        unknown: Fields without a neutral form, beside those that are no settings.
+        seed: The id of a response.
+        ordered: True if results without ids follow the order of their calls.
+    """
+    return Conversation(
+        assign_ids(tuple(messages), seed=seed, ordered=ordered),
+        tuple(tools),
+        settings.values,
+        wire,
+        kind,
+        source=BodySource(
+            body,
+            unknown_fields=(*settings.unknown, *unknown),
+            setting_paths=settings.places,
+            ordered=ordered,
+        ),
+    )
+
+
+def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
+    """The paths of the fields of an object that are not known; null counts as absent."""
+    return ((*path, key) for key, item in value.items() if key not in known and item is not None)
+
+
+def answer_message(conversation: Conversation) -> Message:
+    """Return the message of a response; an empty one if there is none."""
+    return conversation.messages[0] if conversation.messages else Message("assistant", ())
