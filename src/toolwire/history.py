@@ -14,6 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.codec import Encoded, decode, encode, resolve
+from toolwire.codec.body_shape import locate
 from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
@@ -58,7 +59,8 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
             results[call] = result
     encoded = _add_results(facts, results)
     loss = "a result without an id may belong to this call, so the call is still pending"
-    encoded.losses.extend(Loss(call.path, loss) for call in calls if call in ambiguous)
+    losses = [Loss(call.path, loss) for call in calls if call in ambiguous]
+    encoded.losses += locate(losses, facts.conversation.source)
     return encoded
 
 
@@ -157,7 +159,7 @@ def cut(
     encoded, first = _cut_before(facts, max(start, facts.first_index))
     if first is not None and not _can_start(facts, first):
         reason = "the target does not accept this as the first message, and there is no older one"
-        encoded.losses.append(Loss(first.path, reason))
+        encoded.losses += locate([Loss(first.path, reason)], facts.conversation.source)
     return encoded
 
 

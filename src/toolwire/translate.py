@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 
-from toolwire.codec import Encoded, IdMapInput, decode, encode, read_body, resolve
+from toolwire.codec import Encoded, IdMapInput, decode, encode_in_full, read_body, resolve
+from toolwire.codec.body_shape import full_body, present
 from toolwire.codec.encoded import write
 from toolwire.codec.fit import fit
 from toolwire.conversation.id_map import IdMap
-from toolwire.conversation.json import Body, load
+from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
-from toolwire.errors import UsageError
+from toolwire.conversation.parts import Opaque, Part
+from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.repair_loop import (
     RepairedConversation,
     repair_for_translation,
@@ -77,10 +79,27 @@ def translate_conversation(
     repair: bool = True,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
+    own_wire = conversation.wire == resolve(target)[0].name and conversation.kind == kind
+    encoded = _run_stages(
+        conversation, target, kind, ids=ids, server_tools=server_tools, repair=repair
+    )
+    return present(encoded, conversation.source, own_wire=own_wire)
+
+
+def _run_stages(
+    conversation: Conversation,
+    target: str,
+    kind: Kind,
+    *,
+    ids: IdMapInput,
+    server_tools: ServerToolPolicy,
+    repair: bool,
+) -> Encoded:
+    """The stages after reading: repair, lower, fit ids and names, write."""
     wire, profile = resolve(target)
     own_wire = conversation.wire == wire.name and conversation.kind == kind
     if own_wire or kind != "request" or not repair:
-        encoded = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+        encoded = encode_in_full(conversation, target, kind, ids=ids, server_tools=server_tools)
         if own_wire and repair:
             encoded = _repair_on_own_wire(conversation, encoded, profile)
         return encoded
@@ -152,18 +171,53 @@ def detect(body: Body) -> str:
     """The wire of a body.
 
     Raises:
-        UsageError: The body could belong to several wires, which are listed, or to none.
+        UsageError: The body could belong to several wires, which are listed, or to none; or much of
+            it is unknown to the wire that it resembles most.
         DecodeError: The body is not JSON.
     """
     value, _ = load(body, "")
-    scores = {name: wire(name).match_score(value) for name in names()}
+    scores = {name: _score(value, wire(name)) for name in names()}
     best = max(scores.values())
     candidates = [name for name, score in scores.items() if score == best]
     if best == 0:
         raise UsageError(f"this is a body of none of the wires: {', '.join(names())}")
     if len(candidates) > 1:
         raise UsageError(f"this could be a body of {' or '.join(candidates)}: say which")
+    unknown = _unknown_blocks(value, candidates[0])
+    if unknown:
+        raise UsageError(f"this resembles a body of {candidates[0]}, but {unknown}: say which wire")
     return candidates[0]
+
+
+def _score(value: JSON, wire: Wire) -> int:
+    """How likely a body is of a wire. A list of messages alone shows no field of the body."""
+    if not isinstance(value, list) or not wire.messages_field:
+        return wire.match_score(value)
+    score = wire.match_score(full_body(value, wire, "request")) if value else 0
+    return score if wire.messages_field == "messages" or score == _CERTAIN else 0
+
+
+_CERTAIN = 3
+"""The score of a body with fields or blocks that no other wire has."""
+_MOST_UNKNOWN = 1 / 3
+"""The share of unknown blocks that a body may have: wires gain new blocks all the time."""
+
+
+def _unknown_blocks(value: JSON, name: str) -> str:
+    """What speaks against the wire: a description if it does not know much of the body."""
+    parts: list[Part] = []
+    kinds: tuple[Kind, ...] = ("request", "response")
+    for kind in kinds:
+        try:
+            parts = list(decode(value, name, kind).parts())
+        except DecodeError:
+            continue
+        break
+    unknown = [part for part in parts if isinstance(part, Opaque)]
+    if len(unknown) <= len(parts) * _MOST_UNKNOWN:
+        return ""
+    types = ", ".join(dict.fromkeys(part.type for part in unknown[:5]))
+    return f"{len(unknown)} of its {len(parts)} blocks are unknown there ({types})"
 
 
 def wires() -> list[str]:

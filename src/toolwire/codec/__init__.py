@@ -13,6 +13,7 @@ from typing import TypeAlias
 from msgspec import UnsetType
 from msgspec.structs import replace
 
+from toolwire.codec.body_shape import full_body, note_shape, present
 from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit
 from toolwire.codec.own_wire import lost_pairs, patch_source
@@ -29,7 +30,7 @@ from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import Wire
 
-__all__ = ["Encoded", "IdMapInput", "decode", "encode", "read_body", "resolve"]
+__all__ = ["Encoded", "IdMapInput", "decode", "encode", "encode_in_full", "read_body", "resolve"]
 
 IdMapInput: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
 
@@ -53,6 +54,7 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
 
     Args:
         body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
+            A request may be just its list of messages.
         wire: The name of a wire, profile or provider.
         kind: `request` or `response`.
 
@@ -61,8 +63,11 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
     """
     source_wire, _ = resolve(wire)
     _require_kind(kind)
-    value, raw = load(body, source_wire.name)
-    return _read(value, source_wire, kind, raw)
+    given, raw = load(body, source_wire.name)
+    conversation = _read(full_body(given, source_wire, kind), source_wire, kind, raw)
+    if given is conversation.source.body:
+        return conversation
+    return replace(conversation, source=note_shape(conversation.source, given, source_wire))
 
 
 def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
@@ -114,6 +119,20 @@ def encode(
     Raises:
         UsageError: The wire does not exist, or a value is not JSON.
     """
+    own_wire = resolve(wire)[0].name == conversation.wire and kind == conversation.kind
+    encoded = encode_in_full(conversation, wire, kind, ids=ids, server_tools=server_tools)
+    return present(encoded, conversation.source, own_wire=own_wire)
+
+
+def encode_in_full(
+    conversation: Conversation,
+    wire: str,
+    kind: Kind = "request",
+    *,
+    ids: IdMapInput = None,
+    server_tools: ServerToolPolicy = "auto",
+) -> Encoded:
+    """Write a conversation as a full body, also if its body was given in a shorter form."""
     target, profile = resolve(wire)
     _require_kind(kind)
     require_policy(server_tools, wire)

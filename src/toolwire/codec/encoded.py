@@ -13,7 +13,7 @@ from toolwire.wires.engine.specs import Wire
 class Encoded:
     """A body of a wire, what was lost or changed on the way, and the map that restores ids."""
 
-    __slots__ = ("_body", "_bytes", "changes", "findings", "ids", "losses", "well_formed")
+    __slots__ = ("_bytes", "body", "changes", "findings", "ids", "losses", "well_formed")
 
     def __init__(
         self,
@@ -25,7 +25,9 @@ class Encoded:
         changes: list[Change] | None = None,
         findings: list[Finding] | None = None,
     ) -> None:
-        self._body = body
+        self.body = body
+        """The body as dicts and lists. It may share parts with the source body: copy it before you
+        change it."""
         self._bytes = raw
         self.losses = losses
         """What the target cannot hold, with pointers into the source body."""
@@ -38,16 +40,10 @@ class Encoded:
         self.well_formed = False
         """True if the history was seen to need no repair for the target."""
 
-    @property
-    def body(self) -> JSON:
-        """The body as dicts and lists. It may share parts with the source body: copy it before you
-        change it."""
-        return self._body
-
     def json(self) -> bytes:
         """The body as JSON; the bytes that were decoded, verbatim, if nothing changed."""
         if self._bytes is None:
-            self._bytes = dump(self._body)
+            self._bytes = dump(self.body)
         return self._bytes
 
     def __repr__(self) -> str:

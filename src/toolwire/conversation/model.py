@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import force_setattr, replace
 
 from toolwire.conversation.ids import MINTED, is_minted
@@ -150,6 +150,10 @@ class BodySource(Struct, frozen=True, eq=False):
     """Paths of fields without a neutral form: their own wire gets them back, others lose them."""
     setting_paths: dict[str, JsonPath] = {}
     """The path of each setting in the body."""
+    given: JSON | UnsetType = UNSET
+    """What the caller gave, if it is not the full body; UNSET if it is."""
+    list_field: str = ""
+    """The field whose list the caller gave instead of the full body; empty for a full body."""
     ordered: bool = False
     """True if the wire guarantees that results without ids follow the order of their calls."""
     messages: tuple[Message, ...] | None = None

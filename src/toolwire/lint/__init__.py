@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
+from toolwire.codec.body_shape import body_as_given, locate
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, dump
 from toolwire.conversation.model import Change, Conversation, Finding, Kind
@@ -68,7 +69,7 @@ def check(
         return _stream_findings(stream_facts(body, wire, _own_profile(wire, target)))
     conversation = decode(body, wire, kind)  # type: ignore[arg-type]
     facts = Facts(conversation, resolve(target or wire)[1])
-    return find(facts, rules_to_check(facts))
+    return locate(find(facts, rules_to_check(facts)), conversation.source)
 
 
 def repair(
@@ -107,8 +108,14 @@ def repair(
 def repair_and_write(conversation: Conversation, profile: Profile, *, unsafe: bool) -> Repaired:
     """Repair a conversation on its own wire, and write it."""
     done = repair_on_own_wire(conversation, profile, unsafe=unsafe)
-    raw = conversation.source.raw if not done.changes else None
-    return Repaired(done.conversation.source.body, done.changes, done.findings, raw, done.ids)
+    source = conversation.source
+    return Repaired(
+        body_as_given(done.conversation.source.body, source),
+        locate(done.changes, source),
+        locate(done.findings, source),
+        source.raw if not done.changes else None,
+        done.ids,
+    )
 
 
 def find_all(facts: Facts) -> list[Finding]:

@@ -13,6 +13,7 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
+from toolwire.codec.body_shape import locate
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import Body, JsonPath, get, text_of
 from toolwire.conversation.model import Finding, Fix
@@ -142,7 +143,10 @@ def _explain_by_body(
             ranks.get(finding.name, 0),
         )
     )
-    explanations = [_explain_finding(finding, meanings.get(finding.name)) for finding in findings]
+    explanations = [
+        _explain_finding(finding, meanings.get(finding.name))
+        for finding in locate(findings, facts.conversation.source)
+    ]
     if not any(finding.name in ranks for finding in findings):
         advice = "no such violation was found in this body: is it the request that was refused?"
         explanations += _explain_by_patterns(patterns, references, advice)

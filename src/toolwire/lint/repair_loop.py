@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.codec import encode, read_body
+from toolwire.codec import encode_in_full, read_body
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.json import JSON
@@ -142,12 +142,14 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
         return None if fixed.conversation is before else _with_ids_of_pairs(fixed.conversation)
     body: JSON
     if isinstance(fixed, FixedConversation):
-        body = encode(fixed.conversation, before.wire, _body_kind(before.kind)).body
+        body = encode_in_full(fixed.conversation, before.wire, _body_kind(before.kind)).body
     else:
         body = fixed.body
     if body == facts.body:
         return None
-    return read_body(body, before.wire, _body_kind(before.kind))
+    conversation = read_body(body, before.wire, _body_kind(before.kind))
+    list_field = before.source.list_field
+    return replace(conversation, source=replace(conversation.source, list_field=list_field))
 
 
 def _with_ids_of_pairs(conversation: Conversation) -> Conversation:

@@ -33,9 +33,15 @@ def _lacks_tools(facts: Facts) -> bool:
     return (
         facts.profile.calls_need_tool_definitions
         and facts.conversation.kind == "request"
+        and not _is_bare_list(facts)
         and not _defines_tools(facts)
         and bool(facts.calls or _results(facts))
     )
+
+
+def _is_bare_list(facts: Facts) -> bool:
+    """True if only the messages are known, so that tools may be defined elsewhere."""
+    return facts.own_wire and bool(facts.conversation.source.list_field)
 
 
 def _defines_tools(facts: Facts) -> bool:

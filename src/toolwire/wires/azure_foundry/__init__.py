@@ -44,6 +44,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
+    messages_field="input",
     # An action is complete when it is added; what it emits follows before its end.
     stream=item_stream(BODIES, immediate=keys(*WORKFLOW_ACTIONS)),
     capabilities=CAPABILITIES,

@@ -29,6 +29,7 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
+    messages_field="messages",
     stream=STREAM,
     capabilities=CAPABILITIES,
 )

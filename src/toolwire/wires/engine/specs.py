@@ -331,6 +331,10 @@ class Wire(Struct, frozen=True, eq=False):
     """How the wire streams; None if it does not."""
     capabilities: Capabilities = EVERYTHING
     """What the wire can hold; lowering adapts every conversation to it before writing."""
+    messages_field: str = ""
+    """The field of a request that holds the list of messages: such a list alone is a body too."""
+    normalize: Callable[[JSON], JSON] | None = None
+    """Writes out what a body may abbreviate, such as a single element instead of a list."""
     hosts: bool = False
     """True if its responses can hold calls that another provider ran, with their results."""
 

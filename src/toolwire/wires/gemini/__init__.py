@@ -31,6 +31,7 @@ from __future__ import annotations
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
 from toolwire.wires.gemini.bodies import match_score, read, write
+from toolwire.wires.gemini.singletons import write_out_lists
 from toolwire.wires.gemini.stream import STREAM
 
 WIRE = Wire(
@@ -40,6 +41,8 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
+    messages_field="contents",
+    normalize=write_out_lists,
     stream=STREAM,
     capabilities=CAPABILITIES,
 )

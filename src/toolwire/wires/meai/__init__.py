@@ -31,6 +31,7 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
+    messages_field="messages",
     stream=STREAM,
     capabilities=CAPABILITIES,
 )

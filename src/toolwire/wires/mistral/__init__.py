@@ -28,6 +28,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
+    messages_field="messages",
     stream=chat_stream(ChatStreamSpec(BODIES, keeps_index=True, whole_calls=True)),
     capabilities=Capabilities(
         refusals=False,

@@ -37,6 +37,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
+    messages_field="messages",
     stream=chat_stream(ChatStreamSpec(BODIES, empty_content=None)),
     capabilities=Capabilities(
         media={"system": _MEDIA, "user": _MEDIA},

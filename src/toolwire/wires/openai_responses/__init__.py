@@ -51,6 +51,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
+    messages_field="input",
     stream=item_stream(BODIES),
     capabilities=CAPABILITIES,
 )

@@ -1,0 +1,156 @@
+"""Bodies in a shorter form: bare lists of messages, and single elements instead of lists."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cases import CASES, Case
+from rows import rows
+
+from toolwire import (
+    UsageError,
+    abandon,
+    check,
+    cut,
+    decode,
+    detect,
+    encode,
+    explain,
+    pending,
+    repair,
+    resume,
+    translate,
+)
+from toolwire.conversation.json import JSON
+from toolwire.errors import pointer
+from toolwire.wires import names, wire
+
+LISTS = [name for name in names() if wire(name).messages_field]
+CALL: JSON = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+CALLING: list[JSON] = [
+    {"role": "user", "content": "Look it up."},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+]
+STUCK: list[JSON] = [*CALLING, {"role": "user", "content": "Well?"}]
+REFUSAL = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
+    " 'tool_call_id'. The following tool_call_ids did not have response messages: c1"
+)
+
+
+def messages_of(case: Case) -> list[JSON]:
+    value = case.body[wire(case.wire).messages_field] if isinstance(case.body, dict) else None
+    return value if isinstance(value, list) else []
+
+
+WITH_LISTS = [
+    case for case in CASES if case.wire in LISTS and case.kind == "request" and messages_of(case)
+]
+
+
+@rows("case", WITH_LISTS)
+def test_a_list_of_messages_is_read_and_comes_back_as_a_list(case: Case) -> None:
+    messages = messages_of(case)
+    raw = json.dumps(messages).encode()
+    encoded = encode(decode(raw, case.wire), case.wire)
+    assert (encoded.body, encoded.json()) == (messages, raw)
+    assert decode(messages, case.wire).calls() == [
+        call for call in decode(case.body, case.wire).calls() if call.path[:1] != ("system",)
+    ]
+
+
+@rows("case", WITH_LISTS)
+def test_paths_of_findings_lead_into_the_list(case: Case) -> None:
+    messages = messages_of(case)
+    field = wire(case.wire).messages_field
+    whole = check({field: messages}, case.wire)
+    expected = {pointer(finding.path[1:]) for finding in whole if finding.path[:1] == (field,)}
+    assert {finding.pointer for finding in check(messages, case.wire)} <= expected | {
+        finding.pointer for finding in whole if finding.path[:1] != (field,)
+    }
+
+
+def test_a_stuck_list_is_repaired_as_a_list() -> None:
+    repaired = repair(STUCK, "openai-chat")
+    assert isinstance(repaired.body, list)
+    assert [change.pointer for change in repaired.changes] == ["/1/tool_calls/0"]
+    assert check(repaired.body, "openai-chat") == []
+    assert translate(STUCK, "openai-chat", "openai-chat").body == repaired.body
+
+
+def test_a_list_becomes_a_full_body_on_another_wire() -> None:
+    encoded = translate(STUCK, "openai-chat", "anthropic")
+    assert isinstance(encoded.body, dict)
+    assert [change.pointer for change in encoded.changes] == ["/1/tool_calls/0"]
+
+
+def test_the_verbs_of_histories_take_lists() -> None:
+    assert [call.id for call in pending(CALLING, "openai-chat")] == ["c1"]
+    result: JSON = {"role": "tool", "tool_call_id": "c1", "content": "7"}
+    assert resume(CALLING, "openai-chat", {"c1": "7"}).body == [*CALLING, result]
+    assert isinstance(abandon(CALLING, "openai-chat").body, list)
+    assert cut([*CALLING, result, STUCK[2]], "openai-chat", messages=1).body == [STUCK[2]]
+    assert explain(REFUSAL, STUCK)[0].pointer == "/1/tool_calls/0"
+
+
+def test_a_list_without_tool_definitions_is_no_violation_because_they_are_elsewhere() -> None:
+    use: JSON = {"toolUse": {"toolUseId": "c1", "name": "look", "input": {}}}
+    answer: JSON = {"toolResult": {"toolUseId": "c1", "content": [{"text": "7"}]}}
+    messages: list[JSON] = [
+        {"role": "user", "content": [{"text": "Look."}]},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [answer]},
+    ]
+    assert check(messages, "bedrock") == []
+    assert [f.name for f in check({"messages": messages}, "bedrock")] == ["tools-undefined"]
+
+
+# --- detection ------------------------------------------------------------------------------------
+
+
+def test_the_wire_of_a_list_is_detected_by_its_messages() -> None:
+    assert detect(STUCK) == "openai-chat"
+    use: JSON = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    assert detect([{"role": "assistant", "content": [use]}]) == "anthropic"
+    assert detect([{"role": "model", "parts": [{"functionCall": {"name": "f"}}]}]) == "gemini"
+    item: JSON = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    assert detect([item]) == "openai-responses"
+
+
+INTERACTION: JSON = {
+    "model": "gemini-3",
+    "input": [
+        {"type": "user_input", "content": [{"type": "text", "text": "hi"}]},
+        {"type": "function_call", "id": "x", "name": "look", "arguments": {}},
+        {"type": "function_result", "call_id": "x", "result": "7"},
+    ],
+}
+TELEMETRY: JSON = [
+    {"role": "user", "parts": [{"type": "text", "content": "hi"}]},
+    {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "f"}]},
+    {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "7"}]},
+]
+
+
+@pytest.mark.parametrize("body", [INTERACTION, TELEMETRY, {"messages": TELEMETRY}])
+def test_a_body_of_which_much_is_unknown_is_not_detected(body: JSON) -> None:
+    with pytest.raises(UsageError, match="say which"):
+        detect(body)
+
+
+# --- single elements ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["functionDeclarations", "function_declarations"])
+def test_a_single_element_is_a_list_of_one_on_gemini(key: str) -> None:
+    body: JSON = {
+        "contents": {"role": "user", "parts": {"text": "hi"}},
+        "tools": {key: {"name": "look"}},
+        "systemInstruction": {"parts": {"text": "Be brief."}},
+    }
+    conversation = decode(body, "gemini")
+    assert [tool.name for tool in conversation.tools] == ["look"]
+    assert [message.role for message in conversation.messages] == ["system", "user"]
+    assert encode(conversation, "gemini").body == body
+    assert decode(translate(body, "gemini", "openai-chat").body, "openai-chat").tools
