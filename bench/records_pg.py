@@ -35,12 +35,12 @@ def rows(rounds: int = 5) -> list[Row]:
 async def _measured(dsn: str, rounds: int) -> list[Row]:
     ledger, single = (
         PostgresLedger(dsn, schema=postgres.fresh()),
-        PostgresLedger(dsn, schema=postgres.fresh(), lanes=POOL),
+        PostgresLedger(dsn, schema=postgres.fresh(), connections=POOL),
     )
     await ledger.open()
     await single.open()
     assert single._open is not None
-    single._open.lanes.most = 1
+    single._open.batcher.max_batch = 1
     plain = await Plain.on(dsn)
     others = {"PostgreSQL": through(single), BARE: plain.call}
     try:

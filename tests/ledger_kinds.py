@@ -79,7 +79,7 @@ class Sqlite:
             result_ttl=result_ttl,
             tombstone_ttl=tombstone_ttl,
             key=key,
-            sweep_every=DAY,
+            sweep_interval=DAY,
             clock=clock,
         )
 
@@ -114,7 +114,7 @@ class Postgres:
             result_ttl=result_ttl,
             tombstone_ttl=tombstone_ttl,
             key=key,
-            sweep_every=DAY,
+            sweep_interval=DAY,
         )
 
     async def die(self, ledger: Ledger) -> None:
@@ -122,7 +122,7 @@ class Postgres:
 
     async def later(self, ledger: Ledger, seconds: float) -> None:
         assert isinstance(ledger, PostgresLedger)
-        terms = ledger._terms
+        terms = ledger._options
         terms.horizon -= int(seconds * 1000)
         terms.params |= {"horizon": terms.horizon, "tolerance": TOLERANCE + int(seconds * 1000)}
         times = ", ".join(

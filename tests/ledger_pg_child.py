@@ -51,7 +51,7 @@ class Orders(Struct, frozen=True):
     lease: float = LEASE
 
     def ledger(self) -> PostgresLedger:
-        return PostgresLedger(self.dsn, lease=self.lease, sweep_every=self.lease / 2)
+        return PostgresLedger(self.dsn, lease=self.lease, sweep_interval=self.lease / 2)
 
 
 class Said(Struct, frozen=True):

@@ -33,16 +33,16 @@ def with_ledger(
     work: Callable[[SqliteLedger], Awaitable[None]],
     path: Path | str = ":memory:",
     *,
-    sweep_every: float = DAY,
-    patience: float = 60,
+    sweep_interval: float = DAY,
+    timeout: float = 60,
 ) -> None:
     """Run a test with a ledger of its own."""
 
     async def all_of_it() -> None:
-        ledger = SqliteLedger(path, sweep_every=sweep_every, clock=Clock())
+        ledger = SqliteLedger(path, sweep_interval=sweep_interval, clock=Clock())
         await ledger.open()
         try:
-            await asyncio.wait_for(work(ledger), patience)
+            await asyncio.wait_for(work(ledger), timeout)
         finally:
             await ledger.close()
 

@@ -76,7 +76,7 @@ def test_results_go_first_then_ids() -> None:
 
 def test_bytes_are_bounded() -> None:
     async def main() -> None:
-        ledger = MemoryLedger(most_bytes=10_000)
+        ledger = MemoryLedger(max_bytes=10_000)
         for n in range(20):
             await done(ledger, f"c{n}", "x" * 1000)
         states = [(await claimed(ledger, f"c{n}")).state for n in range(20)]
@@ -88,7 +88,7 @@ def test_bytes_are_bounded() -> None:
 
 def test_calls_are_bounded_and_those_under_way_are_never_dropped() -> None:
     async def main() -> None:
-        ledger = MemoryLedger(most_calls=3)
+        ledger = MemoryLedger(max_calls=3)
         running = await claimed(ledger, "r")
         for n in range(5):
             await done(ledger, f"c{n}")

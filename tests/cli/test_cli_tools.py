@@ -127,7 +127,7 @@ def test_one_tool_from_two_places_is_misuse(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text(Path(EXAMPLES).read_text())
     done = tools(str(tmp_path / "one.py"), str(tmp_path / "two.py"))
     says = (
-        f"toolwire: {tmp_path / 'two.py'}: Calculator.Add@1.0.0: is there twice: give one of them"
-        " another name or version\n"
+        f"toolwire: {tmp_path / 'two.py'}: Calculator.Add@1.0.0: two tools have this id: change"
+        " the name or the version of one of them\n"
     )
     assert (done.exit_code, done.stderr) == (2, says)

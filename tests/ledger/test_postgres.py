@@ -28,7 +28,7 @@ from toolwire.execution.ledger.base import (
 )
 from toolwire.execution.ledger.postgres import connection as _pg_link
 from toolwire.execution.ledger.postgres import notifications as _pg_watch
-from toolwire.execution.ledger.postgres.binary import Bytes, Ints, Longs, Texts, word
+from toolwire.execution.ledger.postgres.binary import Bytes, Ints, Longs, Texts, notification_name
 from toolwire.execution.ledger.postgres.connection import PgConnection, connect
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.tools.errors import NoEffect
@@ -116,7 +116,7 @@ def test_tables_of_another_version_are_left_alone() -> None:
         async with replicas(1, schema):
             pass
         await sql(f"UPDATE {schema}.tw_meta SET value = '2' WHERE name = 'version'")
-        with pytest.raises(LedgerUnavailable, match="version 2, this program knows version 1"):
+        with pytest.raises(LedgerUnavailable, match="version 2; this program needs version 1"):
             await PostgresLedger(postgres.dsn(), schema=schema).open()
 
     run(work())
@@ -135,7 +135,7 @@ def test_a_database_that_forgets_what_it_acknowledged_is_refused() -> None:
 def test_a_database_that_is_not_there_is_an_unavailable_ledger() -> None:
     async def work() -> None:
         with pytest.raises(LedgerUnavailable, match="cannot be reached"):
-            await PostgresLedger("host=/nowhere/at/all dbname=x", patience=1.0).open()
+            await PostgresLedger("host=/nowhere/at/all dbname=x", timeout=1.0).open()
 
     run(work())
 
@@ -144,7 +144,7 @@ def test_a_database_that_is_not_there_is_an_unavailable_ledger() -> None:
     "options",
     [
         {"lease": 0},
-        {"lanes": 0},
+        {"connections": 0},
         {"result_ttl": 20, "tombstone_ttl": 10},
         {"key": b"short"},
         {"schema": ""},
@@ -177,16 +177,16 @@ def test_what_is_asked_at_the_same_time_shares_a_statement() -> None:
     async def work() -> None:
         async with replicas(1) as (ledger,):
             assert ledger._open is not None
-            lanes = ledger._open.lanes
+            batcher = ledger._open.batcher
             claims = await asyncio.gather(*(claim(ledger, key) for key in keys(200)))
-            assert lanes.statements <= 4
+            assert batcher.statements <= 4
             assert {one.state for one in claims} == {"new"}
             more = [CallKey("bob", key.call_id) for key in keys(200)]
             ends = asyncio.gather(*(ledger.finish(one, DONE) for one in claims))
             begins = asyncio.gather(*(claim(ledger, key) for key in more))
             assert set(await ends) == {"recorded"}
             assert {one.state for one in await begins} == {"new"}
-            assert lanes.statements <= 8
+            assert batcher.statements <= 8
 
     run(work())
 
@@ -267,7 +267,7 @@ def test_ids_too_long_for_an_index_are_still_told_apart() -> None:
 async def pooled(link: PgConnection, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
     """A statement, after which the session is handed to somebody else."""
     rows = await LINK_RUN(link, query, params)
-    if not link._prepares:
+    if not link._may_prepare:
         assert await LINK_RUN(link, b"SELECT name FROM pg_prepared_statements", {}) == []
     await LINK_RUN(link, b"DISCARD ALL", {})
     return rows
@@ -277,11 +277,11 @@ async def pooled(link: PgConnection, query: bytes, params: Mapping[str, object])
 def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_time(
     monkeypatch: pytest.MonkeyPatch, seen: bool
 ) -> None:
-    async def straight(connection: AsyncConnection[TupleRow]) -> bool:
+    async def is_direct(connection: AsyncConnection[TupleRow]) -> bool:
         return not seen
 
     async def work() -> None:
-        monkeypatch.setattr(_pg_link, "straight", straight)
+        monkeypatch.setattr(_pg_link, "is_direct", is_direct)
         monkeypatch.setattr(PgConnection, "run", pooled)
         async with replicas() as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(30)))
@@ -292,7 +292,7 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
             for _ in range(8):  # more often than a driver would wait before it prepares a statement
                 await a.get(KEY)
             assert a._open is not None and not any(
-                link._prepares for link in a._open.lanes._links if link.up
+                link._may_prepare for link in a._open.batcher._connections if link.up
             )
             assert set(await asyncio.gather(*(a.finish(one, DONE) for one in mine))) == {"recorded"}
             assert (record := await waiting) is not None and record.outcome == DONE
@@ -305,16 +305,16 @@ def test_a_connection_that_breaks_while_it_is_made_ready_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[AsyncConnection[TupleRow]] = []
-    straight = _pg_link.straight
+    is_direct = _pg_link.is_direct
 
     async def breaks(connection: AsyncConnection[TupleRow]) -> bool:
         made.append(connection)
         if len(made) == 1:
             raise psycopg.OperationalError("gone")
-        return await straight(connection)
+        return await is_direct(connection)
 
     async def work() -> None:
-        monkeypatch.setattr(_pg_link, "straight", breaks)
+        monkeypatch.setattr(_pg_link, "is_direct", breaks)
         link = PgConnection(postgres.dsn(), 5.0)
         with pytest.raises(psycopg.OperationalError):
             await link.ready()
@@ -327,11 +327,11 @@ def test_a_connection_that_breaks_while_it_is_made_ready_is_closed(
 
 def test_statements_are_prepared_where_nothing_stands_between() -> None:
     async def work() -> None:
-        async with replicas(1, lanes=1) as (a,):
+        async with replicas(1, connections=1) as (a,):
             for key in keys(5):
                 await claim(a, key)
             assert a._open is not None
-            (link,) = a._open.lanes._links
+            (link,) = a._open.batcher._connections
             assert await link.run(
                 b"SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%INSERT"
                 b" INTO%%'",
@@ -345,7 +345,7 @@ def test_a_statement_that_was_prepared_on_an_empty_table_reads_no_more_than_its_
     None
 ):
     async def work() -> None:
-        async with replicas(1, lanes=1) as (a,):
+        async with replicas(1, connections=1) as (a,):
             for n in range(8):  # so often that the database has decided how to do it
                 mine = await asyncio.gather(
                     *(claim(a, CallKey(f"{n}", key.call_id)) for key in keys(10))
@@ -359,7 +359,7 @@ def test_a_statement_that_was_prepared_on_an_empty_table_reads_no_more_than_its_
             )
             await asyncio.gather(*(claim(a, key) for key in keys(10)))
             assert a._open is not None
-            (link,) = a._open.lanes._links
+            (link,) = a._open.batcher._connections
             await link.run(b"SELECT pg_stat_force_next_flush()", {})
             before = await sql(
                 "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass",
@@ -383,9 +383,9 @@ def test_a_statement_that_was_prepared_on_an_empty_table_reads_no_more_than_its_
 
 def test_a_replica_whose_lease_is_over_claims_nothing_until_it_is_renewed() -> None:
     async def work() -> None:
-        async with replicas(lease=30.0, patience=0.5) as (a, b):
+        async with replicas(lease=30.0, timeout=0.5) as (a, b):
             assert a._open is not None
-            keeper, owner = a._open.keeper, a._terms.me
+            keeper, owner = a._open.heartbeat, a._options.me
             await keeper._lock.acquire()  # it cannot renew
             await sql(
                 f"UPDATE {schema_of(a)}.tw_owner SET lease_until = clock_timestamp() WHERE owner"
@@ -408,7 +408,7 @@ def test_the_clock_of_a_replica_does_not_matter(monkeypatch: pytest.MonkeyPatch)
     shift = [3600.0]
 
     async def work() -> None:
-        async with replicas(lease=3.0, sweep_every=0.2) as ledgers:
+        async with replicas(lease=3.0, sweep_interval=0.2) as ledgers:
             monkeypatch.setattr(time, "time", lambda: real() + shift[0])
             monkeypatch.setattr(time, "time_ns", lambda: real_ns() + int(shift[0] * 1e9))
             for shift[0] in (3600.0, -3600.0, 7200.0):
@@ -429,7 +429,7 @@ def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_aft
 ):
     async def work() -> None:
         schema = postgres.fresh()
-        async with replicas(1, schema, lease=1.0, sweep_every=999) as (survivor,):
+        async with replicas(1, schema, lease=1.0, sweep_interval=999) as (survivor,):
             async with replicas(1, schema, lease=1.0) as (leaver,):
                 assert (await claim(leaver)).state == "new"
                 assert (await claim(survivor)).state == "running"
@@ -453,7 +453,7 @@ def test_a_waiter_on_another_replica_is_woken_without_polling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_pg_watch, "POLL", 600.0)
-    monkeypatch.setattr(_pg_watch, "_SOON", 600.0)
+    monkeypatch.setattr(_pg_watch, "_RETRY_DELAY", 600.0)
 
     async def work() -> None:
         async with replicas() as (a, b):
@@ -496,8 +496,8 @@ def test_without_a_way_for_notifications_polling_finds_the_end() -> None:
             b = PostgresLedger(
                 postgres.dsn(),
                 schema=schema_of(a).strip('"'),
-                direct="host=/nowhere/at/all",
-                patience=2.0,
+                direct_dsn="host=/nowhere/at/all",
+                timeout=2.0,
             )
             await b.open()
             mine = await claim(a)
@@ -522,8 +522,8 @@ def test_nobody_is_notified_of_a_call_that_nobody_waits_for() -> None:
             await asyncio.sleep(0.1)
             await asyncio.gather(*(ledger.finish(one, DONE) for one in mine))
             await waiting
-            expected = word(b"alice", b"call-1")
-            ours = {word(b"alice", key.call_id.encode()) for key in keys(20)}
+            expected = notification_name(b"alice", b"call-1")
+            ours = {notification_name(b"alice", key.call_id.encode()) for key in keys(20)}
             heard = [notice.payload async for notice in ear.notifies(timeout=0.5)]
             assert [payload for payload in heard if payload in ours] == [expected]
 
@@ -556,7 +556,7 @@ def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
 
 def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
     async def work() -> None:
-        async with replicas(lease=1.0, sweep_every=999.0) as (a, b):
+        async with replicas(lease=1.0, sweep_interval=999.0) as (a, b):
             mine = []
             for n in range(40):  # given up at another moment each time
                 key, token = CallKey("again", f"{n}"), os.urandom(16)
@@ -577,7 +577,7 @@ def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
 
 def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() -> None:
     async def work() -> None:
-        async with replicas(1, lanes=1) as (a,):
+        async with replicas(1, connections=1) as (a,):
             async with await AsyncConnection.connect(postgres.dsn()) as blocking:
                 await blocking.execute(
                     f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode()
@@ -611,7 +611,7 @@ def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() 
 def test_closing_records_what_could_not_be_recorded_in_time() -> None:
     async def work() -> None:
         schema = postgres.fresh()
-        async with replicas(1, schema, patience=0.3) as (a,):
+        async with replicas(1, schema, timeout=0.3) as (a,):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(4)))
             async with await AsyncConnection.connect(postgres.dsn()) as blocking:
                 await blocking.execute(
@@ -631,15 +631,13 @@ def test_closing_records_what_could_not_be_recorded_in_time() -> None:
 
 def test_closing_says_how_many_results_were_never_recorded() -> None:
     async def work() -> None:
-        a = PostgresLedger(postgres.dsn(), schema=postgres.fresh(), patience=0.3)
+        a = PostgresLedger(postgres.dsn(), schema=postgres.fresh(), timeout=0.3)
         await a.open()
         mine = await asyncio.gather(*(claim(a, key) for key in keys(4)))
         async with await AsyncConnection.connect(postgres.dsn()) as blocking:
             await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
             await asyncio.gather(*(a.finish(one, DONE) for one in mine), return_exceptions=True)
-            with pytest.raises(
-                LedgerUnavailable, match=r"^4 results could not be recorded to the end$"
-            ):
+            with pytest.raises(LedgerUnavailable, match=r"^4 results could not be recorded$"):
                 await a.close()
 
     run(work())
@@ -650,7 +648,7 @@ def test_closing_says_how_many_results_were_never_recorded() -> None:
 
 def test_a_late_finish_that_races_the_sweeper_is_recorded_or_fenced_and_the_record_agrees() -> None:
     async def work() -> None:
-        async with replicas(sweep_every=999.0) as (a, b):
+        async with replicas(sweep_interval=999.0) as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(200)))
             await sql(
                 f"UPDATE {schema_of(a)}.tw_call SET state = 'lost', ended_at = now(), expires_at ="

@@ -314,7 +314,7 @@ class Load:
     """Callers on two replicas that ask until they are answered, and count what rang."""
 
     def __init__(self, dsn: str, *, lease: float = 30.0) -> None:
-        self.ledgers = [PostgresLedger(dsn, lease=lease, patience=1.0) for _ in range(2)]
+        self.ledgers = [PostgresLedger(dsn, lease=lease, timeout=1.0) for _ in range(2)]
         self.rung: Counter[str] = Counter()
         self.answers: dict[str, str] = {}
         self.over = False
@@ -418,7 +418,7 @@ def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(
 
     async def work() -> None:
         ledgers = [
-            PostgresLedger(own.dsn, lease=lease, sweep_every=lease / 4, patience=0.5)
+            PostgresLedger(own.dsn, lease=lease, sweep_interval=lease / 4, timeout=0.5)
             for _ in range(2)
         ]
         for ledger in ledgers:
@@ -440,7 +440,7 @@ def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(
         assert mine.state == "done" and mine.record == known
         assert a._open is not None
         async with (
-            a._open.keeper._lock
+            a._open.heartbeat._lock
         ):  # a is cut off a little longer; b must not take it for dead
             await asyncio.to_thread(own.start)
             states: set[str] = set()
@@ -493,7 +493,7 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
 
     async def work() -> None:
         tool = runnable(ring, "Doorbell.Ring@1.0.0")
-        ledger = PostgresLedger(server.dsn, patience=0.5)
+        ledger = PostgresLedger(server.dsn, timeout=0.5)
         async with ToolExecutor(ledger) as executor:
             mine = await asyncio.gather(*(claim(ledger, f"early-{n}") for n in range(8)))
             await asyncio.to_thread(fill, server.dsn)

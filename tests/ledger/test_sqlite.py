@@ -21,19 +21,19 @@ from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.ledger.sqlite.store import SqliteStore
-from toolwire.execution.ledger.store_thread import MOST
+from toolwire.execution.ledger.store_thread import MAX_BATCH
 
 # --- batches --------------------------------------------------------------------------------------
 
 
 def test_everything_asked_at_once_is_one_commit_and_reading_is_none(tmp_path: Path) -> None:
     async def work(ledger: SqliteLedger) -> None:
-        book = await ledger._do(Look())
+        book = await ledger._submit(Look())
 
         async def together(*asked: Awaitable[object]) -> int:
             """How many commits it takes if all of it is waiting when the writer is free."""
             hold = Hold()
-            holding = asyncio.create_task(ledger._do(hold))
+            holding = asyncio.create_task(ledger._submit(hold))
             await asyncio.to_thread(hold.begun.wait, 30)
             tasks = [holding, *map(asyncio.ensure_future, asked)]
             await asyncio.sleep(0)
@@ -42,14 +42,14 @@ def test_everything_asked_at_once_is_one_commit_and_reading_is_none(tmp_path: Pa
             await asyncio.gather(*tasks)
             return book.commits - before
 
-        ids = [str(n) for n in range(MOST)]
+        ids = [str(n) for n in range(MAX_BATCH)]
         tokens = {id: os.urandom(16) for id in ids}
         assert await together(*(claim(ledger, id, by=tokens[id]) for id in ids)) == 1
         claims = [await claim(ledger, id, by=tokens[id]) for id in ids]
         assert await together(*(ledger.finish(one, VALUE) for one in claims)) == 1
         assert await together(*(ledger.get(one.key) for one in claims)) == 0
         assert await together(*(claim(ledger, id, by=b"x" * 16) for id in ids)) <= 1
-        assert await together(*(claim(ledger, f"more-{n}") for n in range(2 * MOST))) == 2
+        assert await together(*(claim(ledger, f"more-{n}") for n in range(2 * MAX_BATCH))) == 2
 
     with_ledger(work, tmp_path / "ledger.db")
 
@@ -78,7 +78,7 @@ def test_a_mistake_in_one_job_leaves_the_others_of_its_batch_alone() -> None:
 def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(
     monkeypatch: pytest.MonkeyPatch, value: JSON, why: str
 ) -> None:
-    monkeypatch.setattr("toolwire.execution.ledger.sqlite.ledger.LARGEST", 1000)
+    monkeypatch.setattr("toolwire.execution.ledger.sqlite.ledger.MAX_OUTCOME_BYTES", 1000)
 
     async def work(ledger: SqliteLedger) -> None:
         mine = await claim(ledger)
@@ -219,8 +219,8 @@ def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(
 ) -> None:
     async def work(ledger: SqliteLedger) -> None:
         claims = [await claim(ledger, f"old-{n}") for n in range(20)]
-        (pages,) = await ledger._do(Ask("PRAGMA page_count"))
-        await ledger._do(Ask(f"PRAGMA max_page_count={pages}"))
+        (pages,) = await ledger._submit(Ask("PRAGMA page_count"))
+        await ledger._submit(Ask(f"PRAGMA max_page_count={pages}"))
         ends = await asyncio.gather(
             *(ledger.finish(one, Outcome("x" * 5000)) for one in claims), return_exceptions=True
         )
@@ -231,7 +231,7 @@ def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(
         assert {type(one) for one in refused} == {LedgerUnavailable}
         told = await asyncio.gather(*(claim(ledger, f"old-{n}") for n in range(20)))
         assert {one.state for one in told} == {"done"}
-        await ledger._do(Ask("PRAGMA max_page_count=1000000"))
+        await ledger._submit(Ask("PRAGMA max_page_count=1000000"))
         records: list[Record | None] = []
         for _ in range(500):
             await asyncio.sleep(0.01)
@@ -240,7 +240,7 @@ def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(
                 break
         assert all(one and one.recorded and one.outcome == Outcome("x" * 5000) for one in records)
         assert {(await claim(ledger, f"new-{n}")).state for n in range(200)} == {"new"}
-        assert await ledger._do(Ask("PRAGMA integrity_check")) == ["ok"]
+        assert await ledger._submit(Ask("PRAGMA integrity_check")) == ["ok"]
 
     with_ledger(work, tmp_path / "ledger.db")
 
@@ -276,7 +276,7 @@ def test_a_claim_of_an_event_loop_that_was_closed_is_let_go() -> None:
             await asyncio.sleep(0.01)
             asking.cancel()
 
-        holding = asyncio.create_task(ledger._do(hold))
+        holding = asyncio.create_task(ledger._submit(hold))
         await asyncio.to_thread(hold.begun.wait, 30)
         await asyncio.to_thread(asyncio.run, leaves())
         hold.gate.set()
@@ -356,7 +356,7 @@ def test_waiting_that_races_with_finishing_never_misses_the_end() -> None:
     async def work(ledger: SqliteLedger) -> None:
         await asyncio.gather(*(chain(ledger, first) for first in range(20)))
 
-    with_ledger(work, patience=600)
+    with_ledger(work, timeout=600)
 
 
 def test_waiters_that_gave_up_are_not_kept_for_as_long_as_the_call_takes() -> None:
@@ -364,8 +364,8 @@ def test_waiters_that_gave_up_are_not_kept_for_as_long_as_the_call_takes() -> No
         await claim(ledger)
         for _ in range(1000):
             await ledger.wait(KEY, 0)
-        book = await ledger._do(Look())
-        assert len(book.flights[KEY].waiters) < 200
+        book = await ledger._submit(Look())
+        assert len(book.claimed[KEY].waiters) < 200
 
     with_ledger(work)
 
@@ -378,12 +378,12 @@ def test_a_large_result_lies_apart_and_goes_when_it_expires() -> None:
         small, large = await claim(ledger, "small"), await claim(ledger, "large")
         await ledger.finish(small, VALUE)
         await ledger.finish(large, Outcome("x" * 300_000))
-        assert await ledger._do(Ask("SELECT count(*) FROM large")) == [1]
-        assert await ledger._do(Ask("SELECT max(length(outcome)) < 1000 FROM call")) == [1]
+        assert await ledger._submit(Ask("SELECT count(*) FROM large")) == [1]
+        assert await ledger._submit(Ask("SELECT max(length(outcome)) < 1000 FROM call")) == [1]
         ahead(ledger, DAY + 1)
         assert (await ledger.sweep()).expired == 2
-        assert await ledger._do(Ask("SELECT count(*) FROM large")) == [0]
-        assert await ledger._do(Ask("SELECT count(outcome) FROM call")) == [0]
+        assert await ledger._submit(Ask("SELECT count(*) FROM large")) == [0]
+        assert await ledger._submit(Ask("SELECT count(outcome) FROM call")) == [0]
 
     with_ledger(work)
 
@@ -394,11 +394,11 @@ def test_old_results_are_swept_without_being_asked_for() -> None:
         ahead(ledger, DAY + 1)
         for _ in range(500):
             await asyncio.sleep(0.01)
-            if await ledger._do(Ask("SELECT state FROM call")) == ["gone"]:
+            if await ledger._submit(Ask("SELECT state FROM call")) == ["gone"]:
                 return
         raise AssertionError("never swept")
 
-    with_ledger(work, sweep_every=0.05)
+    with_ledger(work, sweep_interval=0.05)
 
 
 def test_a_sweep_of_very_many_lets_others_come_in_between() -> None:
@@ -421,12 +421,12 @@ def test_a_late_finish_that_races_with_the_sweep_is_recorded_or_fenced_and_never
     tmp_path: Path,
 ) -> None:
     async def work() -> None:
-        ledger = SqliteLedger(tmp_path / "ledger.db", sweep_every=DAY)
+        ledger = SqliteLedger(tmp_path / "ledger.db", sweep_interval=DAY)
         await ledger.open()
         claims = [await claim(ledger, str(n)) for n in range(200)]
         await ledger.close()
         clock = Clock()
-        late = SqliteLedger(tmp_path / "ledger.db", sweep_every=DAY, clock=clock)
+        late = SqliteLedger(tmp_path / "ledger.db", sweep_interval=DAY, clock=clock)
         await late.open()  # all of them are lost now
         clock.ahead += int((DAY + 1) * 1000)  # and about to be gone
         sweeps = [asyncio.create_task(late.sweep()) for _ in range(3)]

@@ -22,7 +22,7 @@ SIZES = pytest.mark.parametrize("sizes", [(64, 32, 16, 8, 4), ()], ids=["togethe
 async def together(ledger: SqliteLedger, *asked: Awaitable[object]) -> list[object]:
     """The answers to what waits for the writer in one batch."""
     hold = Hold()
-    holding = asyncio.create_task(ledger._do(hold))
+    holding = asyncio.create_task(ledger._submit(hold))
     await asyncio.to_thread(hold.begun.wait, 30)
     tasks = [asyncio.ensure_future(one) for one in asked]
     await asyncio.sleep(0.01)
@@ -58,7 +58,9 @@ def test_in_a_batch_of_claims_everybody_is_told_what_is_so(
         assert [states(answers)[3], states(answers)[-1]] == ["new", "running"]
         assert isinstance(answers[4], UsageError)
         assert {told[id] for id in ids} == {"new"}
-        rows = await ledger._do(Ask("SELECT call_id FROM call WHERE state='running' ORDER BY id"))
+        rows = await ledger._submit(
+            Ask("SELECT call_id FROM call WHERE state='running' ORDER BY id")
+        )
         assert sorted(map(str, rows)) == sorted(["mine", "twice", *ids])
 
     with_ledger(before, file)
@@ -73,7 +75,9 @@ def test_in_a_batch_of_finishes_only_what_is_still_ours_is_recorded(
 
     async def work(ledger: SqliteLedger) -> None:
         claims = [await claim(ledger, str(n)) for n in range(40)]
-        await ledger._do(Ask("UPDATE call SET attempt=2 WHERE call_id='7'"))  # as nobody here would
+        await ledger._submit(
+            Ask("UPDATE call SET attempt=2 WHERE call_id='7'")
+        )  # as nobody here would
         answers = await together(ledger, *(ledger.finish(one, VALUE) for one in claims))
         assert [n for n, one in enumerate(answers) if one != "recorded"] == [7]
         assert answers[7] == "fenced"

@@ -96,7 +96,7 @@ def test_with_retry_the_kills_lose_no_call_at_all(tmp_path: Path) -> None:
 def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_paused(
     tmp_path: Path,
 ) -> None:
-    stage = Stage(tmp_path, options={"patience": 0.1})
+    stage = Stage(tmp_path, options={"lock_timeout": 0.1})
     first = stage.start("hold")
     try:
         first.speaks()

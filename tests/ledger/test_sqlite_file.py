@@ -15,7 +15,7 @@ from ledger_sqlite import Ask, claim, with_ledger
 
 from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import LedgerUnavailable
-from toolwire.execution.ledger.network_filesystem import networked
+from toolwire.execution.ledger.network_filesystem import network_filesystem
 from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
 
 
@@ -24,7 +24,7 @@ def test_the_file_is_held_alone_written_through_and_readable_for_nobody_else(
 ) -> None:
     async def work(ledger: SqliteLedger) -> None:
         pragmas = "locking_mode journal_mode synchronous wal_autocheckpoint".split()
-        assert await ledger._do(Ask(*(f"PRAGMA {name}" for name in pragmas))) == [
+        assert await ledger._submit(Ask(*(f"PRAGMA {name}" for name in pragmas))) == [
             "exclusive",
             "wal",
             2,
@@ -40,7 +40,7 @@ def test_the_file_is_held_alone_written_through_and_readable_for_nobody_else(
 
 def test_a_second_ledger_on_the_file_is_refused_until_the_first_is_closed(tmp_path: Path) -> None:
     async def work(ledger: SqliteLedger) -> None:
-        second = SqliteLedger(tmp_path / "ledger.db", patience=0)
+        second = SqliteLedger(tmp_path / "ledger.db", lock_timeout=0)
         for _ in range(2):
             with pytest.raises(LedgerFileError, match="use PostgreSQL") as refused:
                 await second.open()
@@ -61,7 +61,7 @@ def test_a_second_ledger_of_the_same_process_does_not_drop_the_lock_of_the_first
 ) -> None:
     async def work(ledger: SqliteLedger) -> None:
         with pytest.raises(LedgerFileError):
-            await SqliteLedger(tmp_path / "ledger.db", patience=0).open()
+            await SqliteLedger(tmp_path / "ledger.db", lock_timeout=0).open()
         code = (
             "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('SELECT * FROM"
             " call')"
@@ -100,7 +100,7 @@ async def nothing(ledger: SqliteLedger) -> None:
     ("prepare", "why"),
     [
         (not_a_database, "not a database"),
-        (of_something_else, "database of something else"),
+        (of_something_else, "is another database"),
         (of_another_version, "layout 99"),
         (Path.mkdir, "directory"),
     ],
@@ -132,14 +132,16 @@ def test_a_network_file_system_is_recognised_by_the_device_of_the_folder(tmp_pat
             " server:/x rw\n"
         )
         mounts.write_text("25 1 0:99 / /other rw - nfs4 server:/y rw\nnonsense\n" + line)
-        assert networked(tmp_path, mounts) == found
-    assert networked(tmp_path, tmp_path / "no such list") is None
+        assert network_filesystem(tmp_path, mounts) == found
+    assert network_filesystem(tmp_path, tmp_path / "no such list") is None
 
 
 def test_a_file_on_a_network_file_system_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwire.execution.ledger.sqlite.file.networked", lambda folder: "nfs4")
+    monkeypatch.setattr(
+        "toolwire.execution.ledger.sqlite.file.network_filesystem", lambda folder: "nfs4"
+    )
     with pytest.raises(LedgerFileError, match=r"network file system \(nfs4\).*PostgreSQL"):
         with_ledger(nothing, tmp_path / "ledger.db")
 

@@ -1,8 +1,8 @@
-"""The record of tool calls by call id: what it promises, and the words it speaks in.
+"""The ledger protocol: record tool calls by call id.
 
-A call is claimed before its tool runs and finished after, both durably; whoever comes with the same
-id later gets the record. `docs/guarantees.md` says what follows from that and what does not. Stores
-nothing: SQLite and PostgreSQL are in packages of their own.
+A call is claimed before its tool runs and finished afterwards, both durably; a repetition with the
+same id gets the record. `docs/guarantees.md` says which guarantees follow. Implementations are in
+`memory`, `sqlite` and `postgres`.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ MOVES: dict[tuple[State | None, Event], State | None] = {
     ("running", "fail"): "failed",
     ("running", "die"): "lost",  # on_crash is report
     ("running", "die-rerunnable"): "running",  # the next claim is the next attempt
-    ("running", "release"): None,  # nothing happened; only the number of the attempt stays
-    ("lost", "succeed"): "done",  # the owner was only asleep, or a probe or a person knows
+    ("running", "release"): None,  # the call had no effect; only the attempt number remains
+    ("lost", "succeed"): "done",  # the owner was paused, or a probe knows the outcome
     ("lost", "fail"): "failed",
-    ("lost", "release"): None,  # a probe found that it never happened
-    ("done", "expire"): "gone",  # the result is dropped, the id stays known
+    ("lost", "release"): None,  # a probe found that the call had no effect
+    ("done", "expire"): "gone",  # the result is deleted, the id is still known
     ("failed", "expire"): "gone",
     ("lost", "expire"): "gone",
 }
-"""What may become of a record; nothing else happens to one."""
+"""Every transition of a record."""
 
 
 class CallKey(Struct, frozen=True, order=True):
-    """Whose call, and which. The tenant is who was authenticated (and for which user), never what a
-    client may choose freely."""
+    """The key of a call. The tenant is the authenticated caller and the user, never a value that a
+    client can choose freely."""
 
     tenant: str
     call_id: str
 
 
 class Failure(Struct, frozen=True, omit_defaults=True):
-    """Why a tool gave no value."""
+    """Why a tool returned no value."""
 
     message: str
     developer_message: str | None = None
@@ -56,7 +56,7 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What a run came to: a value, or a failure."""
+    """The outcome of a run: a value or a failure."""
 
     value: JSON = None
     failure: Failure | None = None
@@ -64,7 +64,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """What the ledger knows of a call. Times are milliseconds since 1970, by the ledger's clock."""
+    """The record of a call. Times are milliseconds since 1970, by the ledger's clock."""
 
     key: CallKey
     tool: str
@@ -74,18 +74,23 @@ class Record(Struct, frozen=True):
     ended_at: int | None = None
     outcome: Outcome | None = None
     recorded: bool = True
-    """False while the outcome is only known to the process that ran it: it could not be written
-    yet."""
+    """False while only the process that ran the call knows the outcome, because it could not be
+    written yet."""
     resumable: bool = False
-    """It was claimed with `resume`: an engine runs it, whatever became of who claimed it."""
+    """An engine runs the call (`on_crash` is `resume`) and may outlive the process that claimed
+    it."""
 
 
 class Claim(Struct, frozen=True):
-    """The answer to a claim.
+    """The result of a claim.
 
-    `new`: it is yours, run it. `running`: somebody else has it. `done`, `failed`: here is the
-    record. `lost`: it ran, and nobody knows how it ended. `mismatch`: this id belongs to another
-    call. `gone`: it ran, and the result is no longer kept.
+    States:
+        new: the claim succeeded; run the tool.
+        running: another process runs the call.
+        done, failed: the call has ended; `record` has the outcome.
+        lost: the tool ran, and its outcome is unknown.
+        mismatch: the call id belongs to another call.
+        gone: the tool ran, and its result has expired.
     """
 
     state: Literal["new", "running", "done", "failed", "lost", "mismatch", "gone"]
@@ -93,11 +98,11 @@ class Claim(Struct, frozen=True):
     token: bytes
     attempt: int = 1
     record: Record | None = None
-    """Of a call that was there before; not with `new` and `mismatch`."""
+    """The existing record; None for `new` and `mismatch`."""
 
 
 class Sweep(Struct, frozen=True):
-    """What a sweep found: calls of dead owners, results that expired, ids that were forgotten."""
+    """The numbers of a sweep: calls of dead owners, expired results, forgotten ids."""
 
     lost: int = 0
     expired: int = 0
@@ -105,23 +110,23 @@ class Sweep(Struct, frozen=True):
 
 
 class LedgerUnavailable(ToolwireError):
-    """The ledger cannot be reached, is full, or is closed. Nothing was claimed: the tool was not
-    run."""
+    """The ledger cannot be reached, is full, or is closed. The call was not claimed, so the tool
+    did not run."""
 
 
 class CallIdTooOld(ToolwireError):
-    """A UUIDv7 from before the time that this ledger remembers: whether it ever ran is no longer
-    known."""
+    """The call id is a UUIDv7 from before the ledger's retention: whether the call ran is
+    unknown."""
 
 
 @runtime_checkable
 class Ledger(Protocol):
-    """Where calls are recorded. Every method may be repeated with the same token without harm."""
+    """Records calls. Every method may be repeated with the same token."""
 
     @property
     def key(self) -> bytes:
-        """What fingerprints are keyed with; the same for all that share the record. Known once it
-        is open."""
+        """The key of the fingerprints, the same for all processes that share the ledger. Available
+        while the ledger is open."""
 
     async def open(self) -> None: ...
 
@@ -130,45 +135,45 @@ class Ledger(Protocol):
     async def claim(
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
-        """Durable before it says `new`. Raises LedgerUnavailable."""
+        """Claim a call. `new` is durable. Raises LedgerUnavailable."""
 
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
-        """Durable before it says `recorded`. `fenced`: somebody else has taken the call over; read
-        what they recorded.
+        """Record the outcome of a call. `recorded` is durable.
 
-        Raises LedgerUnavailable if it could not be written; it is then tried again behind the
-        scenes, and whoever asks meanwhile is told from memory.
+        `fenced` means that another process has taken the call over: use its record.
+
+        Raises:
+            LedgerUnavailable: the outcome could not be written. The ledger retries in the
+                background, and answers from memory until then.
         """
 
     async def release(self, claim: Claim) -> None:
-        """Nothing happened: the same id may run again, as the next attempt."""
+        """End a claim without effect: the same id may run again, as the next attempt."""
 
     async def lose(self, claim: Claim) -> None:
-        """Nobody will ever know how it ended, although its owner lives: it becomes `lost`. Raises
+        """Mark a call of a living owner as `lost`: its outcome will never be known. Raises
         LedgerUnavailable."""
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
-        """The record once it is no longer `running`; None if it still is when the time is over, or
-        was released."""
+        """Wait until a call is no longer `running`, and return its record; None after `timeout`
+        seconds, or if it was released."""
 
     async def get(self, key: CallKey) -> Record | None: ...
 
     async def sweep(self) -> Sweep:
-        """Calls of dead owners become lost, or free to be claimed again; old results are dropped,
-        then old ids."""
+        """Mark calls of dead owners as lost or release them; delete old results, then old ids."""
 
 
 @runtime_checkable
 class Transactions(Protocol):
-    """A ledger that lets a tool write into its own database: effect and record stand or fall
-    together."""
+    """A ledger whose transactions tools can use: effect and record are committed together."""
 
     def transaction(self, claim: Claim) -> TransactionScope: ...
 
 
 class TransactionScope(Protocol):
-    """`async with ledger.transaction(claim) as scope`: the tool uses `scope.connection`; `finish`
-    in it, then it commits."""
+    """`async with ledger.transaction(claim) as scope`: the tool uses `scope.connection`, and
+    `finish` records the outcome and commits."""
 
     @property
     def connection(self) -> Transaction: ...
@@ -181,34 +186,34 @@ class TransactionScope(Protocol):
 
 
 class Runner(Protocol):
-    """Where the body of a tool runs: in this process, or on an engine."""
+    """Runs tools: in this process, or on an engine."""
 
     async def run(
         self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
-        """What the body came to. Raises NoEffect if the tool promises that nothing happened: the
-        claim is released then.
+        """Run a tool and return its outcome.
 
-        Raises OutcomeUnknown if it ran, or may have, and nobody will know what it came to: the call
-        is lost then.
+        Raises:
+            NoEffect: the tool had no effect; the claim is released.
+            OutcomeUnknown: the tool may have run, and its outcome will never be known; the call is
+                lost.
         """
 
 
 @runtime_checkable
 class Engine(Runner, Protocol):
-    """A runner whose runs outlive the process that began them: a call of a dead owner is not lost
+    """A runner whose runs outlive the process that started them: a call of a dead owner is not lost
     while the engine has it."""
 
     async def resume(
         self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
     ) -> Outcome:
-        """What the run came to that somebody began under this key and attempt, or was about to
-        begin. Never a second run.
+        """Return the outcome of the run that was started under this key and attempt. Never starts a
+        second run.
 
-        Raises as `run`; OutcomeUnknown also if it cannot be told from a run that the engine has
-        forgotten.
+        Raises the errors of `run`; OutcomeUnknown also if the engine may have forgotten the run.
         """
 
 
 class OutcomeUnknown(ToolwireError):
-    """The body may have run, and nobody will know what it came to."""
+    """The tool may have run, and its outcome will never be known."""

@@ -1,8 +1,7 @@
-"""The record of calls in memory: for one process, and only as long as it lives.
+"""A ledger in memory, for one process.
 
-Bounded by time, count and bytes: results go first, then ids, the oldest of each first; a call under
-way is never dropped. Every method ends without waiting, so nothing comes in between. Writes no
-file.
+It is bounded by time, count and bytes. The oldest results are deleted first, then the oldest ids; a
+call in progress is never deleted. No method waits, so none can be interleaved with another.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def _now() -> int:
 
 
 class _MemoryRow:
-    """A call. Without a state it was released: only the number of its attempt is left."""
+    """A call. A state of None means that it was released: only its attempt number remains."""
 
     __slots__ = ("attempt", "ended", "fp", "packed", "started", "state", "token", "tool", "waiters")
 
@@ -51,10 +50,13 @@ class _MemoryRow:
 class MemoryLedger:
     """A ledger for one process and one event loop.
 
-    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`. When there is not room
-    for more, the oldest results go (whoever asks is told that they are gone), and beyond
-    `most_calls` the oldest ids: such a call may then run again. If all are under way, a claim is
-    refused.
+    Args:
+        result_ttl: seconds that a result is kept.
+        tombstone_ttl: seconds that the id of a call is kept.
+        max_calls: beyond this number, the oldest ids are deleted, and such a call may run again.
+            A claim fails if all calls are in progress.
+        max_bytes: beyond this size, the oldest results are deleted: their calls are `gone`.
+        clock: milliseconds since 1970.
     """
 
     def __init__(
@@ -62,21 +64,21 @@ class MemoryLedger:
         *,
         result_ttl: float = 900.0,
         tombstone_ttl: float = 86_400.0,
-        most_calls: int = 100_000,
-        most_bytes: int = 64 << 20,
+        max_calls: int = 100_000,
+        max_bytes: int = 64 << 20,
         clock: Callable[[], int] = _now,
     ) -> None:
         self._result_ms = int(result_ttl * 1000)
         self._tombstone_ms = max(int(tombstone_ttl * 1000), self._result_ms)
-        self._most_calls = most_calls
-        self._most_bytes = most_bytes
+        self._max_calls = max_calls
+        self._max_bytes = max_bytes
         self._clock = clock
         self._key = os.urandom(32)
         self._running: dict[CallKey, _MemoryRow] = {}
-        self._ended: dict[CallKey, _MemoryRow] = {}  # with a result, the oldest first
-        self._stones: dict[
-            CallKey, _MemoryRow
-        ] = {}  # without one: gone or released, the oldest first
+        self._finished: dict[CallKey, _MemoryRow] = {}
+        """Calls with a result, the oldest first."""
+        self._tombstones: dict[CallKey, _MemoryRow] = {}
+        """Calls without one (gone or released), the oldest first."""
         self._bytes = 0
 
     @property
@@ -88,21 +90,21 @@ class MemoryLedger:
     async def close(self) -> None: ...
 
     def __len__(self) -> int:
-        return len(self._running) + len(self._ended) + len(self._stones)
+        return len(self._running) + len(self._finished) + len(self._tombstones)
 
     def _find(self, key: CallKey) -> _MemoryRow | None:
-        return self._running.get(key) or self._ended.get(key) or self._stones.get(key)
+        return self._running.get(key) or self._finished.get(key) or self._tombstones.get(key)
 
     async def claim(
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
-        """As every ledger. The one owner is this process, so no call is ever lost by a crash."""
+        """Claim a call. This process is the only owner, so a crash loses no calls."""
         now = self._clock()
         self._expire(now)
         row = self._find(key)
         if row is None or row.state is None:
             attempt = 1 if row is None else row.attempt + 1
-            self._stones.pop(key, None)
+            self._tombstones.pop(key, None)
             self._make_room()
             self._running[key] = _MemoryRow(fp, tool, token, attempt, now)
             return Claim("new", key, token, attempt)
@@ -115,13 +117,14 @@ class MemoryLedger:
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
         row = self._running.get(claim.key)
         if row is None or row.token != claim.token:
-            known = self._ended.get(claim.key)
-            return "recorded" if known is not None and known.token == claim.token else "fenced"
+            earlier = self._finished.get(claim.key)
+            same = earlier is not None and earlier.token == claim.token
+            return "recorded" if same else "fenced"
         row.packed = pack(outcome)
         self._bytes += len(row.packed)
         row.state = "done" if outcome.failure is None else "failed"
         del self._running[claim.key]
-        self._ended[claim.key] = row
+        self._finished[claim.key] = row
         self._end(row)
         return "recorded"
 
@@ -131,7 +134,7 @@ class MemoryLedger:
             return
         row.state = None
         del self._running[claim.key]
-        self._stones[claim.key] = row
+        self._tombstones[claim.key] = row
         self._end(row)
 
     async def lose(self, claim: Claim) -> None:
@@ -140,7 +143,7 @@ class MemoryLedger:
             return
         row.state = "lost"
         del self._running[claim.key]
-        self._ended[claim.key] = row
+        self._finished[claim.key] = row
         self._end(row)
 
     def _end(self, row: _MemoryRow) -> None:
@@ -149,7 +152,7 @@ class MemoryLedger:
             if not waiter.done():
                 waiter.set_result(None)
         row.waiters.clear()
-        while self._bytes > self._most_bytes and self._ended:
+        while self._bytes > self._max_bytes and self._finished:
             self._drop_oldest()
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
@@ -172,37 +175,41 @@ class MemoryLedger:
 
     def _expire(self, now: int) -> Sweep:
         expired = forgotten = 0
-        while self._ended and _ended(next(iter(self._ended.values()))) <= now - self._result_ms:
+        while (
+            self._finished
+            and _end_time(next(iter(self._finished.values()))) <= now - self._result_ms
+        ):
             self._drop_oldest()
             expired += 1
         while (
-            self._stones
-            and _ended(self._stones[key := next(iter(self._stones))]) <= now - self._tombstone_ms
+            self._tombstones
+            and _end_time(self._tombstones[key := next(iter(self._tombstones))])
+            <= now - self._tombstone_ms
         ):
-            del self._stones[key]
+            del self._tombstones[key]
             forgotten += 1
         return Sweep(0, expired, forgotten)
 
     def _drop_oldest(self) -> None:
-        """The oldest result; its id stays."""
-        key = next(iter(self._ended))
-        row = self._ended.pop(key)
+        """Delete the oldest result and keep its id."""
+        key = next(iter(self._finished))
+        row = self._finished.pop(key)
         self._bytes -= len(row.packed)
         row.packed = b""
         row.state = "gone"
-        self._stones[key] = row
+        self._tombstones[key] = row
 
     def _make_room(self) -> None:
-        if len(self) < self._most_calls:
+        if len(self) < self._max_calls:
             return
-        if not self._stones:
-            if not self._ended:
-                raise LedgerUnavailable(f"{self._most_calls} calls are under way")
+        if not self._tombstones:
+            if not self._finished:
+                raise LedgerUnavailable(f"{self._max_calls} calls are in progress")
             self._drop_oldest()
-        del self._stones[next(iter(self._stones))]
+        del self._tombstones[next(iter(self._tombstones))]
 
 
-def _ended(row: _MemoryRow) -> int:
+def _end_time(row: _MemoryRow) -> int:
     return row.ended or row.started
 
 

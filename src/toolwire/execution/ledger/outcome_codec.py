@@ -1,7 +1,6 @@
-"""An outcome as the bytes a ledger keeps, and back.
+"""Encode outcomes as the bytes that ledgers store.
 
-What is read equals what was written: integers of any size, text with half a surrogate pair. Knows
-no database.
+Decoding returns an equal value, also for integers of any size and text with lone surrogates.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from toolwire.execution.ledger.base import Failure, Outcome
 
 
 class _Failure(Struct):
-    """A failure whose `extra` is still text: msgspec does not read into recursive types."""
+    """A failure with `extra` as text: msgspec does not decode recursive types."""
 
     message: str
     developer_message: str | None = None
@@ -38,15 +37,10 @@ _decode = Decoder(_Outcome).decode
 
 
 def pack(outcome: Outcome) -> bytes:
-    """The bytes of an outcome.
-
-    Raises TypeError if it holds what is not JSON.
-    """
+    """Encode an outcome. Raises TypeError if a value is not JSON."""
     try:
         return _encode(outcome)
-    except (
-        UnicodeEncodeError
-    ):  # half a surrogate pair has no UTF-8, only an escape, which msgspec neither writes nor reads
+    except UnicodeEncodeError:  # msgspec neither writes nor reads the escape of a lone surrogate
         failure = outcome.failure
         fields = (
             None
@@ -59,28 +53,28 @@ def pack(outcome: Outcome) -> bytes:
 
 
 def unpack(data: bytes) -> Outcome:
-    """The outcome that was packed."""
+    """Decode an outcome."""
     try:
-        held = _decode(data)
-        value = parse(bytes(held.value))
-        failure = None if held.failure is None else _failure(held.failure)
+        stored = _decode(data)
+        value = parse(bytes(stored.value))
+        failure = None if stored.failure is None else _failure(stored.failure)
     except ValueError:
         whole = json.loads(data)
         fields = whole["failure"]
         return Outcome(
             whole["value"], None if fields is None else Failure(**fields), whole["duration_ms"]
         )
-    return Outcome(value, failure, held.duration_ms)
+    return Outcome(value, failure, stored.duration_ms)
 
 
-def _failure(held: _Failure) -> Failure:
-    extra = parse(bytes(held.extra))
+def _failure(stored: _Failure) -> Failure:
+    extra = parse(bytes(stored.extra))
     return Failure(
-        held.message,
-        held.developer_message,
-        held.can_retry,
-        held.retry_after_ms,
-        held.additional_prompt_content,
-        held.kind,
+        stored.message,
+        stored.developer_message,
+        stored.can_retry,
+        stored.retry_after_ms,
+        stored.additional_prompt_content,
+        stored.kind,
         extra if isinstance(extra, dict) else {},
     )

@@ -1,11 +1,9 @@
-"""One thread that owns a store, and the jobs it does for any number of event loops: natural group
-commit.
+"""A thread that owns a store and runs jobs for any number of event loops, with group commit.
 
-It takes what one turn of an event loop asked for, then whatever else has come meanwhile, does it
-all in one transaction and wakes each event loop once. There is no timer: while the disk is busy the
-next batch grows, and where many ask, an event loop hands over when a few turns brought nothing new.
-A storage error undoes the whole batch, and nobody in it is told that something was done. Knows no
-table and no call.
+The thread runs all jobs that have arrived in one transaction, and wakes each event loop once. There
+is no timer: while the disk is busy, the next batch grows. Under load, an event loop collects jobs
+for a few turns before it submits them. A storage error rolls back the whole batch, and no job in it
+reports success.
 """
 
 from __future__ import annotations
@@ -23,38 +21,36 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from toolwire.execution.ledger.base import LedgerUnavailable
 
-_together = attrgetter("together")
-MOST = 512
-"""Jobs in one transaction at most."""
-QUIET = 16
-"""Turns of an event loop without a new job after which it hands over what it has, if it is not
-alone: a turn takes microseconds, and a commit costs as much as some ten calls."""
-TURNS = 256
-"""So many turns at most."""
+_batchable = attrgetter("batchable")
+MAX_BATCH = 512
+"""The maximum number of jobs in one transaction."""
+QUIET_TURNS = 16
+"""Turns of an event loop without a new job after which it submits the collected jobs, under load: a
+turn takes microseconds, and a commit costs as much as about ten calls."""
+MAX_TURNS = 256
+"""The maximum number of turns."""
 STORAGE_ERRORS = (sqlite3.Error, MemoryError)
 
 
 class StoreBackend(Protocol):
-    """What the thread owns. Only the thread calls it."""
+    """The store of the thread. Only the thread calls it."""
 
     def begin(self) -> None:
-        """A batch begins; what is overdue may be done first. Raises nothing."""
+        """Start a batch; overdue work may be done first. Raises nothing."""
 
-    def ahead(self) -> None:
-        """Jobs were foretold and will be run next: as much of it as possible may be done
-        at once.
-        """
+    def write_prepared(self) -> None:
+        """Write what the following jobs have prepared, as far as possible at once."""
 
     def commit(self) -> None: ...
 
-    def undo(self, error: BaseException) -> None:
-        """The batch did not happen. Raises nothing."""
+    def rollback(self, error: BaseException) -> None:
+        """Undo the batch. Raises nothing."""
 
-    def woken(self) -> Sequence[PendingJobs]:
-        """Who else has to be told something after this batch."""
+    def take_waiters(self) -> Sequence[Waiter]:
+        """Further waiters that have a result after this batch."""
 
-    def patience(self) -> float | None:
-        """Seconds after which a batch should begin even if nobody asks for anything."""
+    def idle_timeout(self) -> float | None:
+        """Seconds after which a batch starts without any job."""
 
     def close(self) -> Exception | None: ...
 
@@ -65,46 +61,46 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class PendingJobs:
-    """An answer on its way to an event loop."""
+class Waiter:
+    """A future in an event loop, and its result."""
 
-    __slots__ = ("answer", "error", "future", "loop")
+    __slots__ = ("error", "future", "loop", "result")
 
     def __init__(self) -> None:
-        self.answer: object = None
+        self.result: object = None
         self.error: Exception | None = None
         self.loop: AbstractEventLoop | None = None
         self.future: Future[object] | None = None
 
-    def expect(self) -> Future[object]:
-        """From now on somebody in the running event loop waits for the answer."""
+    def create_future(self) -> Future[object]:
+        """Create the future of the result in the running event loop."""
         self.loop = get_running_loop()
         self.future = self.loop.create_future()
         return self.future
 
 
-class Job(PendingJobs, Generic[S_contra, R_co]):
-    """Something that the thread does with its store."""
+class Job(Waiter, Generic[S_contra, R_co]):
+    """Work for the thread."""
 
     __slots__ = ()
-    together: ClassVar = False
-    """Whether it foretells itself, so that it can be done together with its neighbours of the same
-    kind."""
+    batchable: ClassVar = False
+    """True if the job implements `prepare`, so that it can be written together with its
+    neighbours."""
 
-    def foretell(self, store: S_contra) -> None:
-        """Tell the store what will be asked of it."""
+    def prepare(self, store: S_contra) -> None:
+        """Announce the job to the store."""
 
     def run(self, store: S_contra) -> R_co:
-        """The answer, if the batch can be committed. May raise what its asker should get; then it
-        has written nothing."""
+        """Return the result, valid if the batch is committed. A job that raises an error for its
+        caller must have written nothing."""
         raise NotImplementedError
 
-    def refused(self, store: S_contra, error: BaseException) -> R_co:
-        """The answer if the batch was undone."""
+    def fallback(self, store: S_contra, error: BaseException) -> R_co:
+        """The result if the batch was rolled back."""
         raise LedgerUnavailable(f"the ledger could not write: {error}") from error
 
-    def unheard(self) -> Job[S_contra, object] | None:
-        """The answer came, and whoever asked had gone: a job to do about that."""
+    def on_abandoned(self) -> Job[S_contra, object] | None:
+        """A job to run if the caller was cancelled before it got the result."""
         return None
 
 
@@ -112,66 +108,66 @@ class _Stop(Job[StoreBackend, None]):
     __slots__ = ()
 
 
-def _left(job: Job[S, object]) -> bool:
-    """Whether nobody waits for it any more: when an event loop ends, all who wait are cancelled,
-    and it has few turns left."""
+def _is_abandoned(job: Job[S, object]) -> bool:
+    """True if the caller was cancelled, as at the end of an event loop, which has few turns
+    left."""
     return job.future is not None and job.future.done()
 
 
 class StoreThread(Generic[S]):
-    """The thread. What cannot be opened gives its error to every job."""
+    """The thread. If its store cannot be opened, every job gets the error."""
 
-    def __init__(self, opening: Callable[[], S], *, name: str = "toolwire-ledger") -> None:
-        self._opening = opening
+    def __init__(self, open_store: Callable[[], S], *, name: str = "toolwire-ledger") -> None:
+        self._open_store = open_store
         self._queue: SimpleQueue[list[Job[S, object]]] = SimpleQueue()
-        self._left: list[Job[S, object]] = []
-        """Taken from the queue, and too many for the batch."""
-        self._gathered: dict[AbstractEventLoop, list[Job[S, object]]] = {}
-        self._gate = Lock()  # nothing is put behind the stop
+        self._remaining: list[Job[S, object]] = []
+        """Jobs from the queue that did not fit into the batch."""
+        self._collected: dict[AbstractEventLoop, list[Job[S, object]]] = {}
+        self._gate = Lock()  # no job is queued behind the stop
         self._closed = False
-        self._crowd = 0
-        """Jobs in the last batch: whether somebody else is asking too."""
+        self._last_batch_size = 0
+        """The number of jobs in the last batch; more than one means load."""
         self._pid = getpid()
         self.batches = 0
         self._thread = Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
 
-    def do(self, job: Job[S, R]) -> Future[R]:
-        """The answer to a job. Whoever is cancelled gives up waiting; the job is done all
-        the same.
-        """
-        future = job.expect()
+    def submit(self, job: Job[S, R]) -> Future[R]:
+        """Submit a job and return the future of its result. The job runs even if its caller is
+        cancelled."""
+        future = job.create_future()
         loop = job.loop
         assert loop is not None
-        gathered = self._gathered.get(loop)
-        if gathered is None:
-            # Whatever else this turn of the event loop asks for goes with it: one lock and one
-            # wake-up for all
-            self._gathered[loop] = [job]
-            loop.call_soon(self._gather, loop, 1, QUIET if self._crowd > 1 else 0, TURNS)
+        collected = self._collected.get(loop)
+        if collected is None:
+            # Further jobs of this turn go with it: one lock and one wake-up for all
+            self._collected[loop] = [job]
+            loop.call_soon(
+                self._collect, loop, 1, QUIET_TURNS if self._last_batch_size > 1 else 0, MAX_TURNS
+            )
         else:
-            gathered.append(job)
+            collected.append(job)
         return future  # type: ignore[return-value]  # a future of R, seen from a queue of all kinds
 
-    def _gather(self, loop: AbstractEventLoop, size: int, quiet: int, turns: int) -> None:
-        """Let what comes in the next turns go along: `quiet` turns in which nothing comes are
-        waited for."""
-        jobs = self._gathered.get(loop)
-        if jobs is not None and quiet and turns and not _left(jobs[-1]):
+    def _collect(self, loop: AbstractEventLoop, size: int, quiet: int, turns: int) -> None:
+        """Collect the jobs of the next turns, until `quiet` turns bring no new one."""
+        jobs = self._collected.get(loop)
+        if jobs is not None and quiet and turns and not _is_abandoned(jobs[-1]):
             more = len(jobs) > size
-            loop.call_soon(self._gather, loop, len(jobs), QUIET if more else quiet - 1, turns - 1)
+            loop.call_soon(
+                self._collect, loop, len(jobs), QUIET_TURNS if more else quiet - 1, turns - 1
+            )
         else:
-            self._hand_over(loop)
+            self._submit_collected(loop)
 
-    def _hand_over(self, loop: AbstractEventLoop) -> None:
-        jobs = self._gathered.pop(loop, None)
+    def _submit_collected(self, loop: AbstractEventLoop) -> None:
+        jobs = self._collected.pop(loop, None)
         if jobs is None:
             return
         try:
             if self._pid != getpid():
                 raise LedgerUnavailable(
-                    "this process was forked from the one that opened the ledger: open one of"
-                    " its own"
+                    "this process was forked from the one that opened the ledger: open a new ledger"
                 )
             self._push(jobs)
         except LedgerUnavailable as error:
@@ -187,12 +183,12 @@ class StoreThread(Generic[S]):
             self._queue.put(jobs)
 
     async def stop(self) -> None:
-        """Everything asked before is done, then the store is closed."""
+        """Finish all submitted jobs, then close the store."""
         stop = _Stop()
-        future = stop.expect()
+        future = stop.create_future()
         assert stop.loop is not None
-        self._gathered.setdefault(stop.loop, []).append(stop)
-        self._hand_over(stop.loop)
+        self._collected.setdefault(stop.loop, []).append(stop)
+        self._submit_collected(stop.loop)
         try:
             await future
         finally:
@@ -203,77 +199,77 @@ class StoreThread(Generic[S]):
 
     def _main(self) -> None:
         try:
-            store = self._opening()
+            store = self._open_store()
         except Exception as error:
-            self._mourn(error)
+            self._fail_all(error)
             return
-        stop: PendingJobs | None = None
+        stop: Waiter | None = None
         while stop is None:
-            jobs = self._take(store.patience())
+            jobs = self._take(store.idle_timeout())
             if jobs and isinstance(jobs[-1], _Stop):
                 stop = jobs.pop()
             self._batch(store, jobs)
-            self._wake([*jobs, *store.woken()])
+            self._wake([*jobs, *store.take_waiters()])
         stop.error = store.close()
-        self._wake([*store.woken(), stop])
+        self._wake([*store.take_waiters(), stop])
 
-    def _take(self, patience: float | None) -> list[Job[S, object]]:
+    def _take(self, idle_timeout: float | None) -> list[Job[S, object]]:
         queue = self._queue
-        taken, self._left = self._left, []
+        jobs, self._remaining = self._remaining, []
         try:
-            if not taken:
-                taken = queue.get(timeout=patience)
+            if not jobs:
+                jobs = queue.get(timeout=idle_timeout)
         except Empty:
             return []
-        while len(taken) < MOST and not queue.empty() and not isinstance(taken[-1], _Stop):
-            taken += queue.get()  # the only reader: what is there stays there
-        if len(taken) > MOST:
-            taken, self._left = taken[:MOST], taken[MOST:]
-        return taken
+        while len(jobs) < MAX_BATCH and not queue.empty() and not isinstance(jobs[-1], _Stop):
+            jobs += queue.get()  # this thread is the only reader
+        if len(jobs) > MAX_BATCH:
+            jobs, self._remaining = jobs[:MAX_BATCH], jobs[MAX_BATCH:]
+        return jobs
 
     def _batch(self, store: S, jobs: Sequence[Job[S, object]]) -> None:
         self.batches += 1
-        self._crowd = len(jobs)
+        self._last_batch_size = len(jobs)
         try:
             store.begin()
-            for together, group in groupby(jobs, _together):
-                some = list(group)
-                if together and len(some) > 1:
-                    for job in some:
-                        job.foretell(store)
-                    store.ahead()
-                for job in some:
+            for batchable, neighbours in groupby(jobs, _batchable):
+                group = list(neighbours)
+                if batchable and len(group) > 1:
+                    for job in group:
+                        job.prepare(store)
+                    store.write_prepared()
+                for job in group:
                     try:
-                        job.answer = job.run(store)
+                        job.result = job.run(store)
                     except STORAGE_ERRORS:
                         raise
                     except Exception as error:
                         job.error = error
             store.commit()
         except Exception as error:
-            store.undo(error)
+            store.rollback(error)
             for job in jobs:
-                job.answer = job.error = None
+                job.result = job.error = None
                 try:
-                    job.answer = job.refused(store, error)
+                    job.result = job.fallback(store, error)
                 except LedgerUnavailable as refusal:
                     job.error = refusal
                 except Exception as other:
-                    job.error = LedgerUnavailable(f"the ledger could not even read: {other}")
+                    job.error = LedgerUnavailable(f"the ledger could not be read: {other}")
 
-    def _wake(self, answered: Sequence[PendingJobs]) -> None:
-        by_loop: dict[AbstractEventLoop, list[PendingJobs]] = {}
-        for one in answered:
-            if one.loop is not None:
-                by_loop.setdefault(one.loop, []).append(one)
-        for loop, some in by_loop.items():
+    def _wake(self, waiters: Sequence[Waiter]) -> None:
+        by_loop: dict[AbstractEventLoop, list[Waiter]] = {}
+        for waiter in waiters:
+            if waiter.loop is not None:
+                by_loop.setdefault(waiter.loop, []).append(waiter)
+        for loop, group in by_loop.items():
             try:
-                loop.call_soon_threadsafe(self._tell, some)
+                loop.call_soon_threadsafe(self._deliver, group)
             except RuntimeError:  # that loop has been closed
-                self._unheard(some)
+                self._handle_abandoned(group)
 
-    def _mourn(self, error: Exception) -> None:
-        """Nothing was opened: every job hears why, until the stop."""
+    def _fail_all(self, error: Exception) -> None:
+        """The store could not be opened: fail every job until the stop."""
         jobs: list[Job[S, object]] = []
         while not jobs or not isinstance(jobs[-1], _Stop):
             jobs = self._queue.get()
@@ -283,22 +279,22 @@ class StoreThread(Generic[S]):
 
     # --- in the event loop ------------------------------------------------------------------------
 
-    def _tell(self, answered: Sequence[PendingJobs]) -> None:
-        gone = []
-        for one in answered:
-            future = one.future
+    def _deliver(self, waiters: Sequence[Waiter]) -> None:
+        abandoned = []
+        for waiter in waiters:
+            future = waiter.future
             if future is None or future.done():
-                gone.append(one)
-            elif one.error is not None:
-                future.set_exception(one.error)
+                abandoned.append(waiter)
+            elif waiter.error is not None:
+                future.set_exception(waiter.error)
             else:
-                future.set_result(one.answer)
-        if gone:
-            self._unheard(gone)
+                future.set_result(waiter.result)
+        if abandoned:
+            self._handle_abandoned(abandoned)
 
-    def _unheard(self, answered: Sequence[PendingJobs]) -> None:
-        for one in answered:
-            job = one.unheard() if isinstance(one, Job) else None
+    def _handle_abandoned(self, waiters: Sequence[Waiter]) -> None:
+        for waiter in waiters:
+            job = waiter.on_abandoned() if isinstance(waiter, Job) else None
             if job is not None:
-                with suppress(LedgerUnavailable):  # closed: the next to open it finds what is left
+                with suppress(LedgerUnavailable):  # closed: the next owner finds the claim
                     self._push([job])

@@ -1,9 +1,7 @@
-"""Questions to the PostgreSQL ledger, answered many at a time: what waits goes as one statement,
-then the losers are read.
+"""Send operations to the PostgreSQL ledger in batches: one statement for many operations.
 
-Every question may be asked twice, so a broken connection is answered by asking again. A batch is
-sorted, so that two replicas take their locks in the same order. Knows the database and the
-questions; not what a call is for.
+An operation may be executed twice, so it is sent again after a lost connection. A batch is sorted,
+so that two replicas take their locks in the same order.
 """
 
 from __future__ import annotations
@@ -20,50 +18,50 @@ from uuid import UUID
 from psycopg.rows import TupleRow
 
 from toolwire.execution.ledger.base import CallIdTooOld, Claim, LedgerUnavailable
-from toolwire.execution.ledger.postgres.binary import Texts, word
+from toolwire.execution.ledger.postgres.binary import Texts, notification_name
 from toolwire.execution.ledger.postgres.connection import (
-    BROKEN,
+    CONNECTION_ERRORS,
     PgConnection,
-    contended,
-    passing,
-    told,
+    first_line,
+    is_contention,
+    is_transient,
 )
 from toolwire.execution.ledger.postgres.operations import (
     ClaimOperation,
-    ClaimRow,
-    FinishOperation,
-    Look,
+    EndOperation,
+    LookupResult,
     ReadOperation,
-    ReleaseOperation,
-    answer,
-    found,
+    RowOperation,
+    UndoClaimOperation,
+    decide_claim,
+    read_row,
 )
 from toolwire.execution.ledger.postgres.parameters import (
-    claim_of,
-    claims_of,
-    end_of,
-    ends_of,
-    keys_of,
-    whole_of,
+    claim_parameters,
+    claims_parameters,
+    end_parameters,
+    ends_parameters,
+    key_parameters,
+    row_parameters,
 )
 from toolwire.execution.ledger.postgres.sql import Statements
 from toolwire.execution.ledger.uuid7_expiry import TOLERANCE
 
-Question: TypeAlias = ClaimOperation | ReleaseOperation | ReadOperation | FinishOperation
-Place: TypeAlias = tuple[bytes, bytes]
-MOST = 512
-MOST_BYTES = 8_000_000
-_LONG = 8
-_SLOWEST = 1.0
-_AGAIN = 0.05
-_place = attrgetter("place")
-_ENDED = ("done", "failed")
-_REPEATS = {"done": _ENDED, "failed": _ENDED, "free": ("free",), "lost": ("lost",)}
-"""What a call is by then if its end was recorded before and only the answer was lost."""
+BatchedOperation: TypeAlias = ClaimOperation | EndOperation | ReadOperation | UndoClaimOperation
+KeyBytes: TypeAlias = tuple[bytes, bytes]
+MAX_BATCH = 512
+MAX_BATCH_BYTES = 8_000_000
+_LONG_QUEUE = 8
+_MAX_DELAY = 1.0
+_RETRY_DELAY = 0.05
+_key_bytes = attrgetter("key_bytes")
+_FINAL = ("done", "failed")
+_REPEATED_ENDS = {"done": _FINAL, "failed": _FINAL, "free": ("free",), "lost": ("lost",)}
+"""The states of a call whose end was recorded, while only the result of the statement was lost."""
 
 
 class LedgerOptions:
-    """What every statement is told: who asks, and how long things are kept."""
+    """The parameters of every statement: the replica, and the retention."""
 
     def __init__(self, me: UUID, *, lease: float, result_ttl: float, tombstone_ttl: float) -> None:
         self.me = me
@@ -80,76 +78,78 @@ class LedgerOptions:
 
 
 class Batcher:
-    """A queue, and a few connections that empty it.
+    """A queue of operations, and a few connections that execute them.
 
-    `ended` is told which call may have ended, `lapsed` that the lease of this replica ran out;
-    `held` says whether a claim of which nobody took the answer is in use all the same.
+    Args:
+        on_end: called with the key of a call that may have ended.
+        on_lapse: called when the lease of this replica has ended.
+        is_held: True if a claim whose caller was cancelled is in use by another caller.
     """
 
     def __init__(
         self,
-        links: Sequence[PgConnection],
+        connections: Sequence[PgConnection],
         sql: Statements,
-        terms: LedgerOptions,
+        options: LedgerOptions,
         *,
-        ended: Callable[[Place], None],
-        lapsed: Callable[[], None],
-        held: Callable[[ClaimOperation], bool],
+        on_end: Callable[[KeyBytes], None],
+        on_lapse: Callable[[], None],
+        is_held: Callable[[ClaimOperation], bool],
     ) -> None:
         self._sql = sql
-        self._terms = terms
-        self._ended = ended
-        self._lapsed = lapsed
-        self._held = held
-        self._links = links
+        self._options = options
+        self._on_end = on_end
+        self._on_lapse = on_lapse
+        self._is_held = is_held
+        self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[Question] = deque()
+        self._queue: deque[BatchedOperation] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
-        self._asked: dict[PgConnection, list[Question]] = {}
-        """What each busy connection is about."""
-        self._put_off: dict[Question, asyncio.TimerHandle] = {}
-        self.debts: dict[bytes, FinishOperation] = {}
-        """By token: claims that are to be undone, in case they were made."""
-        self.most = MOST
-        """Questions in a statement."""
+        self._in_progress: dict[PgConnection, list[BatchedOperation]] = {}
+        """The batch of each busy connection."""
+        self._delayed: dict[BatchedOperation, asyncio.TimerHandle] = {}
+        self.unsettled_claims: dict[bytes, UndoClaimOperation] = {}
+        """By token: claims that must be undone, in case they were granted."""
+        self.max_batch = MAX_BATCH
+        """The maximum number of operations in a statement."""
         self.down_since: float | None = None
-        self.why = ""
+        self.failure = ""
         self.statements = 0
-        self._tasks = [asyncio.create_task(self._lane(link)) for link in links]
+        self._tasks = [asyncio.create_task(self._work(connection)) for connection in connections]
         self._tasks.append(asyncio.create_task(self._expire()))
 
-    def put(self, op: Question) -> None:
-        """In the queue; its future is answered."""
+    def put(self, op: BatchedOperation) -> None:
+        """Queue an operation; its future gets the result."""
         self._queue.append(op)
         if len(self._queue) == 1:
-            self._call()
+            self._wake_worker()
 
-    def back(self) -> None:
-        """The database answers again, whoever asked it."""
+    def report_available(self) -> None:
+        """Note that the database is available."""
         self.down_since = None
 
-    def _call(self) -> None:
+    def _wake_worker(self) -> None:
         while self._idle:
-            waiting = self._idle.popleft()
-            if not waiting.done():
-                waiting.set_result(None)
+            idle = self._idle.popleft()
+            if not idle.done():
+                idle.set_result(None)
                 return
 
-    def _later(self, op: Question, seconds: float) -> None:
-        self._put_off[op] = self._loop.call_later(seconds, self._now, op)
+    def _put_later(self, op: BatchedOperation, seconds: float) -> None:
+        self._delayed[op] = self._loop.call_later(seconds, self._put_now, op)
 
-    def _now(self, op: Question) -> None:
-        self._put_off.pop(op).cancel()
+    def _put_now(self, op: BatchedOperation) -> None:
+        self._delayed.pop(op).cancel()
         self.put(op)
 
-    async def stop(self, patience: float) -> None:
-        """What was asked is still done, if the database is there; then no more. Results wait for
-        one that is away."""
-        end = self._loop.time() + patience
-        for op in [*self._put_off]:
-            self._now(op)
+    async def stop(self, timeout: float) -> None:
+        """Execute the queued operations, then stop. If the database is unavailable, wait only for
+        ends of calls."""
+        end = self._loop.time() + timeout
+        for op in [*self._delayed]:
+            self._put_now(op)
         while (
-            (self._queue or self._asked)
+            (self._queue or self._in_progress)
             and self._loop.time() < end
             and (self.down_since is None or self._to_record())
         ):
@@ -157,141 +157,146 @@ class Batcher:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for link in self._links:
-            await link.drop()
+        for connection in self._connections:
+            await connection.drop()
         for op in self._queue:
             op.fail(LedgerUnavailable("the ledger was closed"))
         self._queue.clear()
 
     def _to_record(self) -> bool:
         return any(
-            isinstance(op, ReleaseOperation)
-            for ops in (self._queue, *self._asked.values())
+            isinstance(op, EndOperation)
+            for ops in (self._queue, *self._in_progress.values())
             for op in ops
         )
 
-    async def _lane(self, link: PgConnection) -> None:
+    async def _work(self, connection: PgConnection) -> None:
         pause = 0.0
         while True:
             while not self._queue:
-                waiting = self._loop.create_future()
-                self._idle.append(waiting)
-                await waiting
-            batch: list[Question] = []
-            self._asked[link] = batch
+                idle = self._loop.create_future()
+                self._idle.append(idle)
+                await idle
+            batch: list[BatchedOperation] = []
+            self._in_progress[connection] = batch
             try:
-                if not link.up:
-                    self._call()  # another one may be faster than a new connection
-                await link.ready()
-                batch = self._asked[link] = self._taken()
-                await self._answer(link, batch)
+                if not connection.up:
+                    self._wake_worker()  # another connection may be faster than a new one
+                await connection.ready()
+                batch = self._in_progress[connection] = self._next_batch()
+                await self._execute_batch(connection, batch)
                 pause, self.down_since = 0.0, None
-            except BROKEN as error:
-                self._back(batch, error)
-                pause = 0.0 if contended(error) else min(_SLOWEST, pause * 2 or 0.02)
+            except CONNECTION_ERRORS as error:
+                self._put_back(batch, error)
+                pause = 0.0 if is_contention(error) else min(_MAX_DELAY, pause * 2 or 0.02)
             except asyncio.CancelledError:
                 for op in batch:
                     op.fail(LedgerUnavailable("the ledger was closed"))
                 raise
-            except Exception as error:  # a lane that died would leave everybody waiting
+            except Exception as error:  # the worker must not die: all callers would wait for ever
                 for op in batch:
-                    op.fail(LedgerUnavailable(f"could not be asked: {error!r}"))
+                    op.fail(LedgerUnavailable(f"the operation failed: {error!r}"))
                     if isinstance(op, ClaimOperation):
-                        self.left(op)
+                        self.abandon_claim(op)
             finally:
-                del self._asked[link]
+                del self._in_progress[connection]
             if pause:
                 await asyncio.sleep(pause)
 
-    def _taken(self) -> list[Question]:
-        """The next batch, without what nobody asks any more. A long queue is shared with the lanes
-        that rest.
+    def _next_batch(self) -> list[BatchedOperation]:
+        """The next batch, without cancelled operations. A long queue is shared between the idle
+        connections.
 
-        Whoever asks in turns would else wait all at once, and be answered all at once, while the
-        database waits for them.
+        Otherwise callers that send one operation after another would all wait at the same time, and
+        the database would wait for them afterwards.
         """
-        batch: list[Question] = []
-        size, most = 0, self.most
-        if len(self._queue) >= _LONG:
-            most = min(most, ceil(len(self._queue) / (len(self._links) - len(self._asked) + 1)))
-        while self._queue and len(batch) < most and size < MOST_BYTES:
+        batch: list[BatchedOperation] = []
+        size, max_batch = 0, self.max_batch
+        if len(self._queue) >= _LONG_QUEUE:
+            max_batch = min(
+                max_batch,
+                ceil(len(self._queue) / (len(self._connections) - len(self._in_progress) + 1)),
+            )
+        while self._queue and len(batch) < max_batch and size < MAX_BATCH_BYTES:
             op = self._queue.popleft()
             if op.future.done() and isinstance(op, ClaimOperation | ReadOperation):
-                self._drop(op)
+                self._discard(op)
                 continue
-            if isinstance(op, ReleaseOperation) and op.outcome is not None:
+            if isinstance(op, EndOperation) and op.outcome is not None:
                 size += len(op.outcome)
             op.sent = True
             batch.append(op)
         if self._queue:
-            self._call()
-        batch.sort(key=_place)
+            self._wake_worker()
+        batch.sort(key=_key_bytes)
         return batch
 
-    # --- what goes wrong --------------------------------------------------------------------------
+    # --- errors -----------------------------------------------------------------------------------
 
-    def _back(self, batch: list[Question], error: Exception) -> None:
-        """What a broken connection left unanswered is asked again, until its time is over."""
+    def _put_back(self, batch: list[BatchedOperation], error: Exception) -> None:
+        """Queue the operations of a lost connection again, until their deadline."""
         now = self._loop.time()
-        if passing(error) and not contended(error):
+        if is_transient(error) and not is_contention(error):
             self.down_since = self.down_since or now
-            self.why = told(error)
+            self.failure = first_line(error)
         for op in batch:
-            if op.over:
+            if op.answered:
                 continue
             if op.future.done() and isinstance(op, ClaimOperation | ReadOperation):
-                self._drop(op)
-            elif op.deadline <= now or not passing(error):
-                self._refuse(op, f"the database failed: {told(error)}")
+                self._discard(op)
+            elif op.deadline <= now or not is_transient(error):
+                self._fail(op, f"the database failed: {first_line(error)}")
             else:
                 self.put(op)
 
-    def _drop(self, op: ClaimOperation | ReadOperation) -> None:
-        """Nobody waits for this answer, and the database is done with the question."""
-        op.over = True
+    def _discard(self, op: ClaimOperation | ReadOperation) -> None:
+        """Discard an operation whose caller was cancelled."""
+        op.answered = True
         if isinstance(op, ClaimOperation):
-            self.left(op)
+            self.abandon_claim(op)
 
-    def _refuse(self, op: Question, why: str) -> None:
-        """Told to whoever asked. What must be known in the end is asked for as long as it takes."""
-        error = LedgerUnavailable(why)
-        if isinstance(op, FinishOperation):
-            self._later(op, _SLOWEST)
-        elif isinstance(op, ReleaseOperation):
+    def _fail(self, op: BatchedOperation, failure: str) -> None:
+        """Fail an operation. Ends of calls and undos are repeated until they succeed."""
+        error = LedgerUnavailable(failure)
+        if isinstance(op, UndoClaimOperation):
+            self._put_later(op, _MAX_DELAY)
+        elif isinstance(op, EndOperation):
             before, op.future = op.future, self._loop.create_future()
             op.deadline = float("inf")
             if not before.done():
                 before.set_exception(error)
-            self._later(op, _SLOWEST)
+            self._put_later(op, _MAX_DELAY)
         else:
             op.fail(error)
             if isinstance(op, ClaimOperation):
-                self.left(op)
+                self.abandon_claim(op)
 
-    def left(self, op: ClaimOperation) -> None:
-        """Whoever asked has gone: in case this claim was made, it was not. Nobody may make it anew
-        before that is settled."""
-        if not op.sent or self._held(op):
+    def abandon_claim(self, op: ClaimOperation) -> None:
+        """Undo a claim whose caller was cancelled, in case it was granted. The same claim waits
+        until this is done."""
+        if not op.sent or self._is_held(op):
             return
-        debt = self.debts.get(op.token)
-        if debt is None:
-            self.debts[op.token] = debt = FinishOperation(op, self._loop.create_future())
-        if op.over and not debt.due:  # while it is under way it may come after what undoes it
-            debt.due = True
-            self.put(debt)
-            self._loop.call_later(self._terms.lease, self._undo_again, debt)
+        undo = self.unsettled_claims.get(op.token)
+        if undo is None:
+            self.unsettled_claims[op.token] = undo = UndoClaimOperation(
+                op, self._loop.create_future()
+            )
+        if op.answered and not undo.due:  # before that, the claim could be executed after its undo
+            undo.due = True
+            self.put(undo)
+            self._loop.call_later(self._options.lease, self._repeat_undo, undo)
 
-    def _undo_again(self, debt: FinishOperation) -> None:
-        """A statement on a connection that was given up may come late. Not later than this."""
-        if self.debts.get(debt.claiming.token) is debt:
-            if not debt.over:
-                self._loop.call_later(self._terms.lease, self._undo_again, debt)
+    def _repeat_undo(self, undo: UndoClaimOperation) -> None:
+        """Repeat an undo after a lease: a statement on an abandoned connection may arrive late."""
+        if self.unsettled_claims.get(undo.claim.token) is undo:
+            if not undo.answered:
+                self._loop.call_later(self._options.lease, self._repeat_undo, undo)
                 return
-            del self.debts[debt.claiming.token]
-            self.put(FinishOperation(debt.claiming, self._loop.create_future()))
+            del self.unsettled_claims[undo.claim.token]
+            self.put(UndoClaimOperation(undo.claim, self._loop.create_future()))
 
     async def _expire(self) -> None:
-        """Nobody waits longer than they said, even while no connection can be made."""
+        """Fail operations after their deadline, also while there is no connection."""
         while True:
             await asyncio.sleep(0.1)
             now = self._loop.time()
@@ -299,179 +304,200 @@ class Batcher:
                 late = [op for op in self._queue if op.deadline <= now]
                 self._queue = deque(op for op in self._queue if op.deadline > now)
                 for op in late:
-                    self._refuse(op, f"the database failed: {self.why or 'no answer in time'}")
+                    self._fail(op, f"the database failed: {self.failure or 'no response in time'}")
 
     # --- one batch --------------------------------------------------------------------------------
 
-    async def _answer(self, link: PgConnection, batch: list[Question]) -> None:
+    async def _execute_batch(self, connection: PgConnection, batch: list[BatchedOperation]) -> None:
         try:
-            await self._ask(link, batch)
-        except BROKEN as error:
-            if passing(error):
+            await self._execute(connection, batch)
+        except CONNECTION_ERRORS as error:
+            if is_transient(error):
                 raise
-            left = [op for op in batch if not op.over]
-            if len(left) < 2:
-                self._back(left, error)
+            abandon_claim = [op for op in batch if not op.answered]
+            if len(abandon_claim) < 2:
+                self._put_back(abandon_claim, error)
                 return
-            for op in left:  # one of them is what the database does not take
-                await self._answer(link, [op])
+            for op in abandon_claim:  # find the operation that the database rejects
+                await self._execute_batch(connection, [op])
 
-    async def _ask(self, link: PgConnection, batch: list[Question]) -> None:
+    async def _execute(self, connection: PgConnection, batch: list[BatchedOperation]) -> None:
         claims: list[ClaimOperation] = []
-        endings: list[ReleaseOperation] = []
-        look: list[Look] = []
-        flags: list[Look] = []
-        afar: list[Place] = []
+        ends: list[EndOperation] = []
+        reads: list[RowOperation] = []
+        flagged: list[RowOperation] = []
+        remote_keys: list[KeyBytes] = []
         for op in batch:
             if isinstance(op, ClaimOperation):
                 claims.append(op)
-            elif isinstance(op, ReleaseOperation):
-                endings.append(op)
+            elif isinstance(op, EndOperation):
+                ends.append(op)
             elif isinstance(op, ReadOperation):
-                look.append(op)
+                reads.append(op)
                 if op.flag:
-                    flags.append(op)
+                    flagged.append(op)
             else:
-                await self._settle(link, op, afar)
-        if claims or endings:
-            look += await self._write(link, claims, endings, afar)
-        if flags:
-            await self._run(link, self._sql.flag, keys_of(flags))
-        if look:
-            await self._look(link, look, afar)
-        if afar:
+                await self._undo_claim(connection, op, remote_keys)
+        if claims or ends:
+            reads += await self._write(connection, claims, ends, remote_keys)
+        if flagged:
+            await self._run(connection, self._sql.flag, key_parameters(flagged))
+        if reads:
+            await self._read_rows(connection, reads, remote_keys)
+        if remote_keys:
             await self._run(
-                link, self._sql.notify, {"words": Texts([word(*place).encode() for place in afar])}
+                connection,
+                self._sql.notify,
+                {
+                    "names": Texts(
+                        [notification_name(*key_bytes).encode() for key_bytes in remote_keys]
+                    )
+                },
             )
 
     async def _run(
-        self, link: PgConnection, query: bytes, params: Mapping[str, object]
+        self, connection: PgConnection, query: bytes, params: Mapping[str, object]
     ) -> list[TupleRow]:
         self.statements += 1
-        return await link.run(query, {**self._terms.params, **params})
+        return await connection.run(query, {**self._options.params, **params})
 
     async def _write(
         self,
-        link: PgConnection,
+        connection: PgConnection,
         claims: list[ClaimOperation],
-        endings: list[ReleaseOperation],
-        afar: list[Place],
-    ) -> list[Look]:
-        """Claims and endings in one statement; those that changed nothing come back."""
+        ends: list[EndOperation],
+        remote_keys: list[KeyBytes],
+    ) -> list[RowOperation]:
+        """Execute claims and ends in one statement; return those that changed nothing."""
         sql = self._sql
-        made: dict[Place, tuple[bytes, int]] = {}
-        over: dict[int, bool] = {}
-        if not endings:
+        granted: dict[KeyBytes, tuple[bytes, int]] = {}
+        answered: dict[int, bool] = {}
+        if not ends:
             query, params = (
-                (sql.claim, claim_of(claims[0]))
+                (sql.claim, claim_parameters(claims[0]))
                 if len(claims) == 1
-                else (sql.claims, claims_of(claims))
+                else (sql.claims, claims_parameters(claims))
             )
-            made = {
+            granted = {
                 (tenant, call_id): (token, ms)
-                for tenant, call_id, token, ms in await self._run(link, query, params)
+                for tenant, call_id, token, ms in await self._run(connection, query, params)
             }
         elif not claims:
             query, params = (
-                (sql.end, end_of(endings[0])) if len(endings) == 1 else (sql.ends, ends_of(endings))
+                (sql.end, end_parameters(ends[0]))
+                if len(ends) == 1
+                else (sql.ends, ends_parameters(ends))
             )
-            over = dict(await self._run(link, query, params))
+            answered = dict(await self._run(connection, query, params))
         else:
             for tenant, call_id, token, ms, i, waiters in await self._run(
-                link, sql.both, claims_of(claims) | ends_of(endings)
+                connection, sql.both, claims_parameters(claims) | ends_parameters(ends)
             ):
                 if i is None:
-                    made[tenant, call_id] = (token, ms)
+                    granted[tenant, call_id] = (token, ms)
                 else:
-                    over[i] = waiters
-        lost: list[Look] = []
+                    answered[i] = waiters
+        unchanged: list[RowOperation] = []
         for op in claims:
-            token, ms = made.get(op.place, (b"", 0))
+            token, ms = granted.get(op.key_bytes, (b"", 0))
             if token == op.token:
-                self._won(op, 1, ms)
+                self._grant(op, 1, ms)
             else:
-                lost.append(op)
-        for i, end in enumerate(endings, 1):
-            if i in over:
-                end.give("recorded")
-                self._tell(end.place, over[i], afar)
+                unchanged.append(op)
+        for i, end in enumerate(ends, 1):
+            if i in answered:
+                end.resolve("recorded")
+                self._notify(end.key_bytes, answered[i], remote_keys)
             else:
-                lost.append(end)
-        return lost
+                unchanged.append(end)
+        return unchanged
 
-    def _tell(self, place: Place, waiters: bool, afar: list[Place]) -> None:
-        self._ended(place)
+    def _notify(self, key_bytes: KeyBytes, waiters: bool, remote_keys: list[KeyBytes]) -> None:
+        self._on_end(key_bytes)
         if waiters:
-            afar.append(place)
+            remote_keys.append(key_bytes)
 
-    def _won(self, op: ClaimOperation, attempt: int, started: int) -> None:
+    def _grant(self, op: ClaimOperation, attempt: int, started: int) -> None:
         op.started = started
         if op.future.done():
-            self._drop(op)
+            self._discard(op)
         else:
-            op.give(Claim("new", op.key, op.token, attempt))
+            op.resolve(Claim("new", op.key, op.token, attempt))
 
-    async def _settle(self, link: PgConnection, op: FinishOperation, afar: list[Place]) -> None:
-        claim = op.claiming
-        if not self._held(claim):
-            for (waiters,) in await self._run(link, self._sql.settle, whole_of(claim)):
-                self._tell(op.place, waiters, afar)
-        op.give(None)
+    async def _undo_claim(
+        self, connection: PgConnection, op: UndoClaimOperation, remote_keys: list[KeyBytes]
+    ) -> None:
+        claim = op.claim
+        if not self._is_held(claim):
+            for (waiters,) in await self._run(
+                connection, self._sql.undo_claim, row_parameters(claim)
+            ):
+                self._notify(op.key_bytes, waiters, remote_keys)
+        op.resolve(None)
 
-    async def _look(self, link: PgConnection, look: list[Look], afar: list[Place]) -> None:
-        for line in await self._run(link, self._sql.read, keys_of(look)):
-            op = look[line[0] - 1]
-            seen = found(line)
-            if seen.row is not None and seen.row.dead and not seen.row.rerunnable:
-                seen = await self._bury(link, op, afar)
-            row = seen.row
+    async def _read_rows(
+        self, connection: PgConnection, reads: list[RowOperation], remote_keys: list[KeyBytes]
+    ) -> None:
+        for columns in await self._run(connection, self._sql.read, key_parameters(reads)):
+            op = reads[columns[0] - 1]
+            lookup = read_row(columns)
+            if lookup.row is not None and lookup.row.dead and not lookup.row.rerunnable:
+                lookup = await self._mark_lost(connection, op, remote_keys)
+            row = lookup.row
             if isinstance(op, ReadOperation):
-                op.give(row)
+                op.resolve(row)
             elif isinstance(op, ClaimOperation) and op.future.done():
-                self._drop(op)
+                self._discard(op)
             elif isinstance(op, ClaimOperation):
-                await self._decide(link, op, seen)
+                await self._decide_claim(connection, op, lookup)
             elif (
                 row is not None
                 and (row.token, row.attempt) == (op.token, op.attempt)
-                and row.state in _REPEATS[op.state]
+                and row.state in _REPEATED_ENDS[op.state]
             ):
-                op.give("recorded")  # for the second time
+                op.resolve("recorded")  # a repetition
             else:
-                op.give("fenced")
+                op.resolve("fenced")
 
-    async def _bury(self, link: PgConnection, op: Look, afar: list[Place]) -> ClaimRow:
-        """Its owner is dead and it must not run again: nobody will ever know. Looked at again, it
-        may have ended after all."""
+    async def _mark_lost(
+        self, connection: PgConnection, op: RowOperation, remote_keys: list[KeyBytes]
+    ) -> LookupResult:
+        """Mark a call of a dead owner as lost, and read it again: it may have ended meanwhile."""
         for (waiters,) in await self._run(
-            link, self._sql.bury, {"tenant": op.tenant, "call_id": op.call_id}
+            connection, self._sql.mark_lost, {"tenant": op.tenant, "call_id": op.call_id}
         ):
-            self._tell(op.place, waiters, afar)
-        return found((await self._run(link, self._sql.read, keys_of([op])))[0])
+            self._notify(op.key_bytes, waiters, remote_keys)
+        return read_row((await self._run(connection, self._sql.read, key_parameters([op])))[0])
 
-    async def _decide(self, link: PgConnection, op: ClaimOperation, seen: ClaimRow) -> None:
-        row = seen.row
+    async def _decide_claim(
+        self, connection: PgConnection, op: ClaimOperation, lookup: LookupResult
+    ) -> None:
+        row = lookup.row
         if row is None:
-            if op.born is not None and op.born < seen.now - self._terms.horizon:
-                op.fail(CallIdTooOld(f"{op.key.call_id} is older than what this ledger remembers"))
+            if op.created is not None and op.created < lookup.now - self._options.horizon:
+                op.fail(
+                    CallIdTooOld(f"{op.key.call_id} is older than the retention of this ledger")
+                )
             else:
-                self._changed(op, seen)
+                self._retry_claim(op, lookup)
             return
-        claim = answer(op, row)
+        claim = decide_claim(op, row)
         if claim is not None and claim.state == "new":
-            self._won(op, row.attempt, row.started)
+            self._grant(op, row.attempt, row.started)
         elif claim is not None:
-            op.give(claim)
-        elif rows := await self._run(link, self._sql.take, whole_of(op) | {"attempt": row.attempt}):
-            self._won(op, *rows[0])
+            op.resolve(claim)
+        elif rows := await self._run(
+            connection, self._sql.take_over, row_parameters(op) | {"attempt": row.attempt}
+        ):
+            self._grant(op, *rows[0])
         else:
-            self._changed(op, seen)
+            self._retry_claim(op, lookup)
 
-    def _changed(self, op: ClaimOperation, seen: ClaimRow) -> None:
-        """The row changed under the eyes, or the lease ran out: asked again in a moment."""
-        if not seen.alive:
-            self._lapsed()
+    def _retry_claim(self, op: ClaimOperation, lookup: LookupResult) -> None:
+        """Retry a claim whose row changed meanwhile, or whose lease has ended."""
+        if not lookup.alive:
+            self._on_lapse()
         if op.deadline <= self._loop.time():
-            self._refuse(op, "this replica could not renew its lease")
+            self._fail(op, "this replica could not renew its lease")
         else:
-            self._later(op, _AGAIN)
+            self._put_later(op, _RETRY_DELAY)

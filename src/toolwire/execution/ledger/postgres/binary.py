@@ -1,8 +1,7 @@
-"""Parameters for many rows at once, in the binary form of PostgreSQL arrays, and ids as bytes that
-fit into an index.
+"""Arrays of parameters in PostgreSQL's encode_text format, and ids as bytes that fit into an index.
 
-Written by hand because one array per column and batch, item by item through the driver, was most of
-the cost of a call. Knows no ledger.
+Written by hand: with the driver's own arrays, item by item, the conversion was most of the cost of
+a call.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ _HEAD = Struct("!iiIii")
 _LENGTH = [n.to_bytes(4) for n in range(1024)]
 _NULL = b"\xff\xff\xff\xff"
 _INT = Struct("!ii")
-_LONGEST = 512
-"""Bytes of a tenant or call id in the index, which takes 2,700 altogether; what is longer is cut
-and marked by its hash."""
+_MAX_INDEX_BYTES = 512
+"""Bytes of a tenant or call id in the index, whose limit is 2,700. A longer one is truncated, and
+its hash is added."""
 
 
 class Bytes:
-    """`bytea[]`, ready to send."""
+    """A `bytea[]` parameter."""
 
     __slots__ = ("data",)
     ELEMENT = 17
@@ -44,14 +43,14 @@ class Bytes:
 
 
 class Texts(Bytes):
-    """`text[]`, of UTF-8."""
+    """A `text[]` parameter of UTF-8 strings."""
 
     __slots__ = ()
     ELEMENT = 25
 
 
 class Longs(Bytes):
-    """`bigint[]`."""
+    """A `bigint[]` parameter."""
 
     __slots__ = ()
     ELEMENT = 20
@@ -63,7 +62,7 @@ class Longs(Bytes):
 
 
 class Ints:
-    """`int[]`, without nulls."""
+    """An `int[]` parameter without nulls."""
 
     __slots__ = ("data",)
 
@@ -107,25 +106,24 @@ for _kind, _dumper in (
     ADAPTERS.register_dumper(_kind, _dumper)
 
 
-def binary(text: str) -> bytes:
-    """A text as bytes, any text: NUL and half a surrogate pair too."""
+def encode_text(text: str) -> bytes:
+    """Encode any text, also with NUL and lone surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def text(data: bytes) -> str:
-    """The text of such bytes."""
+def decode_text(data: bytes) -> str:
+    """Decode the bytes of `encode_text`."""
     return data.decode("utf-8", "surrogatepass")
 
 
-def indexed(word: str) -> bytes:
-    """An id as bytes that an index takes. 0xff is in no UTF-8, so a cut one is never mistaken for
-    another."""
-    data = word.encode("utf-8", "surrogatepass")
-    return (
-        data if len(data) <= _LONGEST else data[: _LONGEST - 33] + b"\xff" + sha256(data).digest()
-    )
+def index_bytes(id: str) -> bytes:
+    """An id as bytes for an index. UTF-8 has no 0xff, so a truncated id equals no other one."""
+    data = id.encode("utf-8", "surrogatepass")
+    if len(data) <= _MAX_INDEX_BYTES:
+        return data
+    return data[: _MAX_INDEX_BYTES - 33] + b"\xff" + sha256(data).digest()
 
 
-def word(tenant: bytes, call_id: bytes) -> str:
-    """A short name of a call for a notification; two calls may share one."""
+def notification_name(tenant: bytes, call_id: bytes) -> str:
+    """A short name of a call for notifications. Two calls may share one."""
     return blake2b(b"%d:%b%b" % (len(tenant), tenant, call_id), digest_size=9).hexdigest()

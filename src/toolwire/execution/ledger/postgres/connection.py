@@ -1,7 +1,6 @@
-"""One connection to PostgreSQL that is made again when it breaks, and what its errors mean.
+"""A connection to PostgreSQL that reconnects, and the meaning of its errors.
 
-Repeats nothing by itself that may have been done: whoever asked knows whether that is safe. Knows
-no ledger.
+A statement that may have been executed is not repeated here: the caller knows whether that is safe.
 """
 
 from __future__ import annotations
@@ -15,49 +14,47 @@ from psycopg.rows import TupleRow
 
 from toolwire.execution.ledger.postgres.binary import ADAPTERS
 
-BROKEN = (psycopg.Error, OSError, TimeoutError)
-"""All that can go wrong between here and the database."""
-_UNPREPARED = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
-"""What a pooler makes of prepared statements. Whoever is told this may be sure that nothing was
-done."""
-_PASSING = (
+CONNECTION_ERRORS = (psycopg.Error, OSError, TimeoutError)
+"""Every error of a connection to the database."""
+_PREPARED_STATEMENT_ERRORS = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
+"""Errors of prepared statements behind a pooler. The statement was not executed."""
+_TRANSIENT = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
     errors.ReadOnlySqlTransaction,
     OSError,
     TimeoutError,
 )
-_OFTEN = 2
-"""A statement that was sent so often is prepared: it is a fifth of the time of a batch."""
-_ROWS_BY_KEY = (
+_PREPARE_THRESHOLD = 2
+"""Executions after which a statement is prepared: that saves a fifth of the time of a batch."""
+_DISABLE_TABLE_SCANS = (
     b"SELECT set_config(name, 'off', false) FROM"
     b" unnest('{enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name"
 )
-"""How a prepared statement is done is decided once, and often on an empty table, where reading all
-of it is best."""
+"""PostgreSQL plans a prepared statement once, often for an empty table, where a table scan is
+best."""
 
 
-def passing(error: BaseException) -> bool:
-    """Whether the same may go well later: the database is away, full, in recovery, or somebody was
-    in the way."""
-    return isinstance(error, _PASSING)
+def is_transient(error: BaseException) -> bool:
+    """True if a later attempt may succeed: the database is unavailable, full, or in recovery."""
+    return isinstance(error, _TRANSIENT)
 
 
-def contended(error: BaseException) -> bool:
-    """Whether it may go well at once: two were in each other's way."""
+def is_contention(error: BaseException) -> bool:
+    """True if an immediate retry may succeed: two transactions were in conflict."""
     return isinstance(error, (errors.DeadlockDetected, errors.SerializationFailure))
 
 
-def told(error: BaseException) -> str:
-    """An error in one line."""
+def first_line(error: BaseException) -> str:
+    """The first line of an error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 async def connect(
     dsn: str, timeout: float, *, autocommit: bool = True
 ) -> AsyncConnection[TupleRow]:
-    """A new connection. Nothing is prepared on it, and nothing is set for the session: a pooler may
-    stand between."""
+    """Open a connection, without prepared statements and session settings: there may be a
+    pooler."""
     async with asyncio.timeout(timeout):
         return await AsyncConnection.connect(
             dsn,
@@ -68,78 +65,76 @@ async def connect(
         )
 
 
-async def straight(connection: AsyncConnection[TupleRow]) -> bool:
-    """Whether nothing stands between here and the server: a pooler makes up the number of the
-    process that it tells its clients.
+async def is_direct(connection: AsyncConnection[TupleRow]) -> bool:
+    """True if there is no pooler: a pooler invents the process id that it reports.
 
-    Behind one, a statement of the same name may be prepared in the next session, and be another
-    one.
+    Behind a pooler, the next session may have another prepared statement of the same name.
     """
     ((pid,),) = await (await connection.execute(b"SELECT pg_backend_pid()")).fetchall()
     return bool(pid == connection.info.backend_pid)
 
 
 class PgConnection:
-    """A connection in autocommit: a statement is a transaction."""
+    """A connection in autocommit mode: each statement is a transaction."""
 
     def __init__(self, dsn: str, timeout: float) -> None:
         self._dsn = dsn
         self._timeout = timeout
         self._connection: AsyncConnection[TupleRow] | None = None
-        self._prepares = True
+        self._may_prepare = True
 
     @property
     def up(self) -> bool:
-        """As far as one can tell without asking."""
+        """True if the connection is open, as far as the client knows."""
         return self._connection is not None and not self._connection.closed
 
     async def ready(self) -> None:
-        """Connect, if it is not."""
+        """Connect if it is not connected."""
         if not self.up:
             self._connection = await connect(self._dsn, self._timeout)
-            if self._prepares:
-                await self._prepared(self._connection)
+            if self._may_prepare:
+                await self._enable_prepared_statements(self._connection)
 
-    async def _prepared(self, connection: AsyncConnection[TupleRow]) -> None:
-        """Let statements be prepared, where that can be."""
-        whole = False
+    async def _enable_prepared_statements(self, connection: AsyncConnection[TupleRow]) -> None:
+        """Enable prepared statements if there is no pooler."""
+        complete = False
         try:
             async with asyncio.timeout(self._timeout):
-                self._prepares = await straight(connection)
-                if self._prepares:
-                    await connection.execute(_ROWS_BY_KEY)
-                    connection.prepare_threshold = _OFTEN
-            whole = True
+                self._may_prepare = await is_direct(connection)
+                if self._may_prepare:
+                    await connection.execute(_DISABLE_TABLE_SCANS)
+                    connection.prepare_threshold = _PREPARE_THRESHOLD
+            complete = True
         finally:
-            if not whole:
+            if not complete:
                 await self.drop()
 
     async def run(self, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
-        """The rows of a statement. An error leaves open whether it was done."""
+        """Execute a statement and return its rows. After an error, it may have been executed."""
         await self.ready()
         connection = self._connection
         assert connection is not None
-        whole = False
+        complete = False
         try:
             async with asyncio.timeout(self._timeout):
                 cursor = await connection.execute(query, params, binary=True)
                 rows = await cursor.fetchall() if cursor.description else []
-            whole = True
+            complete = True
             return rows
-        except _UNPREPARED:
-            if not self._prepares:
+        except _PREPARED_STATEMENT_ERRORS:
+            if not self._may_prepare:
                 raise
-            self._prepares = False
+            self._may_prepare = False
         except psycopg.Error:
-            whole = not connection.closed  # the server said no, and is still there
+            complete = not connection.closed  # the server rejected the statement
             raise
         finally:
-            if not whole:
+            if not complete:
                 await self.drop()
         return await self.run(query, params)
 
     async def drop(self) -> None:
-        """Without the connection; the next statement makes a new one."""
+        """Close the connection. The next statement opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()

@@ -1,8 +1,6 @@
-"""The lease of a replica, and the sweeping up after dead ones: one task, one connection, on the
-database's clock.
+"""Renew the lease of a replica, and sweep up after dead ones, by the clock of the database.
 
-A replica lives as long as it renews; whoever could not renew takes no new calls. Knows nothing of
-single calls.
+A replica is alive while it renews its lease. A replica that could not renew it accepts no calls.
 """
 
 from __future__ import annotations
@@ -14,63 +12,68 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from toolwire.execution.ledger.base import Sweep
-from toolwire.execution.ledger.postgres.batcher import LedgerOptions, Place
-from toolwire.execution.ledger.postgres.binary import Texts, word
-from toolwire.execution.ledger.postgres.connection import BROKEN, PgConnection
+from toolwire.execution.ledger.postgres.batcher import KeyBytes, LedgerOptions
+from toolwire.execution.ledger.postgres.binary import Texts, notification_name
+from toolwire.execution.ledger.postgres.connection import CONNECTION_ERRORS, PgConnection
 from toolwire.execution.ledger.postgres.sql import Statements
 
-_AGAIN = 0.2
-_ROUNDS = 1000
-"""Steps of a sweep: the rest is for the next one."""
+_RETRY_DELAY = 0.2
+_MAX_STEPS = 1000
+"""The maximum number of steps of one sweep."""
 
 
 class LeaseHeartbeat:
-    """Renews at a third of the lease, and sweeps once in a lease or every `sweep_every` seconds."""
+    """Renews the lease three times per lease period, and sweeps every `sweep_interval` seconds."""
 
     def __init__(
-        self, link: PgConnection, sql: Statements, terms: LedgerOptions, *, sweep_every: float
+        self,
+        connection: PgConnection,
+        sql: Statements,
+        options: LedgerOptions,
+        *,
+        sweep_interval: float,
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._sql = sql
-        self._terms = terms
-        self._sweep_every = sweep_every
+        self._options = options
+        self._sweep_interval = sweep_interval
         self._first = True
         self._lock = asyncio.Lock()
-        self._poked = asyncio.Event()
+        self._renew_requested = asyncio.Event()
         self._renewed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._ahead = 0.0
-        self.back: Callable[[], None] = lambda: None
-        """Told whenever the database answers."""
-        self.good_until = 0.0
-        """In the time of the event loop: never later than what the database holds."""
+        self._clock_offset = 0.0
+        self.on_renewal: Callable[[], None] = lambda: None
+        """Called after each renewal."""
+        self.valid_until = 0.0
+        """The end of the lease, as a time of the event loop; never later than in the database."""
 
     async def start(self) -> None:
         await self._renew()
-        self._task = asyncio.create_task(self._keep())
+        self._task = asyncio.create_task(self._run())
 
-    async def stop(self, patience: float) -> None:
-        """Nobody has to wait for a lease that is given back."""
+    async def stop(self, timeout: float) -> None:
+        """Give the lease back, so that other replicas need not wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        with suppress(*BROKEN):
-            async with asyncio.timeout(patience):
-                await self._link.run(self._sql.resign, self._terms.params)
-        await self._link.drop()
+        with suppress(*CONNECTION_ERRORS):
+            async with asyncio.timeout(timeout):
+                await self._connection.run(self._sql.resign, self._options.params)
+        await self._connection.drop()
 
-    def poke(self) -> None:
+    def renew_now(self) -> None:
         """Renew at once."""
-        self.good_until = 0.0
-        self._poked.set()
+        self.valid_until = 0.0
+        self._renew_requested.set()
 
-    async def alive(self, patience: float) -> bool:
-        """Whether the lease holds, or is renewed in time."""
+    async def wait_until_valid(self, timeout: float) -> bool:
+        """True if the lease is valid, or is renewed within `timeout` seconds."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + patience
-        while loop.time() > self.good_until:
+        end = loop.time() + timeout
+        while loop.time() > self.valid_until:
             self._renewed.clear()
-            self._poked.set()
+            self._renew_requested.set()
             try:
                 async with asyncio.timeout_at(end):
                     await self._renewed.wait()
@@ -79,65 +82,67 @@ class LeaseHeartbeat:
         return True
 
     def now(self) -> int:
-        """The time of the database in milliseconds, as far as it is known here."""
-        return round((asyncio.get_running_loop().time() + self._ahead) * 1000)
+        """The estimated time of the database, in milliseconds."""
+        return round((asyncio.get_running_loop().time() + self._clock_offset) * 1000)
 
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
         before = loop.time()
         params = {
-            **self._terms.params,
+            **self._options.params,
             "first": self._first,
             "info": f"{platform.node()}:{os.getpid()}",
         }
-        ((now,),) = await self._link.run(self._sql.renew, params)
+        ((now,),) = await self._connection.run(self._sql.renew, params)
         self._first = False
-        self.good_until = before + self._terms.lease
-        self._ahead = now / 1000 - loop.time()
+        self.valid_until = before + self._options.lease
+        self._clock_offset = now / 1000 - loop.time()
         self._renewed.set()
-        self.back()
+        self.on_renewal()
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         swept = loop.time()
-        pause = self._terms.lease / 3
+        pause = self._options.lease / 3
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._poked.wait()
-            self._poked.clear()
+                    await self._renew_requested.wait()
+            self._renew_requested.clear()
             try:
                 async with self._lock:
                     await self._renew()
-                pause = self._terms.lease / 3
-                if loop.time() - swept >= self._sweep_every:
+                pause = self._options.lease / 3
+                if loop.time() - swept >= self._sweep_interval:
                     swept = loop.time()
                     await self.sweep()
-            except BROKEN:
-                pause = min(_AGAIN, self._terms.lease / 3)
+            except CONNECTION_ERRORS:
+                pause = min(_RETRY_DELAY, self._options.lease / 3)
 
     async def sweep(self) -> Sweep:
-        """Step by step; the lease is renewed in between."""
-        lost = await self._swept(self._sql.dead)
-        expired = await self._swept(self._sql.expired)
-        forgotten = await self._swept(self._sql.forgotten)
+        """Sweep in steps, and renew the lease in between."""
+        lost = await self._sweep_steps(self._sql.dead)
+        expired = await self._sweep_steps(self._sql.expired)
+        forgotten = await self._sweep_steps(self._sql.forgotten)
         async with self._lock:
-            await self._link.run(self._sql.owners, self._terms.params)
+            await self._connection.run(self._sql.owners, self._options.params)
         return Sweep(lost, expired, forgotten)
 
-    async def _swept(self, query: bytes) -> int:
+    async def _sweep_steps(self, query: bytes) -> int:
         loop = asyncio.get_running_loop()
         count = 0
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_STEPS):
             async with self._lock:
-                if self.good_until - loop.time() < self._terms.lease / 2:
+                if self.valid_until - loop.time() < self._options.lease / 2:
                     await self._renew()
-                rows = await self._link.run(query, self._terms.params)
-                afar: list[Place] = [(row[0], row[1]) for row in rows if len(row) > 1 and row[2]]
-                if afar:
-                    await self._link.run(
+                rows = await self._connection.run(query, self._options.params)
+                remote_keys: list[KeyBytes] = [
+                    (row[0], row[1]) for row in rows if len(row) > 1 and row[2]
+                ]
+                if remote_keys:
+                    await self._connection.run(
                         self._sql.notify,
-                        {"words": Texts([word(*place).encode() for place in afar])},
+                        {"names": Texts([notification_name(*key).encode() for key in remote_keys])},
                     )
             count += len(rows)
             if len(rows) < self._sql.chunk:

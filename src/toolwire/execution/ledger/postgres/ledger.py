@@ -1,11 +1,10 @@
-"""The record of calls in PostgreSQL: the ledger of a tool server that is several processes, or
-several machines.
+"""A ledger in PostgreSQL, for several processes or machines.
 
-Every claim and every result is committed before anybody is told, and concurrent ones of a replica
-share a statement. Who is alive is decided by leases on the database's own clock. It needs
-`synchronous_commit` and, with standbys, synchronous ones: a standby that is promoted without the
-last commits has forgotten claims, and their calls may run twice. Works behind a pooler that pools
-by transaction; notifications then need `direct`, or waiting takes up to a second longer.
+Every claim and every result is committed before the caller gets it, and concurrent operations of a
+replica share a statement. Leases decide which replicas are alive, by the clock of the database. The
+ledger needs `synchronous_commit` and, with standbys, synchronous ones: a promoted standby without
+the last commits has lost claims, and their calls may run twice. It works behind a pooler in
+transaction mode; notifications then need `direct_dsn`, or waiting takes up to a second longer.
 """
 
 from __future__ import annotations
@@ -25,34 +24,39 @@ from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Ou
 from toolwire.execution.ledger.outcome_codec import pack
 from toolwire.execution.ledger.postgres import sql as _pg_sql
 from toolwire.execution.ledger.postgres.batcher import Batcher, LedgerOptions
-from toolwire.execution.ledger.postgres.binary import binary, indexed, word
-from toolwire.execution.ledger.postgres.connection import BROKEN, PgConnection, connect, told
+from toolwire.execution.ledger.postgres.binary import encode_text, index_bytes, notification_name
+from toolwire.execution.ledger.postgres.connection import (
+    CONNECTION_ERRORS,
+    PgConnection,
+    connect,
+    first_line,
+)
 from toolwire.execution.ledger.postgres.heartbeat import LeaseHeartbeat
 from toolwire.execution.ledger.postgres.notifications import CallWatchers, listen
 from toolwire.execution.ledger.postgres.operations import (
     ClaimOperation,
+    EndOperation,
     LedgerRow,
     ReadOperation,
-    ReleaseOperation,
 )
-from toolwire.execution.ledger.postgres.parameters import end_of
+from toolwire.execution.ledger.postgres.parameters import end_parameters
 from toolwire.execution.ledger.postgres.sql import Statements
 from toolwire.execution.ledger.postgres.transaction import (
-    ConnectionFactory,
-    Finished,
+    FinishResult,
     PgTransactionScope,
+    TransactionPool,
 )
-from toolwire.execution.ledger.uuid7_expiry import born
+from toolwire.execution.ledger.uuid7_expiry import creation_time
 from toolwire.tools.runnable import OnCrash
 
 __all__ = ["PostgresLedger"]
 
-LARGEST = 256 << 20
-"""Bytes of an outcome that are taken at most: PostgreSQL itself ends at 1 GB."""
+MAX_OUTCOME_BYTES = 256 << 20
+"""The maximum size of an outcome. The limit of PostgreSQL is 1 GB."""
 
 
-class _HeldClaim(Struct):
-    """A call that runs here; `record` once it has ended."""
+class _ClaimedCall(Struct):
+    """A call that this replica runs. `record` is set if its end could not be recorded yet."""
 
     fp: bytes
     tool: str
@@ -63,39 +67,48 @@ class _HeldClaim(Struct):
 
 
 class _OpenState:
-    """What there is while the ledger is open."""
+    """The state of an open ledger."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         key: bytes,
-        keeper: LeaseHeartbeat,
-        connections: ConnectionFactory,
+        heartbeat: LeaseHeartbeat,
+        transactions: TransactionPool,
     ) -> None:
         self.loop = loop
         self.key = key
-        self.keeper = keeper
-        self.connections = connections
-        self.held: dict[CallKey, _HeldClaim] = {}
-        self.lanes: Batcher
-        self.watches: CallWatchers
+        self.heartbeat = heartbeat
+        self.transactions = transactions
+        self.claimed: dict[CallKey, _ClaimedCall] = {}
+        self.batcher: Batcher
+        self.watchers: CallWatchers
         self.listening: asyncio.Task[None] | None = None
 
     def holds(self, op: ClaimOperation) -> bool:
-        held = self.held.get(op.key)
-        return held is not None and held.token == op.token
+        claimed = self.claimed.get(op.key)
+        return claimed is not None and claimed.token == op.token
 
 
 class PostgresLedger:
-    """A ledger in a PostgreSQL database, shared by any number of replicas. It belongs to the event
-    loop that opened it.
+    """A ledger in a PostgreSQL database, shared by any number of replicas.
 
-    A replica that has not renewed its lease for `lease` seconds counts as dead; the lease has to
-    outlive a failover of the database. A result is kept for `result_ttl` seconds, its id for
-    `tombstone_ttl`. `key`: what fingerprints are keyed with; that of the first replica stays in the
-    database for all, and without one it is random. `patience`: seconds that anybody waits for a
-    database that is away. `lanes`: statements under way at once. `transactions`: tools that may be
-    in a transaction at once. `direct`: a DSN around the pooler, for notifications.
+    It belongs to the event loop that opened it.
+
+    Args:
+        dsn: the address of the database.
+        lease: seconds without a renewal after which a replica counts as dead. A lease must last
+            longer than a failover of the database.
+        result_ttl: seconds that a result is kept.
+        tombstone_ttl: seconds that the id of a call is kept.
+        key: the key of the fingerprints; by default a random one. The key of the first replica is
+            stored in the database.
+        schema: the schema of the tables.
+        sweep_interval: seconds between two sweeps; by default the lease.
+        timeout: seconds that an operation waits for an unavailable database.
+        connections: how many statements may run at once.
+        max_transactions: how many transactional tools may run at once.
+        direct_dsn: an address without a pooler, for notifications.
     """
 
     def __init__(
@@ -107,11 +120,11 @@ class PostgresLedger:
         tombstone_ttl: float = 30 * 24 * 3600.0,
         key: bytes | None = None,
         schema: str = "public",
-        sweep_every: float | None = None,
-        patience: float = 5.0,
-        lanes: int = 2,
-        transactions: int = 8,
-        direct: str | None = None,
+        sweep_interval: float | None = None,
+        timeout: float = 5.0,
+        connections: int = 2,
+        max_transactions: int = 8,
+        direct_dsn: str | None = None,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
             raise UsageError(
@@ -119,21 +132,21 @@ class PostgresLedger:
             )
         if key is not None and len(key) < 16:
             raise UsageError(f"expected a key of 16 bytes or more, got {len(key)}")
-        if lease <= 0 or patience <= 0 or lanes < 1 or transactions < 1:
-            raise UsageError("expected a lease, a patience, lanes and transactions above zero")
+        if lease <= 0 or timeout <= 0 or connections < 1 or max_transactions < 1:
+            raise UsageError("expected lease, timeout, connections and max_transactions above 0")
         if not schema or "\0" in schema:
             raise UsageError(f"expected the name of a schema, got {schema!r}")
         self._dsn = dsn
         self._lease = lease
         self._result_ttl = result_ttl
         self._tombstone_ttl = tombstone_ttl
-        self._given = key
+        self._configured_key = key
         self._sql = Statements(schema)
-        self._sweep_every = lease if sweep_every is None else sweep_every
-        self._patience = patience
-        self._lanes = lanes
-        self._transactions = transactions
-        self._direct = direct or dsn
+        self._sweep_interval = lease if sweep_interval is None else sweep_interval
+        self._timeout = timeout
+        self._connection_count = connections
+        self._max_transactions = max_transactions
+        self._direct_dsn = direct_dsn or dsn
         self._open: _OpenState | None = None
 
     @property
@@ -145,99 +158,112 @@ class PostgresLedger:
     # --- open and close ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Create the tables if they are not there, and take a lease. Opening an open one changes
-        nothing.
+        """Create missing tables and take a lease. A second call does nothing.
 
-        Raises LedgerUnavailable if the database cannot be reached or is no place for a ledger.
+        Raises LedgerUnavailable if the database cannot be reached or cannot hold a ledger.
         """
         if self._open is not None:
-            self._opened()
+            self._require_open()
             return
         loop = asyncio.get_running_loop()
-        terms = LedgerOptions(
+        options = LedgerOptions(
             uuid4(),
             lease=self._lease,
             result_ttl=self._result_ttl,
             tombstone_ttl=self._tombstone_ttl,
         )
-        keeper = LeaseHeartbeat(
+        heartbeat = LeaseHeartbeat(
             PgConnection(self._dsn, max(1.0, self._lease / 3)),
             self._sql,
-            terms,
-            sweep_every=self._sweep_every,
+            options,
+            sweep_interval=self._sweep_interval,
         )
         try:
-            key = await self._prepared()
-            await keeper.start()
-        except BROKEN as error:
-            raise LedgerUnavailable(f"the database cannot be reached: {told(error)}") from error
-        links = [PgConnection(self._dsn, self._patience) for _ in range(self._lanes)]
-        opened = _OpenState(
-            loop, key, keeper, ConnectionFactory(self._dsn, self._patience, self._transactions)
+            key = await self._prepare_tables()
+            await heartbeat.start()
+        except CONNECTION_ERRORS as error:
+            raise LedgerUnavailable(
+                f"the database cannot be reached: {first_line(error)}"
+            ) from error
+        connections = [
+            PgConnection(self._dsn, self._timeout) for _ in range(self._connection_count)
+        ]
+        session = _OpenState(
+            loop, key, heartbeat, TransactionPool(self._dsn, self._timeout, self._max_transactions)
         )
-        opened.watches = watches = CallWatchers(self._look)
-        opened.lanes = Batcher(
-            links, self._sql, terms, ended=watches.ended, lapsed=keeper.poke, held=opened.holds
+        session.watchers = watchers = CallWatchers(self._read_row)
+        session.batcher = Batcher(
+            connections,
+            self._sql,
+            options,
+            on_end=watchers.wake,
+            on_lapse=heartbeat.renew_now,
+            is_held=session.holds,
         )
-        keeper.back = opened.lanes.back
-        opened.listening = asyncio.create_task(
-            listen(self._direct, self._sql.listen, watches, self._patience)
+        heartbeat.on_renewal = session.batcher.report_available
+        session.listening = asyncio.create_task(
+            listen(self._direct_dsn, self._sql.listen, watchers, self._timeout)
         )
-        self._terms = terms
-        self._open = opened
+        self._options = options
+        self._open = session
 
     async def close(self) -> None:
-        """Record what is still to be recorded, if the database is there, and give the
-        lease back.
-        """
+        """Record the remaining results if the database is available, and give the lease back."""
         if self._open is None:
             return
-        opened = self._opened()
+        session = self._require_open()
         self._open = None
-        opened.watches.close()
-        assert opened.listening is not None
-        opened.listening.cancel()
-        await asyncio.gather(opened.listening, return_exceptions=True)
-        await opened.lanes.stop(self._patience)
-        await opened.keeper.stop(self._patience)
-        await opened.connections.close()
-        left = sum(held.record is not None for held in opened.held.values())
-        if left:
-            raise LedgerUnavailable(f"{left} results could not be recorded to the end")
+        session.watchers.close()
+        assert session.listening is not None
+        session.listening.cancel()
+        await asyncio.gather(session.listening, return_exceptions=True)
+        await session.batcher.stop(self._timeout)
+        await session.heartbeat.stop(self._timeout)
+        await session.transactions.close()
+        lost = sum(claimed.record is not None for claimed in session.claimed.values())
+        if lost:
+            raise LedgerUnavailable(f"{lost} results could not be recorded")
 
-    async def _prepared(self) -> bytes:
-        """The key, from a database that has all tables in the form that is known here."""
-        connection = await connect(self._dsn, self._patience)
+    async def _prepare_tables(self) -> bytes:
+        """Create missing tables, check their version, and return the key."""
+        connection = await connect(self._dsn, self._timeout)
         sql = self._sql
-        async with connection, asyncio.timeout(max(30.0, self._patience)):
+        async with connection, asyncio.timeout(max(30.0, self._timeout)):
             ((durable,),) = await (await connection.execute(sql.durable)).fetchall()
             if durable == "off":
                 raise LedgerUnavailable(
-                    "synchronous_commit is off: what this database acknowledges may be lost"
+                    "synchronous_commit is off: commits of this database may be lost"
                 )
-            ((there,),) = await (await connection.execute(sql.there, [sql.tw_meta])).fetchall()
-            known = await _meta(connection, sql) if there else {}
-            if "version" not in known:
-                async with connection.transaction():  # one replica after the other
-                    await connection.execute(b"SELECT pg_advisory_xact_lock(%s)", [_pg_sql.OPENING])
+            ((exists,),) = await (
+                await connection.execute(sql.table_exists, [sql.tw_meta])
+            ).fetchall()
+            meta = await _meta(connection, sql) if exists else {}
+            if "version" not in meta:
+                async with connection.transaction():  # one replica at a time
+                    await connection.execute(
+                        b"SELECT pg_advisory_xact_lock(%s)", [_pg_sql.CREATE_LOCK]
+                    )
                     for statement in sql.create:
                         await connection.execute(statement)
-                    await connection.execute(sql.meta, ["version", str(_pg_sql.VERSION).encode()])
-                    await connection.execute(sql.meta, ["key", self._given or token_bytes(32)])
-                    known = await _meta(connection, sql)
-        if known["version"] != str(_pg_sql.VERSION).encode():
-            version = known["version"].decode(errors="replace")
+                    await connection.execute(
+                        sql.write_meta, ["version", str(_pg_sql.VERSION).encode()]
+                    )
+                    await connection.execute(
+                        sql.write_meta, ["key", self._configured_key or token_bytes(32)]
+                    )
+                    meta = await _meta(connection, sql)
+        if meta["version"] != str(_pg_sql.VERSION).encode():
+            version = meta["version"].decode(errors="replace")
             raise LedgerUnavailable(
-                f"the tables are of version {version}, this program knows version {_pg_sql.VERSION}"
+                f"the tables have version {version}; this program needs version {_pg_sql.VERSION}"
             )
-        if self._given is not None and self._given != known["key"]:
+        if self._configured_key is not None and self._configured_key != meta["key"]:
             raise LedgerUnavailable(
-                "the record was made with another key: every call in it would be taken for a"
-                " different one"
+                "the ledger was written with another key: no fingerprint in it would match"
             )
-        return known["key"]
+        return meta["key"]
 
-    def _opened(self) -> _OpenState:
+    def _require_open(self) -> _OpenState:
         if self._open is None:
             raise LedgerUnavailable("the ledger is not open")
         if asyncio.get_running_loop() is not self._open.loop:
@@ -252,216 +278,224 @@ class PostgresLedger:
     async def claim(
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
-        opened = self._opened()
+        session = self._require_open()
         if not fp or not token:
             raise UsageError("expected a fingerprint and a token, got nothing")
-        held = opened.held.get(key)
-        if held is not None and held.record is not None:
-            return _remembered(key, held, fp, token)
-        lanes, loop = opened.lanes, opened.loop
+        claimed = session.claimed.get(key)
+        if claimed is not None and claimed.record is not None:
+            return _claim_of_unrecorded(key, claimed, fp, token)
+        batcher, loop = session.batcher, session.loop
         now = loop.time()
-        if lanes.down_since is not None and now - lanes.down_since > self._patience:
-            raise LedgerUnavailable(f"the database failed: {lanes.why}")
-        if now > opened.keeper.good_until and not await opened.keeper.alive(self._patience):
+        if batcher.down_since is not None and now - batcher.down_since > self._timeout:
+            raise LedgerUnavailable(f"the database failed: {batcher.failure}")
+        if now > session.heartbeat.valid_until and not await session.heartbeat.wait_until_valid(
+            self._timeout
+        ):
             raise LedgerUnavailable("this replica could not renew its lease")
-        if lanes.debts and (debt := lanes.debts.get(token)) is not None:
-            await self._paid(debt.future)
-            lanes.debts.pop(token, None)
+        if batcher.unsettled_claims and (undo := batcher.unsettled_claims.get(token)) is not None:
+            await self._wait_for_undo(undo.future)
+            batcher.unsettled_claims.pop(token, None)
         future: asyncio.Future[Claim] = loop.create_future()
         op = ClaimOperation(
             key,
             future,
-            now + self._patience,
+            now + self._timeout,
             fp=fp,
-            tool=binary(tool),
+            tool=encode_text(tool),
             on_crash=on_crash,
             token=token,
-            born=born(key.call_id),
+            created=creation_time(key.call_id),
         )
-        lanes.put(op)
+        batcher.put(op)
         try:
             claim = await future
         except asyncio.CancelledError:
-            lanes.left(op)
+            batcher.abandon_claim(op)
             raise
         if claim.state == "new":
-            opened.held[key] = _HeldClaim(fp, tool, token, claim.attempt, op.started)
+            session.claimed[key] = _ClaimedCall(fp, tool, token, claim.attempt, op.started)
         return claim
 
-    async def finish(self, claim: Claim, outcome: Outcome) -> Finished:
-        packed = _packed(outcome)
-        opened = self._opened()
+    async def finish(self, claim: Claim, outcome: Outcome) -> FinishResult:
+        packed = _pack(outcome)
+        session = self._require_open()
         state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
-        held = opened.held.get(claim.key)
-        if held is not None and held.token != claim.token:
-            held = None
-        if held is not None and held.record is not None:
-            raise LedgerUnavailable("this result is still to be recorded")
-        op = self._ending(opened, claim, state, packed)
+        claimed = session.claimed.get(claim.key)
+        if claimed is not None and claimed.token != claim.token:
+            claimed = None
+        if claimed is not None and claimed.record is not None:
+            raise LedgerUnavailable("this result is not recorded yet")
+        op = self._end(session, claim, state, packed)
         try:
-            done: Finished = await op.future
+            done: FinishResult = await op.future
         except LedgerUnavailable:
-            if held is not None and not op.over:
-                held.record = Record(
+            if claimed is not None and not op.answered:
+                claimed.record = Record(
                     claim.key,
-                    held.tool,
+                    claimed.tool,
                     state,
                     claim.attempt,
-                    held.started,
-                    opened.keeper.now(),
+                    claimed.started,
+                    session.heartbeat.now(),
                     outcome,
                     recorded=False,
                 )
                 op.future.add_done_callback(
-                    lambda told: told.exception() or opened.held.pop(claim.key, None)
+                    lambda end: end.exception() or session.claimed.pop(claim.key, None)
                 )
-                opened.watches.ended(op.place)
+                session.watchers.wake(op.key_bytes)
             raise
         except asyncio.CancelledError:
-            opened.held.pop(claim.key, None)
+            session.claimed.pop(claim.key, None)
             raise
-        if held is not None:
-            opened.held.pop(claim.key, None)
+        if claimed is not None:
+            session.claimed.pop(claim.key, None)
         return done
 
     async def release(self, claim: Claim) -> None:
-        opened = self._opened()
-        held = opened.held.get(claim.key)
-        if held is not None and held.token == claim.token:
-            if held.record is not None:
+        session = self._require_open()
+        claimed = session.claimed.get(claim.key)
+        if claimed is not None and claimed.token == claim.token:
+            if claimed.record is not None:
                 return
-            del opened.held[claim.key]
-        await self._ending(opened, claim, "free", None).future
+            del session.claimed[claim.key]
+        await self._end(session, claim, "free", None).future
 
     async def lose(self, claim: Claim) -> None:
-        opened = self._opened()
-        held = opened.held.get(claim.key)
-        if held is not None and held.token == claim.token:
-            if held.record is not None:
+        session = self._require_open()
+        claimed = session.claimed.get(claim.key)
+        if claimed is not None and claimed.token == claim.token:
+            if claimed.record is not None:
                 return
-            del opened.held[claim.key]
-        await self._ending(opened, claim, "lost", None).future
+            del session.claimed[claim.key]
+        await self._end(session, claim, "lost", None).future
 
-    def _ending(
+    def _end(
         self,
-        opened: _OpenState,
+        session: _OpenState,
         claim: Claim,
         state: Literal["done", "failed", "free", "lost"],
         packed: bytes | None,
-    ) -> ReleaseOperation:
-        future: asyncio.Future[Finished] = opened.loop.create_future()
-        op = ReleaseOperation(
-            claim, future, opened.loop.time() + self._patience, state=state, outcome=packed
+    ) -> EndOperation:
+        future: asyncio.Future[FinishResult] = session.loop.create_future()
+        op = EndOperation(
+            claim, future, session.loop.time() + self._timeout, state=state, outcome=packed
         )
-        opened.lanes.put(op)
+        session.batcher.put(op)
         return op
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
-        opened = self._opened()
-        held = opened.held.get(key)
-        if held is not None and held.record is not None:
-            return held.record
-        record = await opened.watches.wait(key, timeout)
-        held = opened.held.get(key)
-        return record if held is None or held.record is None else held.record
+        session = self._require_open()
+        claimed = session.claimed.get(key)
+        if claimed is not None and claimed.record is not None:
+            return claimed.record
+        record = await session.watchers.wait(key, timeout)
+        claimed = session.claimed.get(key)
+        return record if claimed is None or claimed.record is None else claimed.record
 
     async def get(self, key: CallKey) -> Record | None:
-        opened = self._opened()
-        held = opened.held.get(key)
-        if held is not None and held.record is not None:
-            return held.record
-        row = await self._look(key, False)
+        session = self._require_open()
+        claimed = session.claimed.get(key)
+        if claimed is not None and claimed.record is not None:
+            return claimed.record
+        row = await self._read_row(key, False)
         return None if row is None or (row.dead and row.rerunnable) else row.record(key)
 
-    async def _look(self, key: CallKey, flag: bool) -> LedgerRow | None:
-        opened = self._opened()
-        held = opened.held.get(key)
-        future: asyncio.Future[LedgerRow | None] = opened.loop.create_future()
-        if held is not None and held.record is not None:
-            record = (
-                held.record
-            )  # a waiter on this replica need not wait for the database to come back
+    async def _read_row(self, key: CallKey, flag: bool) -> LedgerRow | None:
+        session = self._require_open()
+        claimed = session.claimed.get(key)
+        future: asyncio.Future[LedgerRow | None] = session.loop.create_future()
+        if claimed is not None and claimed.record is not None:
+            # A waiter on this replica need not wait for the database
+            record = claimed.record
             return LedgerRow(
                 record.state,
                 record.attempt,
-                held.token,
-                held.fp,
-                binary(held.tool),
-                held.started,
+                claimed.token,
+                claimed.fp,
+                encode_text(claimed.tool),
+                claimed.started,
                 record.ended_at,
-                _packed(record.outcome or Outcome()),
+                _pack(record.outcome or Outcome()),
                 False,
                 False,
                 False,
             )
-        opened.lanes.put(ReadOperation(key, future, opened.loop.time() + self._patience, flag=flag))
+        session.batcher.put(
+            ReadOperation(key, future, session.loop.time() + self._timeout, flag=flag)
+        )
         return await future
 
     async def sweep(self) -> Sweep:
         try:
-            return await self._opened().keeper.sweep()
-        except BROKEN as error:
-            raise LedgerUnavailable(f"the database cannot be reached: {told(error)}") from error
+            return await self._require_open().heartbeat.sweep()
+        except CONNECTION_ERRORS as error:
+            raise LedgerUnavailable(
+                f"the database cannot be reached: {first_line(error)}"
+            ) from error
 
     # --- transactions -----------------------------------------------------------------------------
 
     def transaction(self, claim: Claim) -> PgTransactionScope:
-        """What the tool writes in it and the record of its result are committed together, or not at
-        all."""
-        opened = self._opened()
+        """A transaction for a tool: its writes and its record are committed together."""
+        session = self._require_open()
         if claim.state != "new":
-            raise UsageError(f"expected a claim that is new, got one that is {claim.state}")
+            raise UsageError(f"expected a new claim, got one with state {claim.state}")
 
-        place = indexed(claim.key.tenant), indexed(claim.key.call_id)
+        key_bytes = index_bytes(claim.key.tenant), index_bytes(claim.key.call_id)
 
         def end(outcome: Outcome) -> tuple[bytes, Mapping[str, object]]:
             state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
-            op = ReleaseOperation(
-                claim, opened.loop.create_future(), 0.0, state=state, outcome=_packed(outcome)
+            op = EndOperation(
+                claim, session.loop.create_future(), 0.0, state=state, outcome=_pack(outcome)
             )
-            return self._sql.end_or_fail, self._terms.params | end_of(op) | {"word": word(*place)}
+            return self._sql.end_or_fail, self._options.params | end_parameters(op) | {
+                "name": notification_name(*key_bytes)
+            }
 
-        async def settle() -> Finished:
-            """The answer to COMMIT was lost. If it was not done, it can no longer be: the call is
-            free before anybody is told."""
+        async def resolve_commit() -> FinishResult:
+            """Find out whether a COMMIT whose result was lost has succeeded. If not, the call is
+            released first, so that it cannot succeed later."""
             await self.release(claim)
-            row = await self._look(claim.key, False)
+            row = await self._read_row(claim.key, False)
             if row is not None and row.token == claim.token and row.state in ("done", "failed"):
                 return "recorded"
-            raise LedgerUnavailable(
-                "the database went away before the transaction was committed: nothing was done"
-            )
+            raise LedgerUnavailable("the connection was lost before the transaction was committed")
 
-        def ended() -> None:
-            opened.held.pop(claim.key, None)
-            opened.watches.ended(place)
+        def on_end() -> None:
+            session.claimed.pop(claim.key, None)
+            session.watchers.wake(key_bytes)
 
-        return PgTransactionScope(opened.connections, claim, end=end, settle=settle, ended=ended)
+        return PgTransactionScope(
+            session.transactions, claim, end=end, resolve_commit=resolve_commit, on_end=on_end
+        )
 
-    async def _paid(self, debt: asyncio.Future[None]) -> None:
-        """A claim that was given up is settled before the same one is made again."""
-        done, _ = await asyncio.wait({debt}, timeout=self._patience)
+    async def _wait_for_undo(self, undo: asyncio.Future[None]) -> None:
+        """Wait until an abandoned claim is undone, before the same claim is made again."""
+        done, _ = await asyncio.wait({undo}, timeout=self._timeout)
         if not done:
             raise LedgerUnavailable(
-                "the database cannot be reached: an earlier claim is not settled"
+                "the database cannot be reached: an earlier claim is not undone"
             )
 
 
-def _packed(outcome: Outcome) -> bytes:
+def _pack(outcome: Outcome) -> bytes:
     packed = pack(outcome)
-    if len(packed) > LARGEST:
-        raise UsageError(f"expected a result of at most {LARGEST} bytes, got {len(packed)}")
+    if len(packed) > MAX_OUTCOME_BYTES:
+        raise UsageError(
+            f"expected a result of at most {MAX_OUTCOME_BYTES} bytes, got {len(packed)}"
+        )
     return packed
 
 
-def _remembered(key: CallKey, held: _HeldClaim, fp: bytes, token: bytes) -> Claim:
-    """The answer to a claim of a call that has ended here and could not be recorded yet."""
-    if held.fp != fp:
+def _claim_of_unrecorded(key: CallKey, claimed: _ClaimedCall, fp: bytes, token: bytes) -> Claim:
+    """The result of a claim of a call whose end could not be recorded yet."""
+    if claimed.fp != fp:
         return Claim("mismatch", key, token)
-    assert held.record is not None
-    state: Literal["done", "failed"] = "failed" if held.record.state == "failed" else "done"
-    return Claim(state, key, token, held.attempt, held.record)
+    assert claimed.record is not None
+    state: Literal["done", "failed"] = "failed" if claimed.record.state == "failed" else "done"
+    return Claim(state, key, token, claimed.attempt, claimed.record)
 
 
 async def _meta(connection: AsyncConnection[TupleRow], sql: Statements) -> dict[str, bytes]:
-    return dict(await (await connection.execute(sql.known)).fetchall())
+    return dict(await (await connection.execute(sql.read_meta)).fetchall())

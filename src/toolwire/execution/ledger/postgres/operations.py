@@ -1,5 +1,4 @@
-"""What is asked of the PostgreSQL ledger, one object per question, and how a row answers it. Asks
-nothing itself."""
+"""The operations of the PostgreSQL ledger: one object per request, and the result for it."""
 
 from __future__ import annotations
 
@@ -11,45 +10,45 @@ from psycopg.rows import TupleRow
 
 from toolwire.execution.ledger.base import CallKey, Claim, Record, State
 from toolwire.execution.ledger.outcome_codec import unpack
-from toolwire.execution.ledger.postgres.binary import indexed, text
+from toolwire.execution.ledger.postgres.binary import decode_text, index_bytes
 from toolwire.tools.runnable import OnCrash
 
 T = TypeVar("T")
-Ended = Literal["recorded", "fenced"]
+EndResult = Literal["recorded", "fenced"]
 
 
 class Operation(Generic[T]):
-    """A question about one call; `deadline` in the time of the event loop."""
+    """An operation on one call. `deadline` is a time of the event loop."""
 
-    __slots__ = ("call_id", "deadline", "future", "key", "over", "place", "sent", "tenant")
+    __slots__ = ("answered", "call_id", "deadline", "future", "key", "key_bytes", "sent", "tenant")
 
     def __init__(self, key: CallKey, future: Future[T], deadline: float) -> None:
         self.key = key
-        self.tenant = indexed(key.tenant)
-        self.call_id = indexed(key.call_id)
-        self.place = (self.tenant, self.call_id)
+        self.tenant = index_bytes(key.tenant)
+        self.call_id = index_bytes(key.call_id)
+        self.key_bytes = (self.tenant, self.call_id)
         self.future = future
         self.deadline = deadline
         self.sent = False
-        """Whether the database may have seen it."""
-        self.over = False
-        """Whether it is answered; whoever asked may have left before."""
+        """True if the database may have executed it."""
+        self.answered = False
+        """True if it has a result; the caller may have been cancelled before."""
 
-    def give(self, value: T) -> None:
-        self.over = True
+    def resolve(self, value: T) -> None:
+        self.answered = True
         if not self.future.done():
             self.future.set_result(value)
 
     def fail(self, error: Exception) -> None:
-        self.over = True
+        self.answered = True
         if not self.future.done():
             self.future.set_exception(error)
 
 
 class ClaimOperation(Operation[Claim]):
-    """May I run this? `started` is when it was allowed to, by the database."""
+    """Claim a call. `started` is the start time, by the clock of the database."""
 
-    __slots__ = ("born", "fp", "on_crash", "started", "token", "tool")
+    __slots__ = ("created", "fp", "on_crash", "started", "token", "tool")
 
     def __init__(
         self,
@@ -61,38 +60,38 @@ class ClaimOperation(Operation[Claim]):
         tool: bytes,
         on_crash: OnCrash,
         token: bytes,
-        born: int | None,
+        created: int | None,
     ) -> None:
         super().__init__(key, future, deadline)
         self.fp = fp
         self.tool = tool
         self.on_crash = on_crash
         self.token = token
-        self.born = born
+        self.created = created
         self.started = 0
 
 
-class FinishOperation(Operation[None]):
-    """Nobody runs this: a claim whose answer never came, or whose asker left."""
+class UndoClaimOperation(Operation[None]):
+    """Undo a claim whose result never arrived, or whose caller was cancelled."""
 
-    __slots__ = ("claiming", "due")
+    __slots__ = ("claim", "due")
 
-    def __init__(self, claiming: ClaimOperation, future: Future[None]) -> None:
-        super().__init__(claiming.key, future, float("inf"))
-        self.claiming = claiming
+    def __init__(self, claim: ClaimOperation, future: Future[None]) -> None:
+        super().__init__(claim.key, future, float("inf"))
+        self.claim = claim
         self.due = False
-        """Whether the claim is no longer under way, so that this may be asked."""
+        """True if the claim can no longer be executed, so that it can be undone."""
 
 
-class ReleaseOperation(Operation[Ended]):
-    """It ran, or it was released, or nobody knows."""
+class EndOperation(Operation[EndResult]):
+    """End a claim: with an outcome, released, or lost."""
 
     __slots__ = ("attempt", "outcome", "probed", "state", "token")
 
     def __init__(
         self,
         claim: Claim,
-        future: Future[Ended],
+        future: Future[EndResult],
         deadline: float,
         *,
         state: Literal["done", "failed", "free", "lost"],
@@ -107,7 +106,7 @@ class ReleaseOperation(Operation[Ended]):
 
 
 class ReadOperation(Operation["LedgerRow | None"]):
-    """What is there? With `flag`: and tell me when it ends."""
+    """Read a call. With `flag`, request a notification when it ends."""
 
     __slots__ = ("flag",)
 
@@ -118,12 +117,12 @@ class ReadOperation(Operation["LedgerRow | None"]):
         self.flag = flag
 
 
-Look: TypeAlias = ClaimOperation | ReleaseOperation | ReadOperation
-"""What a row answers."""
+RowOperation: TypeAlias = ClaimOperation | EndOperation | ReadOperation
+"""Operations whose result depends on the row."""
 
 
 class LedgerRow(Struct, frozen=True):
-    """A call as it was found; `dead`: it is running, and its owner is not."""
+    """A row. `dead` means that the call is running and its owner is dead."""
 
     state: State | Literal["free"]
     attempt: int
@@ -139,13 +138,13 @@ class LedgerRow(Struct, frozen=True):
     resumable: bool = False
 
     def record(self, key: CallKey) -> Record | None:
-        """As the ledger tells it; None of a call that was released."""
+        """The record of the row; None if the call was released."""
         if self.state == "free":
             return None
         outcome = None if self.outcome is None else unpack(self.outcome)
         return Record(
             key,
-            text(self.tool),
+            decode_text(self.tool),
             self.state,
             self.attempt,
             self.started,
@@ -155,17 +154,16 @@ class LedgerRow(Struct, frozen=True):
         )
 
 
-class ClaimRow(Struct, frozen=True):
-    """What a look into the table told: the call, if there is one, whether this replica holds its
-    lease, and the time."""
+class LookupResult(Struct, frozen=True):
+    """The row of a call, whether this replica holds its lease, and the time of the database."""
 
     row: LedgerRow | None
     alive: bool
     now: int
 
 
-def found(line: TupleRow) -> ClaimRow:
-    """A line of the statement that reads."""
+def read_row(columns: TupleRow) -> LookupResult:
+    """Read the columns of the `read` statement."""
     (
         _,
         state,
@@ -177,18 +175,18 @@ def found(line: TupleRow) -> ClaimRow:
         ended,
         outcome,
         waiters,
-        over,
+        answered,
         rerunnable,
         dead,
         alive,
         now,
         resumable,
-    ) = line
+    ) = columns
     if state is None:
-        return ClaimRow(None, alive, now)
-    if over and state in ("done", "failed", "lost"):
+        return LookupResult(None, alive, now)
+    if answered and state in ("done", "failed", "lost"):
         state, outcome = "gone", None
-    return ClaimRow(
+    return LookupResult(
         LedgerRow(
             state,
             attempt,
@@ -208,12 +206,11 @@ def found(line: TupleRow) -> ClaimRow:
     )
 
 
-def answer(op: ClaimOperation, row: LedgerRow) -> Claim | None:
-    """What a call that is there means for a claim; None if it may be taken over."""
+def decide_claim(op: ClaimOperation, row: LedgerRow) -> Claim | None:
+    """The result of a claim for an existing row; None if the call may be taken over."""
     if row.state == "running" and row.token == op.token:
-        return Claim(
-            "new", op.key, op.token, row.attempt
-        )  # this very claim: its first answer was lost
+        # The same claim again: its first result was lost
+        return Claim("new", op.key, op.token, row.attempt)
     if row.state == "free":
         return None
     if row.fp != op.fp:

@@ -1,22 +1,21 @@
-"""Questions to the PostgreSQL ledger as parameters of its statements: one of a kind, or an array
-per column for many."""
+"""The parameters of SQL statements for operations: single values, or an array per column."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from toolwire.execution.ledger.postgres.binary import Bytes, Ints, Longs, Texts
-from toolwire.execution.ledger.postgres.operations import ClaimOperation, Look, ReleaseOperation
+from toolwire.execution.ledger.postgres.operations import ClaimOperation, EndOperation, RowOperation
 
 
-def keys_of(ops: Sequence[Look]) -> dict[str, object]:
+def key_parameters(ops: Sequence[RowOperation]) -> dict[str, object]:
     return {
         "tenant": Bytes([op.tenant for op in ops]),
         "call_id": Bytes([op.call_id for op in ops]),
     }
 
 
-def claims_of(ops: list[ClaimOperation]) -> dict[str, object]:
+def claims_parameters(ops: list[ClaimOperation]) -> dict[str, object]:
     return {
         "c_tenant": Bytes([op.tenant for op in ops]),
         "c_call_id": Bytes([op.call_id for op in ops]),
@@ -24,11 +23,11 @@ def claims_of(ops: list[ClaimOperation]) -> dict[str, object]:
         "c_fp": Bytes([op.fp for op in ops]),
         "c_token": Bytes([op.token for op in ops]),
         "c_on_crash": Texts([op.on_crash.encode() for op in ops]),
-        "c_born": Longs([op.born for op in ops]),
+        "c_born": Longs([op.created for op in ops]),
     }
 
 
-def claim_of(op: ClaimOperation) -> dict[str, object]:
+def claim_parameters(op: ClaimOperation) -> dict[str, object]:
     return {
         "c_tenant": op.tenant,
         "c_call_id": op.call_id,
@@ -36,11 +35,11 @@ def claim_of(op: ClaimOperation) -> dict[str, object]:
         "c_fp": op.fp,
         "c_token": op.token,
         "c_on_crash": op.on_crash,
-        "c_born": op.born,
+        "c_born": op.created,
     }
 
 
-def whole_of(op: ClaimOperation) -> dict[str, object]:
+def row_parameters(op: ClaimOperation) -> dict[str, object]:
     return {
         "tenant": op.tenant,
         "call_id": op.call_id,
@@ -51,7 +50,7 @@ def whole_of(op: ClaimOperation) -> dict[str, object]:
     }
 
 
-def ends_of(ops: list[ReleaseOperation]) -> dict[str, object]:
+def ends_parameters(ops: list[EndOperation]) -> dict[str, object]:
     return {
         "e_tenant": Bytes([op.tenant for op in ops]),
         "e_call_id": Bytes([op.call_id for op in ops]),
@@ -63,7 +62,7 @@ def ends_of(ops: list[ReleaseOperation]) -> dict[str, object]:
     }
 
 
-def end_of(op: ReleaseOperation) -> dict[str, object]:
+def end_parameters(op: EndOperation) -> dict[str, object]:
     return {
         "e_tenant": op.tenant,
         "e_call_id": op.call_id,

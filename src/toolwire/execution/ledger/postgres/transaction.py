@@ -1,8 +1,7 @@
-"""A tool's own writes and the record of its result in one transaction: both are there afterwards,
-or neither.
+"""Commit the writes of a tool and the record of its result in one transaction.
 
-The record and COMMIT go to the server in one message, so whoever is stopped between the two holds
-no lock. Only what the tool writes through this connection is covered.
+The record and COMMIT are sent in one message, so that a process that is stopped between them holds
+no lock. Only statements on this connection are part of the transaction.
 """
 
 from __future__ import annotations
@@ -18,50 +17,56 @@ from psycopg.rows import TupleRow
 
 from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import Claim, LedgerUnavailable, Outcome
-from toolwire.execution.ledger.postgres.connection import BROKEN, connect, contended, told
+from toolwire.execution.ledger.postgres.connection import (
+    CONNECTION_ERRORS,
+    connect,
+    first_line,
+    is_contention,
+)
 from toolwire.tools.errors import NoEffect
 
-Finished = Literal["recorded", "fenced"]
+FinishResult = Literal["recorded", "fenced"]
 
 
-class ConnectionFactory:
-    """Connections for tools, made when needed, kept for the next one, never more than `most`."""
+class TransactionPool:
+    """A pool of connections for transactional tools."""
 
-    def __init__(self, dsn: str, timeout: float, most: int) -> None:
+    def __init__(self, dsn: str, timeout: float, max_connections: int) -> None:
         self._dsn = dsn
         self.timeout = timeout
-        self._room = asyncio.Semaphore(most)
-        self._spare: list[AsyncConnection[TupleRow]] = []
+        self._slots = asyncio.Semaphore(max_connections)
+        self._idle: list[AsyncConnection[TupleRow]] = []
         self._closed = False
 
-    async def take(self) -> AsyncConnection[TupleRow]:
-        """Raises LedgerUnavailable."""
-        await self._room.acquire()
+    async def acquire(self) -> AsyncConnection[TupleRow]:
+        """A connection with an open transaction. Raises LedgerUnavailable."""
+        await self._slots.acquire()
         try:
-            while self._spare:
-                connection = self._spare.pop()
+            while self._idle:
+                connection = self._idle.pop()
                 try:
                     async with asyncio.timeout(self.timeout):
-                        await connection.execute(
-                            b"SELECT 1"
-                        )  # opens the transaction, and finds out if the server is still there
+                        # Opens the transaction, and checks the connection
+                        await connection.execute(b"SELECT 1")
                     return connection
-                except BROKEN:
+                except CONNECTION_ERRORS:
                     await connection.close()
             return await connect(self._dsn, self.timeout, autocommit=False)
         except BaseException as error:
-            self._room.release()
-            if isinstance(error, BROKEN):
-                raise LedgerUnavailable(f"the database cannot be reached: {told(error)}") from error
+            self._slots.release()
+            if isinstance(error, CONNECTION_ERRORS):
+                raise LedgerUnavailable(
+                    f"the database cannot be reached: {first_line(error)}"
+                ) from error
             raise
 
-    async def give_back(self, connection: AsyncConnection[TupleRow]) -> None:
-        """Whatever is not committed is undone."""
+    async def release(self, connection: AsyncConnection[TupleRow]) -> None:
+        """Roll back an uncommitted transaction, and keep the connection."""
         try:
             if not connection.closed:
                 async with asyncio.timeout(self.timeout):
                     await connection.rollback()
-        except BROKEN:
+        except CONNECTION_ERRORS:
             await connection.close()
         finally:
             if (
@@ -71,27 +76,27 @@ class ConnectionFactory:
             ):
                 await connection.close()
             else:
-                self._spare.append(connection)
-            self._room.release()
+                self._idle.append(connection)
+            self._slots.release()
 
     async def close(self) -> None:
         self._closed = True
-        while self._spare:
-            await self._spare.pop().close()
+        while self._idle:
+            await self._idle.pop().close()
 
 
 class OpenTransaction:
-    """What a tool gets: statements of the transaction. It ends without the tool's doing."""
+    """The transaction as a tool sees it. The ledger commits it, not the tool."""
 
     def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
         self._connection = connection
         self.used = False
 
     async def execute(self, query: str, params: object = None) -> object:
-        """The psycopg cursor of a statement: `%s` or `%(name)s` stand for params.
+        """Execute a statement and return the psycopg cursor. Parameters are `%s` or `%(name)s`.
 
-        Raises NoEffect if the database went away or others were in the way: everything is undone,
-        and may be tried again.
+        Raises NoEffect if the connection was lost or the transaction conflicts with another one: it
+        is rolled back, and the call may run again.
         """
         if params is not None and not isinstance(params, Mapping | tuple | list):
             raise UsageError(
@@ -101,31 +106,31 @@ class OpenTransaction:
         try:
             return await self._connection.execute(query.encode(), params)
         except psycopg.Error as error:
-            if self._connection.closed or contended(error):
+            if self._connection.closed or is_contention(error):
                 raise NoEffect(
-                    "the database could not do it now", developer_message=told(error)
+                    "the database is not available", developer_message=type(error).__name__
                 ) from error
             raise
 
 
 class PgTransactionScope:
-    """`async with`: `finish` commits; left without it, everything is undone."""
+    """`async with`: `finish` commits; without it, the transaction is rolled back."""
 
     def __init__(
         self,
-        connections: ConnectionFactory,
+        connections: TransactionPool,
         claim: Claim,
         *,
         end: Callable[[Outcome], tuple[bytes, Mapping[str, object]]],
-        settle: Callable[[], Awaitable[Finished]],
-        ended: Callable[[], None],
+        resolve_commit: Callable[[], Awaitable[FinishResult]],
+        on_end: Callable[[], None],
     ) -> None:
         self._connections = connections
         self._claim = claim
         self._end = end
-        self._settle = settle
-        self._ended = ended
-        self._taken: AsyncConnection[TupleRow] | None = None
+        self._resolve_commit = resolve_commit
+        self._on_end = on_end
+        self._connection_in_use: AsyncConnection[TupleRow] | None = None
         self._inside: OpenTransaction | None = None
 
     @property
@@ -135,23 +140,25 @@ class PgTransactionScope:
         return self._inside
 
     async def __aenter__(self) -> PgTransactionScope:
-        self._taken = await self._connections.take()
-        self._inside = OpenTransaction(self._taken)
+        self._connection_in_use = await self._connections.acquire()
+        self._inside = OpenTransaction(self._connection_in_use)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        taken, self._taken, self._inside = self._taken, None, None
-        if taken is not None:
-            await self._connections.give_back(taken)
+        connection, self._connection_in_use, self._inside = self._connection_in_use, None, None
+        if connection is not None:
+            await self._connections.release(connection)
 
-    async def finish(self, outcome: Outcome) -> Finished:
-        """Committed with the tool's writes, or `fenced` and undone with them.
+    async def finish(self, outcome: Outcome) -> FinishResult:
+        """Record the outcome and commit; `fenced` if another replica has the call, and nothing was
+        committed.
 
-        Raises LedgerUnavailable if the database went away: the call is then free again and its
-        writes are undone. Raises what the database says if it does not take the tool's writes (a
-        deferred constraint).
+        Raises:
+            LedgerUnavailable: the connection was lost; the call is released and its writes are
+                rolled back.
+            psycopg.Error: the database rejects the tool's writes (a deferred constraint).
         """
-        connection = self._taken
+        connection = self._connection_in_use
         if connection is None:
             raise UsageError("the transaction is not open")
         if connection.info.transaction_status == TransactionStatus.INERROR:
@@ -164,15 +171,15 @@ class PgTransactionScope:
                 await connection.execute(query, params, binary=True)
                 await connection.execute(b"COMMIT")
         except errors.DivisionByZero:
-            self._ended()
+            self._on_end()
             return "fenced"
         except psycopg.Error as error:
             if not connection.closed and not isinstance(error, psycopg.OperationalError):
                 raise
             await connection.close()
-            return await self._settle()
+            return await self._resolve_commit()
         except OSError:
             await connection.close()
-            return await self._settle()
-        self._ended()
+            return await self._resolve_commit()
+        self._on_end()
         return "recorded"

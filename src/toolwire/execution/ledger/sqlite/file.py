@@ -1,9 +1,8 @@
-"""The file of a SQLite ledger: its tables, its settings, and why a file may be refused.
+"""The file of a SQLite ledger: its tables and settings, and the reasons to reject a file.
 
-One connection holds the file for itself (`locking_mode=EXCLUSIVE`), so whoever could open it knows
-that every other owner is dead. Results beyond `LARGE` lie in a table of their own, in the same
-transaction: one file to back up, nothing to clean up after a crash, and the rows that are looked at
-stay small. Knows the columns, not what happens in them.
+One connection holds the file exclusively (`locking_mode=EXCLUSIVE`), so a process that can open it
+knows that every other owner is dead. Outcomes larger than `LARGE` are in a table of their own, in
+the same transaction: there is one file to back up, and the rows of calls stay small.
 """
 
 from __future__ import annotations
@@ -17,29 +16,29 @@ from pathlib import Path
 
 from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import LedgerUnavailable
-from toolwire.execution.ledger.network_filesystem import networked
+from toolwire.execution.ledger.network_filesystem import network_filesystem
 
 LARGE = 256_000
-"""Bytes of an outcome that still stand in its row."""
+"""The maximum size of an outcome in the row of its call, in bytes."""
 VERSION = 1
 APPLICATION = 0x746F6F6C  # "tool"
-OLDEST = (3, 37, 0)  # STRICT tables
+MIN_VERSION = (3, 37, 0)  # STRICT tables
 MEMORY = ":memory:"
 
-ALONE = (  # before the first access, so that WAL needs no shared memory
+EXCLUSIVE = (  # set before the first access, so that WAL needs no shared memory
     "PRAGMA locking_mode=EXCLUSIVE"
 )
 SETTINGS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # one fdatasync for each commit
     "PRAGMA wal_autocheckpoint=2000",
-    (  # kB: the leaves of the index of keys are needed again and again, each at any time
+    (  # in kB: the leaves of the key index are read again and again, in random order
         "PRAGMA cache_size=-32768"
     ),
 )
-# `free`: released, or of a dead owner and fit to run again; only the number of the attempt is left
-# of it. A released one has an empty fingerprint. `expires_at`: when a result is dropped, later when
-# the id is forgotten.
+# `free`: released, or of a dead owner and rerunnable; only the attempt number is still used. A
+# released call has an empty fingerprint. `expires_at`: when the result is deleted, and later the
+# row.
 SCHEMA = (
     "CREATE TABLE meta(name TEXT PRIMARY KEY, held BLOB NOT NULL) STRICT",
     (
@@ -59,27 +58,24 @@ SCHEMA = (
 
 
 class LedgerFileError(UsageError, LedgerUnavailable):
-    """This file cannot be the ledger: which one, why, and what to do."""
+    """The file cannot be used as a ledger. The text says why, and what to do."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
 
 
-def opened(path: str, patience: float) -> sqlite3.Connection:
-    """The connection that holds the file, with all its tables.
-
-    Raises LedgerFileError.
-    """
-    if sqlite3.sqlite_version_info < OLDEST:
+def open_database(path: str, lock_timeout: float) -> sqlite3.Connection:
+    """Open and lock the file, and create its tables. Raises LedgerFileError."""
+    if sqlite3.sqlite_version_info < MIN_VERSION:
         raise LedgerFileError(path, f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
     if path != MEMORY:
         _prepare(path)
     try:
-        db = sqlite3.connect(path, timeout=patience, isolation_level=None)
+        db = sqlite3.connect(path, timeout=lock_timeout, isolation_level=None)
     except sqlite3.Error as error:
         raise LedgerFileError(path, str(error)) from error
     try:
-        db.execute(ALONE)
+        db.execute(EXCLUSIVE)
         new = _is_new(db, path)
         for setting in SETTINGS:
             db.execute(setting)
@@ -97,10 +93,10 @@ def opened(path: str, patience: float) -> sqlite3.Connection:
 
 
 def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
-    """The key of the fingerprints in this file: the given one, or a random one that the file keeps.
+    """The key of the fingerprints: the given one, or a random one that is stored in the file.
 
-    Raises LedgerFileError if the file was written with another key: every call in it would be taken
-    for a different one.
+    Raises LedgerFileError if the file was written with another key: no fingerprint in it would
+    match.
     """
     held = dict(db.execute("SELECT name, held FROM meta"))
     key: bytes = given if given is not None else held.get("key") or secrets.token_bytes(32)
@@ -108,7 +104,7 @@ def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
     if held.get("key_check", check) != check:
         raise LedgerFileError(
             path,
-            "its fingerprints were made with another key: give the same one, or use a new file",
+            "its fingerprints were made with another key: pass the same key, or use a new file",
         )
     if "key_check" not in held:
         rows = [("key_check", check), *([] if given is not None else [("key", key)])]
@@ -121,38 +117,36 @@ def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
 def _prepare(path: str) -> None:
     file = Path(path)
     try:
-        kind = networked(file.absolute().parent)
+        kind = network_filesystem(file.absolute().parent)
         if not file.exists():
-            # Results may be private: nobody else may read the file, and the WAL takes over its
-            # mode. One that is there is not opened here: closing it again would drop the locks that
-            # another ledger of this process has on it (fcntl(2)).
+            # Results may be private, so only the owner may read the file; the WAL gets its mode. An
+            # existing file is not opened here: closing it would drop the locks of another ledger in
+            # this process (fcntl(2)).
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         elif file.is_dir():
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     except FileExistsError:
-        pass  # somebody else has just made it: they will hold it, or we
+        pass  # another process has just created it; the lock decides who holds it
     except OSError as error:
         raise LedgerFileError(path, error.strerror or str(error)) from error
     if kind is not None:
         why = (
-            f"lies on a network file system ({kind}), whose locks cannot be trusted: use a local"
+            f"is on a network file system ({kind}), whose locks cannot be trusted: use a local"
             " disk, or PostgreSQL"
         )
         raise LedgerFileError(path, why)
 
 
 def _is_new(db: sqlite3.Connection, path: str) -> bool:
-    """Whether a file is still empty. Raises LedgerFileError, before anything is changed, if it is
-    not for us."""
+    """True if the file is empty. Raises LedgerFileError, before any change, if it is not a
+    ledger."""
     ((application,),) = db.execute("PRAGMA application_id")
     ((version,),) = db.execute("PRAGMA user_version")
     ((tables,),) = db.execute("SELECT count(*) FROM sqlite_schema")
     if (application, version, tables) == (0, 0, 0):
         return True
     if application != APPLICATION:
-        raise LedgerFileError(
-            path, "is a database of something else: give the ledger a file of its own"
-        )
+        raise LedgerFileError(path, "is another database: use a separate file for the ledger")
     if version != VERSION:
         raise LedgerFileError(
             path,

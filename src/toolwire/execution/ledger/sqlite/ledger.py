@@ -1,14 +1,14 @@
-"""The record of calls in a SQLite file: the ledger of a tool server that is one process.
+"""A ledger in a SQLite file, for one process.
 
-Every claim and every result is on the disk before anybody is told (WAL, `synchronous=FULL`), and
-concurrent ones share a commit. One process holds the file; many threads and event loops may use one
-ledger. Several processes need PostgreSQL.
+Every claim and every result is on disk before the caller gets it (WAL, `synchronous=FULL`), and
+concurrent ones share a commit. One process holds the file; its threads and event loops may share
+the ledger. Several processes need PostgreSQL.
 """
 
 from __future__ import annotations
 
 import time
-from asyncio import timeout as within
+from asyncio import timeout as timeout_after
 from collections.abc import Callable
 from os import PathLike, fspath
 from secrets import token_bytes
@@ -26,17 +26,17 @@ from toolwire.execution.ledger.base import (
     Sweep,
 )
 from toolwire.execution.ledger.outcome_codec import pack
-from toolwire.execution.ledger.sqlite.file import LedgerFileError, key_of, opened
-from toolwire.execution.ledger.sqlite.rows import SweepResult
+from toolwire.execution.ledger.sqlite.file import LedgerFileError, key_of, open_database
+from toolwire.execution.ledger.sqlite.rows import SweepStep
 from toolwire.execution.ledger.sqlite.store import SqliteStore
-from toolwire.execution.ledger.store_thread import Job, PendingJobs, StoreThread
+from toolwire.execution.ledger.store_thread import Job, StoreThread, Waiter
 from toolwire.tools.runnable import OnCrash
 
 __all__ = ["LedgerFileError", "SqliteLedger"]
 
 R = TypeVar("R")
-LARGEST = 512 << 20
-"""Bytes of an outcome that are taken at most: SQLite itself ends at 1 GB."""
+MAX_OUTCOME_BYTES = 512 << 20
+"""The maximum size of an outcome. The limit of SQLite is 1 GB."""
 
 
 def _now() -> int:
@@ -44,12 +44,16 @@ def _now() -> int:
 
 
 class SqliteLedger:
-    """A ledger in a file, or in memory with `:memory:` (nothing survives then).
+    """A ledger in a file, or in memory with `:memory:`.
 
-    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`; old ones are swept every
-    `sweep_every` seconds. `key`: what fingerprints are keyed with; without one the file keeps a
-    random one. `patience`: seconds to wait for another process to let go of the file. `clock` gives
-    milliseconds since 1970; it decides when things expire, never who owns a call.
+    Args:
+        path: the file.
+        result_ttl: seconds that a result is kept.
+        tombstone_ttl: seconds that the id of a call is kept.
+        key: the key of the fingerprints; by default a random one that is stored in the file.
+        sweep_interval: seconds between two sweeps.
+        lock_timeout: seconds to wait for another process to release the file.
+        clock: milliseconds since 1970. It decides when records expire, never who owns a call.
     """
 
     def __init__(
@@ -59,8 +63,8 @@ class SqliteLedger:
         result_ttl: float = 24 * 3600.0,
         tombstone_ttl: float = 30 * 24 * 3600.0,
         key: bytes | None = None,
-        sweep_every: float = 60.0,
-        patience: float = 2.0,
+        sweep_interval: float = 60.0,
+        lock_timeout: float = 2.0,
         clock: Callable[[], int] = _now,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
@@ -73,30 +77,30 @@ class SqliteLedger:
         self._key = key
         self._result_ms = int(result_ttl * 1000)
         self._tombstone_ms = int(tombstone_ttl * 1000)
-        self._sweep_every = sweep_every
-        self._patience = patience
+        self._sweep_interval = sweep_interval
+        self._lock_timeout = lock_timeout
         self._clock = clock
         self._lock = Lock()
         self._writer: StoreThread[SqliteStore] | None = None
-        self._known: bytes | None = None
+        self._open_key: bytes | None = None
 
     @property
     def key(self) -> bytes:
-        if self._known is None:
+        if self._open_key is None:
             raise LedgerUnavailable("the ledger is not open")
-        return self._known
+        return self._open_key
 
     async def open(self) -> None:
-        """Hold the file. Opening an open one changes nothing.
+        """Open and lock the file. A second call does nothing.
 
-        Raises LedgerFileError if this file cannot be held.
+        Raises LedgerFileError if the file cannot be used.
         """
         with self._lock:
             if self._writer is None:
                 self._writer = StoreThread(self._open)
             writer = self._writer
         try:
-            self._known = await writer.do(_Key())
+            self._open_key = await writer.submit(_Key())
         except LedgerFileError:
             with self._lock:
                 if self._writer is writer:
@@ -104,9 +108,9 @@ class SqliteLedger:
             raise
 
     async def close(self) -> None:
-        """Let go of the file once everything asked is done. Closing a closed one changes nothing.
+        """Finish all operations and release the file. A second call does nothing.
 
-        Raises LedgerUnavailable if there are results that could not be written to the end.
+        Raises LedgerUnavailable if results could not be written.
         """
         with self._lock:
             writer, self._writer = self._writer, None
@@ -118,82 +122,76 @@ class SqliteLedger:
     ) -> Claim:
         if not fp or not token:
             raise UsageError("expected a fingerprint and a token, got nothing")
-        return await self._do(_Claim(key, fp, tool, on_crash, token))
+        return await self._submit(_Claim(key, fp, tool, on_crash, token))
 
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
-        """Durable before it says `recorded`.
+        """Record an outcome; see `Ledger.finish`.
 
-        Raises LedgerUnavailable as the protocol says, and UsageError for an outcome that cannot be
-        kept (not JSON, or too large): a failure is recorded in its place, so that the call has
-        ended for everybody else.
+        Raises UsageError for an outcome that is not JSON or too large. A failure is recorded
+        instead, so that the call has ended.
         """
         try:
             packed = pack(outcome)
-            why = (
-                f"it has {len(packed)} bytes, and {LARGEST} are kept at most"
-                if len(packed) > LARGEST
-                else None
-            )
+            problem = None
+            if len(packed) > MAX_OUTCOME_BYTES:
+                problem = f"it has {len(packed)} bytes; the maximum is {MAX_OUTCOME_BYTES}"
         except (TypeError, ValueError, RecursionError) as error:
-            why = str(error)
-        if why is None:
-            return await self._do(_Finish(claim, packed, outcome))
+            problem = str(error)
+        if problem is None:
+            return await self._submit(_Finish(claim, packed, outcome))
         failure = Failure(
-            "the result could not be kept", developer_message=why, kind="result_not_kept"
+            "the result could not be stored", developer_message=problem, kind="result_not_kept"
         )
-        instead = Outcome(None, failure, outcome.duration_ms)
-        await self._do(_Finish(claim, pack(instead), instead))
-        raise UsageError(f"the result cannot be recorded: {why}")
+        replacement = Outcome(None, failure, outcome.duration_ms)
+        await self._submit(_Finish(claim, pack(replacement), replacement))
+        raise UsageError(f"the result cannot be recorded: {problem}")
 
     async def release(self, claim: Claim) -> None:
-        await self._do(_Release(claim))
+        await self._submit(_Release(claim))
 
     async def lose(self, claim: Claim) -> None:
-        await self._do(_Lose(claim))
+        await self._submit(_Lose(claim))
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
-        waiter = PendingJobs()
-        ended = waiter.expect()
-        found = await self._do(_Wait(key, waiter))
-        if found is None or found.state != "running":
-            return found
+        waiter = Waiter()
+        end = waiter.create_future()
+        current = await self._submit(_Wait(key, waiter))
+        if current is None or current.state != "running":
+            return current
         try:
-            async with within(timeout):
-                record = await ended
+            async with timeout_after(timeout):
+                record = await end
         except TimeoutError:
             return None
         return record if isinstance(record, Record) else None
 
     async def get(self, key: CallKey) -> Record | None:
-        return await self._do(_Get(key))
+        return await self._submit(_Get(key))
 
     async def sweep(self) -> Sweep:
         lost = expired = forgotten = 0
         more = True
-        while more:  # step by step, so that calls come in between
-            found, more = await self._do(_Sweep())
-            lost, expired, forgotten = (
-                lost + found.lost,
-                expired + found.expired,
-                forgotten + found.forgotten,
-            )
+        while more:  # in steps, so that calls are not blocked
+            step, more = await self._submit(_Sweep())
+            lost += step.lost
+            expired += step.expired
+            forgotten += step.forgotten
         return Sweep(lost, expired, forgotten)
 
-    async def _do(self, job: Job[SqliteStore, R]) -> R:
+    async def _submit(self, job: Job[SqliteStore, R]) -> R:
         writer = self._writer
         if writer is None:
             raise LedgerUnavailable("the ledger is not open")
         try:
-            return await writer.do(job)
+            return await writer.submit(job)
         except UnicodeEncodeError as error:
             raise UsageError(
-                "expected text that UTF-8 can hold, got half a surrogate pair in a call id:"
-                f" {error.reason}"
+                f"a call id contains a lone surrogate, which UTF-8 cannot encode: {error.reason}"
             ) from None
 
     def _open(self) -> SqliteStore:
-        """In the writer's thread."""
-        db = opened(self.path, self._patience)
+        """Open the store, in its thread."""
+        db = open_database(self.path, self._lock_timeout)
         try:
             return SqliteStore(
                 db,
@@ -202,14 +200,14 @@ class SqliteLedger:
                 clock=self._clock,
                 result_ms=self._result_ms,
                 tombstone_ms=self._tombstone_ms,
-                sweep_every=self._sweep_every,
+                sweep_interval=self._sweep_interval,
             )
         except BaseException:
             db.close()
             raise
 
 
-# --- jobs: what the writer does in a batch, and what it says if the batch was undone --------------
+# --- jobs of the thread ---------------------------------------------------------------------------
 
 
 class _Key(Job[SqliteStore, bytes]):
@@ -218,13 +216,13 @@ class _Key(Job[SqliteStore, bytes]):
     def run(self, store: SqliteStore) -> bytes:
         return store.key
 
-    def refused(self, store: SqliteStore, error: BaseException) -> bytes:
+    def fallback(self, store: SqliteStore, error: BaseException) -> bytes:
         return store.key
 
 
 class _Claim(Job[SqliteStore, Claim]):
     __slots__ = ("fp", "key", "on_crash", "token", "tool")
-    together = True
+    batchable = True
 
     def __init__(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> None:
         super().__init__()
@@ -234,24 +232,24 @@ class _Claim(Job[SqliteStore, Claim]):
         self.on_crash: OnCrash = on_crash
         self.token = token
 
-    def foretell(self, store: SqliteStore) -> None:
-        store.will_claim(self.key, self.fp, self.tool, self.on_crash, self.token)
+    def prepare(self, store: SqliteStore) -> None:
+        store.prepare_claim(self.key, self.fp, self.tool, self.on_crash, self.token)
 
     def run(self, store: SqliteStore) -> Claim:
         return store.claim(self.key, self.fp, self.tool, self.on_crash, self.token)
 
-    def refused(self, store: SqliteStore, error: BaseException) -> Claim:
-        return store.known(self.key, self.fp, self.token, str(error))
+    def fallback(self, store: SqliteStore, error: BaseException) -> Claim:
+        return store.claim_without_writing(self.key, self.fp, self.token, str(error))
 
-    def unheard(self) -> Job[SqliteStore, None] | None:
-        """Nobody is there to run it: let it go, or it would be under way for ever."""
-        claim = self.answer
+    def on_abandoned(self) -> Job[SqliteStore, None] | None:
+        """Release the claim: its caller is gone, and the call would stay in progress for ever."""
+        claim = self.result
         return _Abandon(claim) if isinstance(claim, Claim) and claim.state == "new" else None
 
 
 class _Finish(Job[SqliteStore, Literal["recorded", "fenced"]]):
     __slots__ = ("claim", "outcome", "packed")
-    together = True
+    batchable = True
 
     def __init__(self, claim: Claim, packed: bytes, outcome: Outcome) -> None:
         super().__init__()
@@ -259,15 +257,15 @@ class _Finish(Job[SqliteStore, Literal["recorded", "fenced"]]):
         self.packed = packed
         self.outcome = outcome
 
-    def foretell(self, store: SqliteStore) -> None:
-        store.will_finish(self.claim, self.packed, self.outcome)
+    def prepare(self, store: SqliteStore) -> None:
+        store.prepare_finish(self.claim, self.packed, self.outcome)
 
     def run(self, store: SqliteStore) -> Literal["recorded", "fenced"]:
         return store.finish(self.claim, self.packed, self.outcome)
 
-    def refused(self, store: SqliteStore, error: BaseException) -> Literal["recorded", "fenced"]:
-        store.keep(self.claim, self.packed, self.outcome)
-        return super().refused(store, error)
+    def fallback(self, store: SqliteStore, error: BaseException) -> Literal["recorded", "fenced"]:
+        store.keep_unwritten(self.claim, self.packed, self.outcome)
+        return super().fallback(store, error)
 
 
 class _Release(Job[SqliteStore, None]):
@@ -280,9 +278,9 @@ class _Release(Job[SqliteStore, None]):
     def run(self, store: SqliteStore) -> None:
         store.release(self.claim)
 
-    def refused(self, store: SqliteStore, error: BaseException) -> None:
-        store.keep(self.claim, None, None)
-        super().refused(store, error)
+    def fallback(self, store: SqliteStore, error: BaseException) -> None:
+        store.keep_unwritten(self.claim, None, None)
+        super().fallback(store, error)
 
 
 class _Lose(Job[SqliteStore, None]):
@@ -306,7 +304,7 @@ class _Abandon(_Release):
 class _Wait(Job[SqliteStore, Record | None]):
     __slots__ = ("key", "waiter")
 
-    def __init__(self, key: CallKey, waiter: PendingJobs) -> None:
+    def __init__(self, key: CallKey, waiter: Waiter) -> None:
         super().__init__()
         self.key = key
         self.waiter = waiter
@@ -314,7 +312,7 @@ class _Wait(Job[SqliteStore, Record | None]):
     def run(self, store: SqliteStore) -> Record | None:
         return store.wait(self.key, self.waiter)
 
-    def refused(self, store: SqliteStore, error: BaseException) -> Record | None:
+    def fallback(self, store: SqliteStore, error: BaseException) -> Record | None:
         return store.wait(self.key, self.waiter)
 
 
@@ -328,12 +326,12 @@ class _Get(Job[SqliteStore, Record | None]):
     def run(self, store: SqliteStore) -> Record | None:
         return store.get(self.key)
 
-    def refused(self, store: SqliteStore, error: BaseException) -> Record | None:
+    def fallback(self, store: SqliteStore, error: BaseException) -> Record | None:
         return store.get(self.key)
 
 
-class _Sweep(Job[SqliteStore, SweepResult]):
+class _Sweep(Job[SqliteStore, SweepStep]):
     __slots__ = ()
 
-    def run(self, store: SqliteStore) -> SweepResult:
+    def run(self, store: SqliteStore) -> SweepStep:
         return store.sweep()

@@ -1,9 +1,7 @@
-"""The rows of a SQLite ledger: how they are read, written, swept, and in which transaction. Runs in
-the writer's thread.
+"""The rows of a SQLite ledger: read, write and sweep them, in one transaction per batch.
 
-A transaction begins with the first write of a batch. After an error of the disk that nothing can be
-trusted after, nothing is written any more (`broken`). Knows nothing of what is under way in memory,
-nor of who waits: that is `_sqlite_book`.
+Runs in the thread of the ledger. A transaction starts with the first write of a batch. After an I/O
+error that makes the file untrustworthy, nothing is written any more (`broken`).
 """
 
 from __future__ import annotations
@@ -15,22 +13,22 @@ from typing import Final, Literal, NamedTuple
 from toolwire.execution.ledger.base import CallKey, Claim, Record, State, Sweep
 from toolwire.execution.ledger.outcome_codec import unpack
 from toolwire.execution.ledger.sqlite.file import LARGE
-from toolwire.execution.ledger.uuid7_expiry import TOLERANCE, forgettable
+from toolwire.execution.ledger.uuid7_expiry import TOLERANCE, forget_time
 from toolwire.tools.runnable import OnCrash
 
-Stored = Literal["running", "done", "failed", "lost", "gone", "free"]
+StoredState = Literal["running", "done", "failed", "lost", "gone", "free"]
 FINAL: Final = ("done", "failed")
 RERUNNABLE: Final = ("retry", "transactional")
-STEP = 500
-"""Rows of a sweep in one batch."""
+SWEEP_BATCH = 500
+"""Rows that a sweep changes in one batch."""
 FATAL = (
     sqlite3.SQLITE_IOERR_FSYNC,
     sqlite3.SQLITE_IOERR_DIR_FSYNC,
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
 )
-"""After these nothing that the disk says can be trusted: a second fsync may succeed although the
-data is lost."""
+"""After these errors the disk cannot be trusted: a second fsync may succeed although the data is
+lost."""
 
 INSERT = (
     "INSERT INTO call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash,"
@@ -58,7 +56,7 @@ class CallRow(NamedTuple):
     id: int
     tool: str
     fp: bytes
-    state: Stored
+    state: StoredState
     attempt: int
     token: bytes
     on_crash: OnCrash
@@ -68,15 +66,15 @@ class CallRow(NamedTuple):
     outcome: bytes | None
 
 
-class SweepResult(NamedTuple):
-    """What a step of a sweep found, and whether there is more."""
+class SweepStep(NamedTuple):
+    """The numbers of one step of a sweep, and whether there is more to do."""
 
-    found: Sweep
+    swept: Sweep
     more: bool
 
 
 class CallTable:
-    """The calls in the file, and the transaction in which they are changed."""
+    """The table of calls and its transaction."""
 
     def __init__(
         self,
@@ -89,7 +87,7 @@ class CallTable:
     ) -> None:
         self.db = db
         self.broken: str | None = None
-        """Why nothing more is written."""
+        """Why nothing is written any more; None while the file is usable."""
         self.commits = 0
         self._execute = db.cursor().execute
         self._owner = owner
@@ -115,7 +113,7 @@ class CallTable:
             self.commits += 1
 
     def _roll_back(self, error: BaseException) -> None:
-        """Undo the batch that failed so, and find out whether the file can still be trusted. Raises
+        """Roll back after an error, and decide whether the file is still usable. Raises
         nothing."""
         self._writing = False
         try:
@@ -130,8 +128,8 @@ class CallTable:
     # --- rows -------------------------------------------------------------------------------------
 
     def _row(self, key: CallKey) -> CallRow | None:
-        found = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
-        return None if found is None else CallRow._make(found)
+        row = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
+        return None if row is None else CallRow._make(row)
 
     def _record(
         self, id: int, attempt: int, token: bytes, state: State, packed: bytes, now: int
@@ -147,8 +145,8 @@ class CallTable:
     def _free(self, id: int, fp: bytes) -> None:
         self._write(FREE, (fp, self._clock() + self._tombstone_ms + 2 * TOLERANCE, id))
 
-    def _seen(self, key: CallKey, row: CallRow) -> Record | None:
-        """A row that is not under way, as a sweep would leave it."""
+    def _record_of(self, key: CallKey, row: CallRow) -> Record | None:
+        """The record of a row that is not in progress, as after a sweep."""
         if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
             return None
         state: State = "lost" if row.state == "running" else row.state
@@ -174,13 +172,13 @@ class CallTable:
             resumable=resumable,
         )
 
-    def _sweep(self, under_way: Container[CallKey]) -> SweepResult:
-        """One step of a sweep. What is running and not under way belongs to somebody dead."""
+    def _sweep(self, in_progress: Container[CallKey]) -> SweepStep:
+        """Do one step of a sweep. A running call that is not in progress here has a dead owner."""
         now = self._clock()
         lost = 0
         running = "SELECT id, tenant, call_id, on_crash, fp FROM call WHERE state='running'"
         for id, tenant, call_id, on_crash, fp in self._execute(running).fetchall():
-            if CallKey(tenant, call_id) not in under_way:
+            if CallKey(tenant, call_id) not in in_progress:
                 lost += 1
                 if on_crash in RERUNNABLE:
                     self._free(id, fp)
@@ -190,10 +188,10 @@ class CallTable:
             "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at"
             " LIMIT ?"
         )
-        rows = self._execute(due, (now, STEP)).fetchall()
+        rows = self._execute(due, (now, SWEEP_BATCH)).fetchall()
         forgotten = 0
         for id, call_id, state, ended_at in rows:
-            forget_at = forgettable(call_id, ended_at or 0, self._tombstone_ms)
+            forget_at = forget_time(call_id, ended_at or 0, self._tombstone_ms)
             self._write("DELETE FROM large WHERE call=?", (id,))
             if state == "free" or forget_at <= now:
                 self._write("DELETE FROM call WHERE id=?", (id,))
@@ -203,12 +201,12 @@ class CallTable:
                     "UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?",
                     (forget_at, id),
                 )
-        return SweepResult(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
+        return SweepStep(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == SWEEP_BATCH)
 
 
-def holds(claim: Claim, row: CallRow) -> bool:
-    """Whether a claim still speaks for a row that is not under way here: its own, or a lost one
-    that it was told of."""
+def owns(claim: Claim, row: CallRow) -> bool:
+    """True if a claim may change a row that is not in progress here: its own row, or a lost one
+    that it was given."""
     if row.attempt != claim.attempt or row.state in ("gone", "free"):
         return False
     return row.token == claim.token or (claim.state == "lost" and row.state in ("lost", "running"))

@@ -1,11 +1,9 @@
-"""What a SQLite ledger is asked for: claim, finish, release, look, sweep. Everything here runs in
-the writer's thread.
+"""The operations of a SQLite ledger: claim, finish, release, read, sweep. Runs in its thread.
 
-Which calls are under way stands in memory (`flights`): this process holds the file alone, so a row
-that is `running` and not in there belongs to somebody dead. What could not be written is kept
-(`unwritten`) and tried again; until then whoever asks is told from memory, and nothing new is
-claimed. Whatever changes in memory during a batch is undone with the batch. How a row is read and
-written is `_sqlite_rows`.
+`claimed` has the calls in progress. This process owns the file alone, so a row that is `running`
+and not in `claimed` has a dead owner. Ends of calls that could not be written are in `unwritten`
+and are retried; until then, reads are answered from memory and new claims are rejected. Changes in
+memory during a batch are undone if the batch is rolled back.
 """
 
 from __future__ import annotations
@@ -36,19 +34,19 @@ from toolwire.execution.ledger.sqlite.rows import (
     TAKE_OVER,
     CallRow,
     CallTable,
-    SweepResult,
-    holds,
+    SweepStep,
+    owns,
 )
-from toolwire.execution.ledger.store_thread import PendingJobs
-from toolwire.execution.ledger.uuid7_expiry import too_old
+from toolwire.execution.ledger.store_thread import Waiter
+from toolwire.execution.ledger.uuid7_expiry import is_too_old
 from toolwire.tools.runnable import OnCrash
 
-AGAIN, AGAIN_MOST = 0.05, 2.0
-"""Seconds until a failed write is tried again: at first, and at most."""
+FIRST_RETRY, MAX_RETRY = 0.05, 2.0
+"""Seconds until a failed write is retried: at first, and at most."""
 
 
 class ClaimedCall:
-    """A call under way in this process."""
+    """A call in progress in this process."""
 
     __slots__ = ("fp", "holders", "id", "record", "token", "waiters")
 
@@ -58,17 +56,17 @@ class ClaimedCall:
         self.token = token
         self.record = record
         self.holders = 1
-        """How often it was handed out as `new`: a repeated claim has the same token."""
-        self.waiters: list[PendingJobs] = []
+        """How often the claim was returned as `new`: a repeated claim has the same token."""
+        self.waiters: list[Waiter] = []
 
-    def await_with(self, waiter: PendingJobs) -> None:
-        if len(self.waiters) % 64 == 63:  # those who gave up waiting
+    def add_waiter(self, waiter: Waiter) -> None:
+        if len(self.waiters) % 64 == 63:  # remove cancelled waiters
             self.waiters = [one for one in self.waiters if one.future and not one.future.done()]
         self.waiters.append(waiter)
 
 
-class WriteFailed(NamedTuple):
-    """The end of a call that could not be written: its outcome, or None if it is to be released."""
+class UnwrittenEnd(NamedTuple):
+    """The end of a call that could not be written. Without an outcome, the call is released."""
 
     claim: Claim
     packed: bytes | None
@@ -76,7 +74,7 @@ class WriteFailed(NamedTuple):
 
 
 class SqliteStore(CallTable):
-    """The rows, and what is known beside them."""
+    """The rows, and the state in memory."""
 
     def __init__(
         self,
@@ -87,134 +85,136 @@ class SqliteStore(CallTable):
         clock: Callable[[], int],
         result_ms: int,
         tombstone_ms: int,
-        sweep_every: float,
+        sweep_interval: float,
     ) -> None:
         super().__init__(
             db, owner=owner, clock=clock, result_ms=result_ms, tombstone_ms=tombstone_ms
         )
         self.key = key
-        self.flights: dict[CallKey, ClaimedCall] = {}
-        self.unwritten: dict[CallKey, WriteFailed] = {}
-        self._ahead = BatchWrites()
-        self._undo: list[tuple[CallKey, ClaimedCall | None]] = []
-        self._woken: list[PendingJobs] = []
-        self._again_after = AGAIN
-        self._again_at = 0.0
-        self._sweep_every = sweep_every
+        self.claimed: dict[CallKey, ClaimedCall] = {}
+        self.unwritten: dict[CallKey, UnwrittenEnd] = {}
+        self._batch_writes = BatchWrites()
+        self._changes: list[tuple[CallKey, ClaimedCall | None]] = []
+        self._notified: list[Waiter] = []
+        self._retry_delay = FIRST_RETRY
+        self._retry_at = 0.0
+        self._sweep_interval = sweep_interval
         self._sweep_at = monotonic()
 
-    # --- as the writer sees it --------------------------------------------------------------------
+    # --- the protocol of the thread ---------------------------------------------------------------
 
     def begin(self) -> None:
         now = monotonic()
-        if self.unwritten and now >= self._again_at:
-            self.write_again()
+        if self.unwritten and now >= self._retry_at:
+            self.retry_writes()
         if now >= self._sweep_at and not self.broken and not self.unwritten:
             try:
                 more = self.sweep().more
                 self.commit()
             except Exception as error:
-                self.undo(error)
+                self.rollback(error)
                 more = False
-            self._sweep_at = now if more else now + self._sweep_every
+            self._sweep_at = now if more else now + self._sweep_interval
 
-    def patience(self) -> float | None:
+    def idle_timeout(self) -> float | None:
         if self.broken:
             return None
         return min(
-            max(0.0, (self._again_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0
+            max(0.0, (self._retry_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0
         )
 
-    def ahead(self) -> None:
-        self._ahead.write(None if self.broken or self.unwritten else self._write)
+    def write_prepared(self) -> None:
+        self._batch_writes.write(None if self.broken or self.unwritten else self._write)
 
     def commit(self) -> None:
         self._commit()
-        self._undo.clear()
+        self._changes.clear()
 
-    def undo(self, error: BaseException) -> None:
+    def rollback(self, error: BaseException) -> None:
         self._roll_back(error)
-        self._woken.clear()
-        self._ahead.clear()
-        for key, before in reversed(self._undo):
+        self._notified.clear()
+        self._batch_writes.clear()
+        for key, before in reversed(self._changes):
             if before is None:
-                del self.flights[key]
+                del self.claimed[key]
             else:
-                self.flights[key] = before
-        self._undo.clear()
+                self.claimed[key] = before
+        self._changes.clear()
 
-    def woken(self) -> Sequence[PendingJobs]:
-        woken, self._woken = self._woken, []
-        return woken
+    def take_waiters(self) -> Sequence[Waiter]:
+        take_waiters, self._notified = self._notified, []
+        return take_waiters
 
     def close(self) -> Exception | None:
         if self.unwritten:
-            self.write_again()
-        for flight in self.flights.values():
-            self._wake(flight, None)
-        left = len(self.unwritten)
+            self.retry_writes()
+        for call in self.claimed.values():
+            self._wake(call, None)
+        lost = len(self.unwritten)
         try:
             self.db.close()
         except sqlite3.Error as error:
             return LedgerUnavailable(f"the ledger could not be closed: {error}")
         return (
-            LedgerUnavailable(f"{left} results could not be written and are lost") if left else None
+            LedgerUnavailable(f"{lost} results could not be written and are lost") if lost else None
         )
 
     # --- jobs -------------------------------------------------------------------------------------
 
-    def will_claim(
+    def prepare_claim(
         self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes
     ) -> None:
         now = self._clock()
-        fits = key not in self.flights and not too_old(key.call_id, now, self._tombstone_ms)
-        self._ahead.claim(
+        is_new = key not in self.claimed and not is_too_old(key.call_id, now, self._tombstone_ms)
+        self._batch_writes.claim(
             key,
             (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
-            if fits
+            if is_new
             else None,
         )
 
     def claim(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
-        flight = self.flights.get(key)
-        if flight is not None:
-            return self._joined(flight, key, fp, token)
-        if (taken := self._ahead.taken.pop(key, None)) is not None:
-            number, since = taken
-            return self._takes_off(
+        call = self.claimed.get(key)
+        if call is not None:
+            return self._join(call, key, fp, token)
+        if (inserted := self._batch_writes.inserted.pop(key, None)) is not None:
+            number, since = inserted
+            return self._start_call(
                 key, ClaimedCall(number, fp, token, Record(key, tool, "running", 1, since))
             )
         if self.broken or self.unwritten:
-            return self.known(key, fp, token, self.broken or "earlier results are not written yet")
+            return self.claim_without_writing(
+                key, fp, token, self.broken or "earlier results are not written yet"
+            )
         now = self._clock()
-        if too_old(key.call_id, now, self._tombstone_ms) and self._row(key) is None:
-            raise CallIdTooOld(f"{key.call_id} is older than what this ledger remembers")
+        if is_too_old(key.call_id, now, self._tombstone_ms) and self._row(key) is None:
+            raise CallIdTooOld(f"{key.call_id} is older than the retention of this ledger")
         written = self._write(
             INSERT, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
         )
         if written.rowcount == 1 and (id := written.lastrowid) is not None:
-            return self._takes_off(
+            return self._start_call(
                 key, ClaimedCall(id, fp, token, Record(key, tool, "running", 1, now))
             )
         row = self._row(key)
-        assert row is not None, "what is in conflict is there"
+        assert row is not None, "a conflicting row exists"
         if row.fp and row.fp != fp:
             return Claim("mismatch", key, token)
         if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
             self._write(TAKE_OVER, (tool, fp, self._owner, token, on_crash, now, row.id))
-            return self._takes_off(
+            return self._start_call(
                 key,
                 ClaimedCall(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now)),
             )
         if row.state == "running":
             self._write(LOSE, (now, now + self._result_ms, row.id))
-        return self._told(key, row, token)
+        return self._claim_of_row(key, row, token)
 
-    def known(self, key: CallKey, fp: bytes, token: bytes, why: str) -> Claim:
-        """The answer to a claim when nothing can be written: what is certain without it."""
-        flight = self.flights.get(key)
-        if flight is not None:
-            return self._joined(flight, key, fp, token)
+    def claim_without_writing(self, key: CallKey, fp: bytes, token: bytes, why: str) -> Claim:
+        """The result of a claim if nothing can be written; LedgerUnavailable for a new call."""
+        call = self.claimed.get(key)
+        if call is not None:
+            return self._join(call, key, fp, token)
         row = self._row(key)
         if row is not None and row.fp and row.fp != fp:
             return Claim("mismatch", key, token)
@@ -223,97 +223,101 @@ class SqliteStore(CallTable):
             or row.state == "free"
             or (row.state == "running" and row.on_crash in RERUNNABLE)
         ):
-            raise LedgerUnavailable(f"the ledger takes no new calls: {why}")
-        return self._told(key, row, token)
+            raise LedgerUnavailable(f"the ledger accepts no new calls: {why}")
+        return self._claim_of_row(key, row, token)
 
-    def will_finish(self, claim: Claim, packed: bytes, outcome: Outcome) -> None:
-        flight = self._own(claim)
+    def prepare_finish(self, claim: Claim, packed: bytes, outcome: Outcome) -> None:
+        call = self._find_own(claim)
         now = self._clock()
         values = None
-        if flight is not None and len(packed) <= LARGE:
+        if call is not None and len(packed) <= LARGE:
             values = (
-                flight.id,
+                call.id,
                 claim.attempt,
                 claim.token,
-                _end(outcome),
+                _final_state(outcome),
                 now,
                 now + self._result_ms,
                 packed,
             )
-        self._ahead.finish(claim.key, values)
+        self._batch_writes.finish(claim.key, values)
 
     def finish(
         self, claim: Claim, packed: bytes, outcome: Outcome
     ) -> Literal["recorded", "fenced"]:
-        state = _end(outcome)
-        flight = self._own(claim)
-        if flight is not None and (ended := self._ahead.ended.pop(claim.key, None)) is not None:
-            self._lands(claim.key, flight, _ended(flight.record, state, ended, outcome))
+        state = _final_state(outcome)
+        call = self._find_own(claim)
+        if (
+            call is not None
+            and (end_time := self._batch_writes.finished.pop(claim.key, None)) is not None
+        ):
+            self._end_call(claim.key, call, _end_record(call.record, state, end_time, outcome))
             return "recorded"
         now = self._clock()
-        if flight is None:
+        if call is None:
             row = self._row(claim.key)
-            if row is None or not holds(claim, row):
+            if row is None or not owns(claim, row):
                 return "fenced"
             if row.state in FINAL:
-                return "recorded"  # for the second time
+                return "recorded"  # a repetition
             return self._record(row.id, row.attempt, row.token, state, packed, now)
         if claim.key in self.unwritten:
-            raise LedgerUnavailable("this result is still to be written")
-        done = self._record(flight.id, claim.attempt, claim.token, state, packed, now)
-        self._lands(
+            raise LedgerUnavailable("this result is not written yet")
+        done = self._record(call.id, claim.attempt, claim.token, state, packed, now)
+        self._end_call(
             claim.key,
-            flight,
-            _ended(flight.record, state, now, outcome) if done == "recorded" else None,
+            call,
+            _end_record(call.record, state, now, outcome) if done == "recorded" else None,
         )
         return done
 
     def release(self, claim: Claim) -> None:
-        flight = self._own(claim)
-        if flight is None:
+        call = self._find_own(claim)
+        if call is None:
             row = self._row(claim.key)
-            if row is not None and holds(claim, row) and row.state in ("running", "lost"):
+            if row is not None and owns(claim, row) and row.state in ("running", "lost"):
                 self._free(row.id, b"")
         elif claim.key not in self.unwritten:
-            self._free(flight.id, b"")
-            self._lands(claim.key, flight, None)
+            self._free(call.id, b"")
+            self._end_call(claim.key, call, None)
 
     def lose(self, claim: Claim) -> None:
-        flight = self._own(claim)
-        if flight is None:
+        call = self._find_own(claim)
+        if call is None:
             return
         if claim.key in self.unwritten:
-            raise LedgerUnavailable("this call is still to be written")
+            raise LedgerUnavailable("the end of this call is not written yet")
         now = self._clock()
-        self._write(LOSE, (now, now + self._result_ms, flight.id))
-        self._lands(claim.key, flight, replace(flight.record, state="lost", ended_at=now))
+        self._write(LOSE, (now, now + self._result_ms, call.id))
+        self._end_call(claim.key, call, replace(call.record, state="lost", ended_at=now))
 
     def abandon(self, claim: Claim) -> None:
-        """Whoever claimed it had gone before the answer came. If nobody else has the same token,
-        nothing will happen."""
-        flight = self._own(claim)
-        if flight is not None:
-            flight.holders -= 1
-            if flight.holders == 0:
+        """Release a claim whose caller is gone, unless another caller has the same token."""
+        call = self._find_own(claim)
+        if call is not None:
+            call.holders -= 1
+            if call.holders == 0:
                 self.release(claim)
 
-    def keep(self, claim: Claim, packed: bytes | None, outcome: Outcome | None) -> None:
-        """What could not be written is remembered and tried again; whoever waits is told now."""
-        flight = self._own(claim)
-        if flight is None or claim.key in self.unwritten:
+    def keep_unwritten(self, claim: Claim, packed: bytes | None, outcome: Outcome | None) -> None:
+        """Remember the end of a call that could not be written, and notify its waiters."""
+        call = self._find_own(claim)
+        if call is None or claim.key in self.unwritten:
             return
         record = (
             None
             if outcome is None
-            else _ended(flight.record, _end(outcome), self._clock(), outcome, recorded=False)
+            else _end_record(
+                call.record, _final_state(outcome), self._clock(), outcome, recorded=False
+            )
         )
-        self.unwritten[claim.key] = WriteFailed(claim, packed, record)
-        self._again_at = monotonic() + self._again_after
-        self._wake(flight, record)
-        flight.waiters = []
+        self.unwritten[claim.key] = UnwrittenEnd(claim, packed, record)
+        self._retry_at = monotonic() + self._retry_delay
+        self._wake(call, record)
+        call.waiters = []
 
-    def write_again(self) -> None:
-        """One more try for everything that could not be written."""
+    def retry_writes(self) -> None:
+        """Try again to write the ends of calls that could not be written."""
         if self.broken:
             return
         waiting, self.unwritten = self.unwritten, {}
@@ -324,81 +328,87 @@ class SqliteStore(CallTable):
                 else:
                     self.finish(one.claim, one.packed, one.record.outcome)
             self.commit()
-            self._again_after = AGAIN
+            self._retry_delay = FIRST_RETRY
         except Exception as error:
-            self.undo(error)
+            self.rollback(error)
             self.unwritten = waiting
-            self._again_after = min(AGAIN_MOST, self._again_after * 2)
-            self._again_at = monotonic() + self._again_after
+            self._retry_delay = min(MAX_RETRY, self._retry_delay * 2)
+            self._retry_at = monotonic() + self._retry_delay
 
     def get(self, key: CallKey) -> Record | None:
-        flight = self.flights.get(key)
-        if flight is None:
+        call = self.claimed.get(key)
+        if call is None:
             row = self._row(key)
-            return None if row is None else self._seen(key, row)
-        kept = self.unwritten.get(key)
-        return flight.record if kept is None else kept.record
+            return None if row is None else self._record_of(key, row)
+        unwritten_end = self.unwritten.get(key)
+        return call.record if unwritten_end is None else unwritten_end.record
 
-    def wait(self, key: CallKey, waiter: PendingJobs) -> Record | None:
-        """What is known of a call; if it is under way, `waiter` is told how it ends."""
-        flight = self.flights.get(key)
-        if flight is not None and key not in self.unwritten:
-            flight.await_with(waiter)
+    def wait(self, key: CallKey, waiter: Waiter) -> Record | None:
+        """The record of a call; if it is in progress, `waiter` gets its end."""
+        call = self.claimed.get(key)
+        if call is not None and key not in self.unwritten:
+            call.add_waiter(waiter)
         return self.get(key)
 
-    def sweep(self) -> SweepResult:
-        """One step of a sweep."""
-        return self._sweep(self.flights)
+    def sweep(self) -> SweepStep:
+        """Do one step of a sweep."""
+        return self._sweep(self.claimed)
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _own(self, claim: Claim) -> ClaimedCall | None:
-        flight = self.flights.get(claim.key)
-        if flight is None or flight.token != claim.token or flight.record.attempt != claim.attempt:
+    def _find_own(self, claim: Claim) -> ClaimedCall | None:
+        call = self.claimed.get(claim.key)
+        if call is None or call.token != claim.token or call.record.attempt != claim.attempt:
             return None
-        return flight
+        return call
 
-    def _takes_off(self, key: CallKey, flight: ClaimedCall) -> Claim:
-        self.flights[key] = flight
-        self._undo.append((key, None))
-        return Claim("new", key, flight.token, flight.record.attempt)
+    def _start_call(self, key: CallKey, call: ClaimedCall) -> Claim:
+        self.claimed[key] = call
+        self._changes.append((key, None))
+        return Claim("new", key, call.token, call.record.attempt)
 
-    def _lands(self, key: CallKey, flight: ClaimedCall, record: Record | None) -> None:
-        del self.flights[key]
-        self._undo.append((key, flight))
-        self._wake(flight, record)
+    def _end_call(self, key: CallKey, call: ClaimedCall, record: Record | None) -> None:
+        del self.claimed[key]
+        self._changes.append((key, call))
+        self._wake(call, record)
 
-    def _wake(self, flight: ClaimedCall, record: Record | None) -> None:
-        for waiter in flight.waiters:
-            waiter.answer = record
-        self._woken += flight.waiters
+    def _wake(self, call: ClaimedCall, record: Record | None) -> None:
+        for waiter in call.waiters:
+            waiter.result = record
+        self._notified += call.waiters
 
-    def _joined(self, flight: ClaimedCall, key: CallKey, fp: bytes, token: bytes) -> Claim:
-        """The answer to a claim of a call that is under way here."""
-        if flight.fp != fp:
+    def _join(self, call: ClaimedCall, key: CallKey, fp: bytes, token: bytes) -> Claim:
+        """The result of a claim of a call in progress."""
+        if call.fp != fp:
             return Claim("mismatch", key, token)
-        kept = self.unwritten.get(key)
-        if kept is not None:
-            if kept.record is None:
+        unwritten_end = self.unwritten.get(key)
+        if unwritten_end is not None:
+            if unwritten_end.record is None:
                 raise LedgerUnavailable("this call is about to be released")
-            return Claim(_end(kept.record.outcome), key, token, flight.record.attempt, kept.record)
-        if flight.token == token:
-            flight.holders += 1
-            return Claim("new", key, token, flight.record.attempt)
-        return Claim("running", key, token, flight.record.attempt, flight.record)
+            return Claim(
+                _final_state(unwritten_end.record.outcome),
+                key,
+                token,
+                call.record.attempt,
+                unwritten_end.record,
+            )
+        if call.token == token:
+            call.holders += 1
+            return Claim("new", key, token, call.record.attempt)
+        return Claim("running", key, token, call.record.attempt, call.record)
 
-    def _told(self, key: CallKey, row: CallRow, token: bytes) -> Claim:
-        """The answer to a claim of a call that has ended, or whose owner has."""
-        record = self._seen(key, row)
-        assert record is not None and record.state != "running", "what may run again was taken over"
+    def _claim_of_row(self, key: CallKey, row: CallRow, token: bytes) -> Claim:
+        """The result of a claim of a call that has ended, or whose owner is dead."""
+        record = self._record_of(key, row)
+        assert record is not None and record.state != "running", "a rerunnable call was taken over"
         return Claim(record.state, key, token, row.attempt, record)
 
 
-def _end(outcome: Outcome | None) -> Literal["done", "failed"]:
+def _final_state(outcome: Outcome | None) -> Literal["done", "failed"]:
     return "failed" if outcome is not None and outcome.failure is not None else "done"
 
 
-def _ended(
+def _end_record(
     record: Record, state: State, now: int, outcome: Outcome, *, recorded: bool = True
 ) -> Record:
     return Record(
