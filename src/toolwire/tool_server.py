@@ -30,7 +30,7 @@ from toolwire.oxp.server import (
     Challenges,
     EncodedResponse,
     OxpHandler,
-    unauthorized,
+    reject_unauthorized,
 )
 from toolwire.server.asgi import (
     AllowedHosts,
@@ -296,7 +296,7 @@ class ToolServer:
     async def _forward(self, app: App, request: Request, send: Send) -> OxpResponse | None:
         principal = self.auth.principal(request.headers)
         if principal is None:
-            return unauthorized()
+            return reject_unauthorized()
         state: dict[str, object] = {"principal": principal}
         outer = request.scope.get("state")
         if isinstance(outer, dict):
@@ -315,7 +315,7 @@ class ToolServer:
 
     async def _metrics(self, request: Request) -> OxpResponse | None:
         if self.auth.principal(request.headers) is None:
-            return unauthorized()
+            return reject_unauthorized()
         text = self.executor.metrics.render().encode()
         headers = ((b"content-type", CONTENT_TYPE.encode()), VERSION_HEADER)
         return EncodedResponse(200, {}, headers, text)

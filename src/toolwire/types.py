@@ -46,7 +46,7 @@ if typing.TYPE_CHECKING:
         Runner,
         Sweep,
     )
-    from toolwire.execution.ledger.postgres.transaction import Finished, PgTransactionScope
+    from toolwire.execution.ledger.postgres.transaction import FinishResult, PgTransactionScope
     from toolwire.execution.tool_call import ToolCall, ToolCallResult
     from toolwire.gateway.app import Services
     from toolwire.gateway.config import ModelTable
@@ -104,7 +104,7 @@ __all__ = [
     "Event",
     "Executor",
     "Fields",
-    "Finished",
+    "FinishResult",
     "Fix",
     "Function",
     "GatewayTools",
@@ -170,7 +170,7 @@ _MODULES = {
     "toolwire.execution.call_metrics": "CallMetrics",
     "toolwire.execution.executor": "AnyTool",
     "toolwire.execution.ledger.base": "CallKey Claim Ledger Outcome Record Runner Sweep",
-    "toolwire.execution.ledger.postgres.transaction": "Finished PgTransactionScope",
+    "toolwire.execution.ledger.postgres.transaction": "FinishResult PgTransactionScope",
     "toolwire.execution.tool_call": "ToolCall ToolCallResult",
     "toolwire.gateway.app": "Services",
     "toolwire.gateway.config": "ModelTable",

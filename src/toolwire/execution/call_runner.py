@@ -179,7 +179,9 @@ class CallRunner:
         deadline = perf_counter() + wait
         while True:
             # Acquired before the claim: a call without a slot leaves no record
-            slot = self._local.unlimited_slot(call.request.tool) or await self._acquire_slot(call)
+            slot = self._local.slot_without_limit(call.request.tool) or await self._acquire_slot(
+                call
+            )
             started = False
             try:
                 try:

@@ -58,7 +58,7 @@ class LocalRunner:
         slot = await self.acquire_slot(tool)
         return await slot.run(tool.decode_arguments(arguments), context)
 
-    def unlimited_slot(self, tool: Runnable) -> RunSlot | None:
+    def slot_without_limit(self, tool: Runnable) -> RunSlot | None:
         """A slot for an async tool without a concurrency limit; None for any other tool."""
         return RunSlot(self, tool, ()) if tool.is_async and tool.concurrency is None else None
 
@@ -68,7 +68,7 @@ class LocalRunner:
         Raises:
             ExecutorBusy: no slot became free within `slot_timeout`.
         """
-        if (unlimited := self.unlimited_slot(tool)) is not None:
+        if (unlimited := self.slot_without_limit(tool)) is not None:
             return unlimited
         needed = [self._slots_of(tool)]
         if not tool.is_async:

@@ -300,7 +300,7 @@ def _meta(result: ToolCallResult) -> Object:
 
 def _value_result(value: JSON, result: ToolCallResult, any_structured_content: bool) -> Object:
     meta = _meta(result)
-    written = _returned_content(value)
+    written = _content_of(value)
     if written is not None:
         meta[CONTENT] = True
     else:
@@ -313,7 +313,7 @@ def _value_result(value: JSON, result: ToolCallResult, any_structured_content: b
     return {**written, "_meta": meta, "isError": False, "resultType": "complete"}
 
 
-def _returned_content(value: JSON) -> Object | None:
+def _content_of(value: JSON) -> Object | None:
     """The content of a tool that returned MCP content blocks; None for any other value.
 
     A tool returns a list of blocks, or an object with `content` and `structuredContent`.

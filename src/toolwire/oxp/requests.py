@@ -247,7 +247,7 @@ def _parse_body(body: bytes) -> JSON:
     # much faster than a parser with a hook for pairs. Escapes can hide colons, so a body with
     # escapes takes the slow way.
     if (b"\\u" in body or dump(value).count(b":") != body.count(b":")) and (
-        key := _repeated_key(body)
+        key := _find_repeated_key(body)
     ) is not None:
         raise _InvalidRequest(f"the key {key[:64]!r} is repeated in one object")
     return value
@@ -268,7 +268,7 @@ def _too_deep(value: JSON) -> bool:
     return True
 
 
-def _repeated_key(body: bytes) -> str | None:
+def _find_repeated_key(body: bytes) -> str | None:
     repeated: list[str] = []
 
     def check(pairs: list[tuple[str, object]]) -> None:

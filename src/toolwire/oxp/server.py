@@ -75,7 +75,7 @@ class OxpHandler:
     async def list_tools(self, request: Request) -> OxpResponse | None:
         """Respond with the tool list; None if the client disconnected."""
         if self._auth.principal(request.headers) is None:
-            return unauthorized()
+            return reject_unauthorized()
         headers = request.headers
         body: bytes | str = b""
         # One client sends `{}` with its GET
@@ -86,14 +86,14 @@ class OxpHandler:
         version = _text(headers.get(VERSION_HEADER[0]))
         if (rejection := oxp.check_list_request(body, version)) is not None:
             return rejection
-        content, etag = self._encoded_list()
+        content, etag = self._encode_list()
         cache_headers = ((b"etag", etag), (b"cache-control", b"no-cache"))
         known = headers.get(b"if-none-match")
         if known is not None and _matches(known, etag):
             return EncodedResponse(304, {}, (VERSION_HEADER, *cache_headers))
         return EncodedResponse(200, {}, (*JSON_HEADERS, *cache_headers), content)
 
-    def _encoded_list(self) -> tuple[bytes, bytes]:
+    def _encode_list(self) -> tuple[bytes, bytes]:
         """The tool list as bytes, and its ETag. It is encoded again when tools were added."""
         tools = tuple(self._tools)
         if self._cached_list is None or self._cached_list[0] != tools:
@@ -112,7 +112,7 @@ class OxpHandler:
             return oxp.reject("media-type")
         principal = self._auth.principal(headers)
         if principal is None:
-            return unauthorized()
+            return reject_unauthorized()
         if self.running >= self._limits.calls:
             return oxp.reject("unavailable", "too many calls at once")
         body = await self._reader.read(request)
@@ -195,7 +195,7 @@ class OxpHandler:
         return oxp.reject("too-large", f"at most {self._limits.body} bytes")
 
 
-def unauthorized() -> OxpRejection:
+def reject_unauthorized() -> OxpRejection:
     """The response to a request without valid credentials."""
     return oxp.reject("unauthorized", headers=_LOGIN_HEADERS)
 

@@ -51,7 +51,7 @@ class ApiKey(Struct, frozen=True):
 
 
 class Bearer(Struct, frozen=True):
-    """A token that somebody else made."""
+    """A token that another program made."""
 
     token: str
 

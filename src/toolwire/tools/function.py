@@ -266,7 +266,7 @@ def _parameter(label: str, name: str, hint: object, default: object, doc: str | 
     what = f"the parameter {name}"
     type_schema, type_adapter = _schema_of(label, what, hint, mode="validation")
     schema: Object = dict(type_schema) if isinstance(type_schema, dict) else {}
-    description = _annotated_description(hint) or doc or schema.get("description")
+    description = _description_in(hint) or doc or schema.get("description")
     if isinstance(description, str) and description:
         schema["description"] = description
     required = default is inspect.Parameter.empty
@@ -312,7 +312,7 @@ def _schema_of(label: str, what: str, hint: object, *, mode: str) -> tuple[JSON,
         raise ToolDefinitionError(label, f"{what}: {error}") from None
 
 
-def _annotated_description(hint: object) -> str | None:
+def _description_in(hint: object) -> str | None:
     """The description in `Annotated`: a string, or that of a Meta; also inside `… | None`."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
@@ -320,9 +320,9 @@ def _annotated_description(hint: object) -> str | None:
             text = item if isinstance(item, str) else getattr(item, "description", None)
             if isinstance(text, str) and not isinstance(item, type):
                 return text
-        return _annotated_description(inner)
+        return _description_in(inner)
     for argument in get_args(hint):
-        if get_origin(argument) is Annotated and (text := _annotated_description(argument)):
+        if get_origin(argument) is Annotated and (text := _description_in(argument)):
             return text
     return None
 

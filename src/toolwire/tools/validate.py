@@ -149,7 +149,7 @@ def validate(schema: JSON, value: JSON, path: JsonPath, problems: list[Problem])
             return value
         if isinstance(value, float) and "integer" in types and "number" not in types:
             value = int(value)
-    allowed = _allowed_values(schema)
+    allowed = _options_of(schema)
     if allowed is not None:
         match = [option for option in allowed if equal_json(option, value)]
         if not match:
@@ -178,7 +178,7 @@ def _type_names(types: JSON) -> list[str]:
     return [name for name in names if isinstance(name, str) and name in _TYPES]
 
 
-def _allowed_values(schema: Object) -> list[JSON] | None:
+def _options_of(schema: Object) -> list[JSON] | None:
     options = schema.get("enum")
     if isinstance(options, list):
         return options
@@ -210,13 +210,13 @@ def _validate_object(
     out: Object = {}
     for name, item in value.items():
         if name not in known and additional is False:
-            problems.append(((*path, name), f"is unknown; {_known_names(known)}"))
+            problems.append(((*path, name), f"is unknown; {_describe_known(known)}"))
         else:
             out[name] = validate(known.get(name, additional), item, (*path, name), problems)
     return out
 
 
-def _known_names(known: Iterable[str]) -> str:
+def _describe_known(known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "the tool has no parameters"

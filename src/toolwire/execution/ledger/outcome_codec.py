@@ -14,7 +14,7 @@ from toolwire.conversation.json import parse
 from toolwire.execution.ledger.base import Failure, Outcome
 
 
-class _Failure(Struct):
+class _StoredFailure(Struct):
     """A failure with `extra` as text: msgspec does not decode recursive types."""
 
     message: str
@@ -26,14 +26,14 @@ class _Failure(Struct):
     extra: Raw = Raw(b"{}")
 
 
-class _Outcome(Struct):
+class _StoredOutcome(Struct):
     value: Raw = Raw(b"null")
-    failure: _Failure | None = None
+    failure: _StoredFailure | None = None
     duration_ms: float = 0.0
 
 
 _encode = Encoder().encode
-_decode = Decoder(_Outcome).decode
+_decode = Decoder(_StoredOutcome).decode
 
 
 def pack(outcome: Outcome) -> bytes:
@@ -67,7 +67,7 @@ def unpack(data: bytes) -> Outcome:
     return Outcome(value, failure, stored.duration_ms)
 
 
-def _failure(stored: _Failure) -> Failure:
+def _failure(stored: _StoredFailure) -> Failure:
     extra = parse(bytes(stored.extra))
     return Failure(
         stored.message,
