@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import chunks
 import door_pages
+import http_client
 import tool_pages
 from conversations import chat
 from marks import Word, most
@@ -263,6 +264,7 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "streams": ("Streams", streamed),
     "lint": ("Check and repair", linted),
     "import": ("Import", imported),
+    "http": ("The HTTP client", http_client.compared),
     "ledger": ("The record of calls", tool_pages.recorded),
     "tools": ("Tools over HTTP", tool_pages.served),
     "door": ("The gateway", door_pages.passed),

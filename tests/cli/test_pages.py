@@ -133,17 +133,3 @@ same messages: True
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_prints_what_it_promises(name: str) -> None:
     assert run(sys.executable, f"examples/{name}") == EXAMPLES[name]
-
-
-ELSEWHERE = {"tools.py": "tests/tools/test_discovery.py", "agent.py": "tests/agent"}
-"""Examples that other tests run: they need a server, or are one."""
-
-
-def test_no_example_goes_unrun() -> None:
-    there = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert there - set(ELSEWHERE) == set(EXAMPLES)
-    for name, tests in ELSEWHERE.items():
-        files = [ROOT / tests] if tests.endswith(".py") else list((ROOT / tests).glob("test_*.py"))
-        assert name not in there or any(
-            f"examples/{name}" in file.read_text() or name in file.read_text() for file in files
-        )
