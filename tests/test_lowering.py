@@ -353,6 +353,17 @@ def test_only_a_required_tool_can_be_named_where_a_choice_holds_no_list(policy: 
     assert pointers(lowered) == ["/choice"]
 
 
+@pytest.mark.parametrize(
+    ("texts", "reported"), [("any", []), ("one", ["/2"]), ("first", ["/1", "/2"])]
+)
+def test_reasoning_that_is_joined_or_moved_is_reported(texts: str, reported: list[str]) -> None:
+    parts = (Text("a"), with_path(Reasoning("b"), 1), with_path(Reasoning("c"), 2))
+    source = conversation(message("assistant", *parts))
+    lowered = lower_for(source, reasoning_texts=texts, refusals=False)
+    assert lowered.conversation.messages == source.messages
+    assert pointers(lowered) == reported
+
+
 def test_a_request_holds_no_refusal_where_only_answers_do() -> None:
     refusal = with_path(Text("no", refusal=True), "messages", 0)
     asked = lower_for(conversation(message("assistant", refusal)), refusals_in_history=False)

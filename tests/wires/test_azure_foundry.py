@@ -99,7 +99,7 @@ def test_service_tools_become_text_on_other_wires_and_each_is_reported() -> None
         },
         {"type": "openapi_call_output", "id": "o", "call_id": "c", "output": "18 C"},
     )
-    translated = translate(body, NAME, "openai-chat", "response")
+    translated = translate(body, NAME, "openai-chat", "response", server_tools="text")
     assert {"/output/0", "/output/1", "/output/0/response_id"} <= {
         loss.pointer for loss in translated.losses
     }

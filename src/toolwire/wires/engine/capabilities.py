@@ -78,6 +78,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """A response can hold reasoning of another provider."""
     opaque_reasoning: bool = False
     """Reasoning that only another provider can read can be held all the same."""
+    reasoning_texts: Literal["any", "one", "first"] = "any"
+    """How many reasoning texts a message holds: any number, one, or one before everything else."""
     error_flag: bool = True
     """A result can be marked as an error."""
     result_parts: bool = True

@@ -14,9 +14,15 @@ from msgspec.structs import replace
 
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.observations import Observation, Observations, observe
-from toolwire.conversation.parts import Call, Message, Part, Result, Text, Traceable
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, Traceable
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
-from toolwire.wires.engine.part_lowering import is_new, lower_part, lower_result
+from toolwire.wires.engine.part_lowering import (
+    REASONING_JOINED,
+    REASONING_MOVED,
+    is_new,
+    lower_part,
+    lower_result,
+)
 from toolwire.wires.engine.server_tools import ServerToolPolicy, lower_server_tools
 from toolwire.wires.engine.settings_lowering import (
     lower_settings,
@@ -209,6 +215,8 @@ class _MessageLowering:
                 parts += lower_part(part, capabilities, place, kind=self._kind, losses=losses)
         if not native and not capabilities.text_after_calls:
             parts = _move_text_first(parts, losses)
+        if not native and capabilities.reasoning_texts != "any":
+            _report_reasoning(parts, capabilities, losses)
         same_parts = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
         if same_parts and role == message.role:
             return message
@@ -240,6 +248,19 @@ def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:
     losses += [Loss(part.path, "text after a call stands before the calls here") for part in late]
     rest = [part for part in parts[start:] if not isinstance(part, Text) or not part.text]
     return [*parts[:start], *late, *rest]
+
+
+def _report_reasoning(parts: list[Part], capabilities: Capabilities, losses: list[Loss]) -> None:
+    """Report reasoning that the writer joins to the first one, or moves to the front."""
+    seen_reasoning = False
+    for n, part in enumerate(parts):
+        if not isinstance(part, Reasoning) or not part.text:
+            continue
+        if seen_reasoning:
+            losses.append(Loss(part.path, REASONING_JOINED))
+        elif n and capabilities.reasoning_texts == "first":
+            losses.append(Loss(part.path, REASONING_MOVED))
+        seen_reasoning = True
 
 
 def _is_client_call(part: Part) -> bool:

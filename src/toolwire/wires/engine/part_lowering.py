@@ -26,6 +26,8 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
 from toolwire.wires.engine.media import mime_of, type_shows
 
+REASONING_JOINED = "a message has one reasoning text here; several are joined"
+REASONING_MOVED = "reasoning stands before all other content here"
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
 _SHOWN = 80
 """Characters of a part that a loss quotes."""

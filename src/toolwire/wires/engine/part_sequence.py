@@ -46,19 +46,22 @@ class PartSequence:
         self, part: Text | Reasoning, block: Object, field: str = "text", *, continues: bool
     ) -> list[Event]:
         """Add a piece of text, which continues the open one or starts another."""
-        out: list[Event] = []
-        current = self.open
-        if current is None or not continues:
-            out = self.close()
-            block = dict(block) if self.keep else block
-            current = self.open = OpenText(part, self.reader.next_slot(), block, field)
-            if self.keep:
-                self.blocks.append(block)
-            opened = replace(part, text="", signature=None)
-            out.append(PartStart(current.slot, opened, self.choice))
+        if continues and self.open is not None:
+            return self.continue_text(self.open, part.text)
+        out = self.close()
+        block = dict(block) if self.keep else block
+        current = self.open = OpenText(part, self.reader.next_slot(), block, field)
         if self.keep:
-            current.pieces.append(part.text)
-        return [*out, PartDelta(current.slot, part.text)] if part.text else out
+            self.blocks.append(block)
+        opened = replace(part, text="", signature=None)
+        out.append(PartStart(current.slot, opened, self.choice))
+        return out + self.continue_text(current, part.text)
+
+    def continue_text(self, current: OpenText, text: str) -> list[Event]:
+        """Add more text to the open one."""
+        if self.keep:
+            current.pieces.append(text)
+        return [PartDelta(current.slot, text)] if text else []
 
     def add(self, part: Part, block: JSON) -> list[Event]:
         """Add a part that is complete."""

@@ -35,6 +35,7 @@ WIRE = Wire(
         media={"system": _MEDIA, "user": _MEDIA},
         media_names=frozenset({"file"}),
         reasoning_in_history=False,
+        reasoning_texts="one",
         error_flag=False,
         result_media="after",
         text_after_calls=False,

@@ -29,12 +29,7 @@ from toolwire.wires.families.chat.blocks import (
     write_image_url,
     write_tool_message,
 )
-from toolwire.wires.families.chat.messages import (
-    REASONING_JOINED,
-    Chat,
-    report_misplaced,
-    single_text,
-)
+from toolwire.wires.families.chat.messages import Chat, report_misplaced, single_text
 
 NAME = "mistral"
 
@@ -206,7 +201,6 @@ class MistralChat(Chat, frozen=True, eq=False):
         response = context.kind == "response"
         content: list[JSON] = []
         calls: list[JSON] = []
-        has_reasoning = False
         for part in message.parts:
             if isinstance(part, Call):
                 call = self.write_call(part, context)
@@ -215,9 +209,6 @@ class MistralChat(Chat, frozen=True, eq=False):
                 if part.text:
                     content.append(text_block(part.text))
             elif isinstance(part, Reasoning):
-                if has_reasoning:
-                    context.report_loss(part, REASONING_JOINED)
-                has_reasoning = True
                 content.append(thinking_block(part.text))
             else:
                 report_misplaced(part, "assistant", context)

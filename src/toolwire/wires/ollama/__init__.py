@@ -34,6 +34,7 @@ WIRE = Wire(
         refusals=False,
         media={"system": _IMAGES, "user": _IMAGES, "assistant": _IMAGES, "result": _IMAGES},
         media_names=frozenset(),
+        reasoning_texts="first",
         error_flag=False,
         text_after_calls=False,
         candidates=False,

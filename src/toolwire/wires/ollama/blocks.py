@@ -37,7 +37,6 @@ from toolwire.wires.families.chat.turn_results import TurnResults
 
 NAME = "ollama"
 ONE_TEXT = "a message has one text here, and its images after that"
-ONE_REASONING = "reasoning is one text here, before everything else"
 TEXT_AFTER_CALL = "text after a call stands before the calls here"
 IMAGE_AFTER_CALL = "an image after a call is before the calls here"
 
@@ -227,8 +226,6 @@ class OllamaChat(Chat, frozen=True, eq=False):
             if isinstance(part, Call):
                 calls.append(self.write_call(part, context))
             elif isinstance(part, Reasoning):
-                if others or calls or reasoning:
-                    context.report_loss(part, ONE_REASONING)
                 reasoning.append(part.text)
             else:
                 if calls:

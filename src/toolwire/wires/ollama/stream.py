@@ -32,6 +32,7 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.part_lowering import REASONING_JOINED, REASONING_MOVED
 from toolwire.wires.engine.part_sequence import PartSequence
 from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.engine.stream import (
@@ -43,14 +44,7 @@ from toolwire.wires.engine.stream import (
     merge,
     ndjson_line,
 )
-from toolwire.wires.ollama.blocks import (
-    CHAT,
-    IMAGE_AFTER_CALL,
-    NAME,
-    ONE_REASONING,
-    ONE_TEXT,
-    TEXT_AFTER_CALL,
-)
+from toolwire.wires.ollama.blocks import CHAT, IMAGE_AFTER_CALL, NAME, ONE_TEXT, TEXT_AFTER_CALL
 from toolwire.wires.ollama.bodies import BODIES
 
 _PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
@@ -247,7 +241,8 @@ class OllamaWriter(SequentialWriter):
         written = self._written
         if isinstance(part, Reasoning):
             if written:
-                self.context.report_loss(part, ONE_REASONING)
+                reason = REASONING_JOINED if Reasoning in written else REASONING_MOVED
+                self.context.report_loss(part, reason)
         else:
             if Call in written:
                 self.context.report_loss(part, TEXT_AFTER_CALL)

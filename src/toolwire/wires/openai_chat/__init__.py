@@ -44,6 +44,7 @@ WIRE = Wire(
         # Audio has no name here, but audio of unknown type is sent as a file, which has one.
         media_names=frozenset({"audio", "video", "file"}),
         reasoning_in_history=False,
+        reasoning_texts="one",
         error_flag=False,
         result_media="after",
         text_after_calls=False,

@@ -36,6 +36,7 @@ WIRE = Wire(
         media={"system": _IMAGES, "user": _IMAGES},
         media_names=frozenset(),
         reasoning_in_history=False,
+        reasoning_texts="first",
         usage_fields=frozenset(),
     ),
 )

@@ -22,7 +22,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, raise_unexpected, read_block, require_object
 from toolwire.wires.families.chat.blocks import REASONING, text_block, write_image_url
-from toolwire.wires.families.chat.messages import REASONING_JOINED, Chat, report_misplaced
+from toolwire.wires.families.chat.messages import Chat, report_misplaced
 from toolwire.wires.families.chat.turn_results import TurnResults
 from toolwire.wires.text.assistant_text import ONE_TEXT, AssistantText
 from toolwire.wires.text.blocks import (
@@ -123,10 +123,6 @@ class TextChat(Chat, frozen=True, eq=False):
                 elif part.text:
                     text.add_blank(part, part.text)
             elif isinstance(part, Reasoning) and part.text and context.kind == "response":
-                if text.started:
-                    context.report_loss(part, "reasoning stands before all other content here")
-                if "reasoning_content" in out:
-                    context.report_loss(part, REASONING_JOINED)
                 out["reasoning_content"] = f"{out.get('reasoning_content', '')}{part.text}"
             else:
                 report_misplaced(part, "assistant", context)

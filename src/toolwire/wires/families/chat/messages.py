@@ -26,6 +26,7 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.part_lowering import REASONING_JOINED
 from toolwire.wires.engine.specs import (
     Block,
     object_at,
@@ -39,7 +40,6 @@ from toolwire.wires.engine.specs import (
 )
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, text_block
 
-REASONING_JOINED = "a message has one reasoning text here; several are joined"
 _ALWAYS_WRITTEN = {"role", "content"}
 
 
@@ -282,8 +282,6 @@ class Chat(Struct, frozen=True, eq=False):
                     texts.append(part.text)
             elif isinstance(part, Reasoning) and self.reasoning_fields:
                 key = self.reasoning_fields[0]
-                if key in out:
-                    context.report_loss(part, REASONING_JOINED)
                 out[key] = f"{out.get(key, '')}{part.text}"
             else:
                 report_misplaced(part, "assistant", context)

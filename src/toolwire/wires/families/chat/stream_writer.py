@@ -25,10 +25,10 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.part_lowering import REASONING_JOINED
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 from toolwire.wires.families.chat.blocks import TEXT_FIELDS
 from toolwire.wires.families.chat.choice import ChatStreamSpec
-from toolwire.wires.families.chat.messages import REASONING_JOINED
 from toolwire.wires.families.chat.stream_reader import ChatReader
 
 

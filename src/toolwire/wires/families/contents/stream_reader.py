@@ -95,9 +95,11 @@ class PartStream(PartSequence):
         """The events of a piece of text; an empty one closes the open part."""
         if not text:
             return self.close()
+        if self.open is not None and self.open_kind == kind:
+            return self.continue_text(self.open, text)
         source = Source(block, path, self._parts.blocks[kind])
         part = (Reasoning if kind == "thought" else Text)(text, source=source)
-        return self.add_text(part, block, continues=self.open_kind == kind)
+        return self.add_text(part, block, continues=False)
 
     def close(self, *, cut: bool = False, signature: str | None = None) -> list[Event]:
         if self._call is None:

@@ -1,5 +1,9 @@
 """Reading a stream of items.
 
+The driver of indexed blocks does not serve here. A block is what its deltas add up to, grows in one
+text and is closed by its index; an item holds several texts under indexes of their own, is found by
+id or by index, and its last event replaces what the deltas said.
+
 An item is added, grows and is done under its index in the output; several may be open at once. The
 finished item is authoritative, and after it the finished response; neither repeats the deltas.
 Deltas name their item by its id or index, never by a call id, which only the item has.
