@@ -91,16 +91,21 @@ MUTANTS = [
     ),
     Mutant(
         IDS,
-        'new_calls[id(part)] = replace(part, id=call_id, origin="minted")',
-        'new_calls[id(part)] = replace(part, id=call_id, origin="wire")',
+        'new_calls[part] = replace(part, id=call_id, origin="minted")',
+        'new_calls[part] = replace(part, id=call_id, origin="wire")',
         IDENTITY,
     ),
     Mutant(IDS, "ordinal += 1", "ordinal += not part.id", IDENTITY),
-    Mutant(IDS, "taken.add(call_id)", "pass", IDENTITY),
     Mutant(
         IDS,
-        'mint(f"{seed} result{salt}", n, r.name or "")',
-        'mint(f"{seed} result", n, r.name or "") + salt',
+        "taken = {part.id for message in messages for part in message.parts if isinstance(part, Call)}",
+        "taken: set[str] = set()",
+        IDENTITY,
+    ),
+    Mutant(
+        IDS,
+        'r.name or ""),  # type: ignore[misc]\n                    taken,',
+        'r.name or ""),  # type: ignore[misc]\n                    set(),',
         PAIRING,
     ),
     Mutant(
@@ -160,16 +165,11 @@ MUTANTS = [
         "if rule.fits(text):",
         IDENTITY + " tests/laws/test_prefix_stable.py",
     ),
+    Mutant(FITTING, "if call.id in self._latest and call in self._repeats:", "if False:", IDENTITY),
     Mutant(
         FITTING,
-        "elif call.id in latest and (unique or id(call) in repeated_in_turn):",
-        "elif call.id in latest and unique:",
-        IDENTITY,
-    ),
-    Mutant(
-        FITTING,
-        "sent[id(result)] = sent.get(id(owner), owner.id)",
-        "sent[id(result)] = latest.get(result.call_id, owner.id)",
+        "self._sent[result] = self._sent.get(caller, caller.id)",
+        "self._sent[result] = self._latest.get(result.call_id, caller.id)",
         IDENTITY,
     ),
     Mutant(
@@ -180,14 +180,14 @@ MUTANTS = [
     ),
     Mutant(
         FITTING,
-        "run.sort(key=lambda result: call_order.get(result.call_id, len(call_order)))",
+        "self._run.sort(key=lambda result: order.get(result.call_id, last))",
         "pass",
         IDENTITY + " tests/laws/test_lossless.py",
     ),
     Mutant(
         FITTING,
-        "return pairs_with_ids != pairs_without_ids",
-        "return False",
+        "return len(call_of) != len(pairs_with_ids) or any(",
+        "return False and any(",
         IDENTITY + " tests/laws/test_there_and_back.py",
     ),
     Mutant(
@@ -227,10 +227,7 @@ MUTANTS = [
     Mutant(WALK, "if calls and (len(calls) == 1 or self.ordered):", "if calls:", PAIRING),
     Mutant(WALK, "if result.call_id in self.shared_ids and len(calls) > 1:", "if False:", PAIRING),
     Mutant(
-        WALK,
-        "if call is not None and id(call) not in self.joined:",
-        "if call is not None:",
-        PAIRING,
+        WALK, "if call is not None and call not in self.joined:", "if call is not None:", PAIRING
     ),
     Mutant(
         WALK,
@@ -278,7 +275,7 @@ MUTANTS = [
     ),
     # --- lowering ---
     Mutant(LOWER, 'if kind == "response" and not native:', 'if kind == "response":', LOWERING),
-    Mutant(LOWER, "if native and not _is_new(part):", "if False:", LOWERING),
+    Mutant(LOWER, "if native and not is_new(part):", "if False:", LOWERING),
     Mutant(
         LOWER,
         'losses.append(Loss(part.path, "reasoning that only its own provider can read"))\n        return ()',
@@ -306,15 +303,20 @@ MUTANTS = [
     Mutant(LOWER, "for message in kept[1:]", "for message in kept[2:]", LOWERING),
     Mutant(
         LOWER,
-        'if role == "system" and message.wire != wire and not first and not capabilities.system_anywhere:',
-        'if role == "system" and message.wire != wire and not capabilities.system_anywhere:',
+        'if role == "system" and not (native or self._leading or capabilities.system_anywhere):',
+        'if role == "system" and not (native or capabilities.system_anywhere):',
         LOWERING,
     ),
-    Mutant(LOWER, 'if following and message.role == "assistant":', "if False:", LOWERING),
     Mutant(
         LOWER,
-        "lowered = replace(lowered, parts=(*results, *following, *others))",
-        "lowered = replace(lowered, parts=(*results, *others, *following))",
+        'if message.role == "assistant":\n                self._flush_media()',
+        "if False:\n                self._flush_media()",
+        LOWERING,
+    ),
+    Mutant(
+        LOWER,
+        "return replace(message, parts=(*results, *following, *others))",
+        "return replace(message, parts=(*results, *others, *following))",
         LOWERING,
     ),
     Mutant(
@@ -365,8 +367,8 @@ MUTANTS = [
     Mutant(CONTEXT, "if form not in forms:", "if not forms:", HOME + " " + LOSSES),
     Mutant(
         CONTEXT,
-        "if nth:\n                positions[id(result)] = nth",
-        "if False:\n                positions[id(result)] = nth",
+        "if nth:\n                positions[result] = nth",
+        "if False:\n                positions[result] = nth",
         HOME + " " + LOSSES,
     ),
     Mutant(
@@ -434,7 +436,7 @@ MUTANTS = [
     ),
     Mutant(
         QUEUE,
-        "if not queued.opened and (texts or isinstance(queued.part, Call)):",
+        "if not queued.opened and (text or isinstance(queued.part, Call)):",
         "if not queued.opened:",
         STREAMS,
     ),
@@ -444,13 +446,8 @@ MUTANTS = [
         "if False:",
         ROUTE,
     ),
-    Mutant(
-        CACHE,
-        "if self._count >= _MAX_TEMPLATES or piece.count(quoted) != 1 or output.count(quoted) != 1:",
-        "if self._count >= _MAX_TEMPLATES or output.count(quoted) != 1:",
-        ROUTE,
-    ),
-    Mutant(CACHE, 'or suffix.lstrip()[:1] == b":"', "or False", ROUTE),
+    Mutant(CACHE, "if event.count(quoted) != 1:", "if event.count(quoted) < 1:", ROUTE),
+    Mutant(CACHE, ' or after.lstrip()[:1] == b":":', ":", ROUTE),
     Mutant(CACHE, "self._latest = None\n", "pass\n", ROUTE),
     Mutant(
         EVENTS,
@@ -484,8 +481,18 @@ MUTANTS = [
         "if True:",
         STREAMS + " tests/laws/test_streams.py",
     ),
-    Mutant(TRANSLATOR, "cache.clear()", "pass", ROUTE),
-    Mutant(TRANSLATOR, "if part is not None and part.mode is not Mode.PASS:", "if False:", ROUTE),
+    Mutant(
+        TRANSLATOR,
+        "or len(encoded) > 1:\n            cache.clear()",
+        "or len(encoded) > 1:\n            pass",
+        ROUTE,
+    ),
+    Mutant(
+        TRANSLATOR,
+        "if cache.full or (part is not None and part.mode is not Mode.PASS):",
+        "if False:",
+        ROUTE,
+    ),
     # --- histories between two turns ---
     Mutant("history.py", "if turn is None or not turn.last:", "if turn is None:", HISTORY),
     Mutant("history.py", "if len(calls) > 1:", "if False:", HISTORY),
@@ -523,14 +530,14 @@ MUTANTS = [
     ),
     Mutant(
         "codec.py",
-        "if pair.result is not None and _pair_content(pair) not in paired",
+        "if pair.result is not None and _pair_content(pair) not in held",
         "if False",
         CODEC,
     ),
     Mutant(
         "codec.py",
-        "if len(ids) > 1 and len(set(ids)) < len(ids):",
-        "if False:",
+        "return len(call_ids) < 2 or len(set(call_ids)) == len(call_ids)",
+        "return True",
         CODEC + " " + IDENTITY,
     ),
     Mutant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolwire import Call, Conversation, IdMap, Message, decode, encode
 from toolwire.conversation.fitting import IdFitter, fit, fit_names
 from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, Object
 
 WORD = IdRule("a-zA-Z0-9_-", 64)
@@ -62,6 +63,19 @@ def test_a_result_with_an_id_that_is_not_its_calls_has_no_id_from_the_wire() -> 
     conversation = decode(body, "gemini")
     (call,), (result,) = conversation.calls(), conversation.results()
     assert (result.call_id, result.origin) == (call.id, "minted")
+
+
+def test_a_minted_id_is_never_an_id_of_the_wire() -> None:
+    minted = mint("", 1, "g")
+    calls: list[JSON] = [
+        {"functionCall": {"id": minted, "name": "f", "args": {}}},
+        {"functionCall": {"name": "g", "args": {}}},
+    ]
+    ids = [
+        call.id
+        for call in decode({"contents": [{"role": "model", "parts": calls}]}, "gemini").calls()
+    ]
+    assert ids[0] == minted != ids[1]
 
 
 # --- ids in a stream ------------------------------------------------------------------------------
