@@ -265,7 +265,21 @@ MUTANTS = [
         "return False",
         PAIRING,
     ),
-    Mutant(WALK, "if name and len(calls) > 1 and calls[0].name != name:", "if False:", PAIRING),
+    Mutant(
+        WALK,
+        'if len(calls) == 1 or (same_side and result.name in (None, "", first.name)):',
+        "if True:",
+        PAIRING,
+    ),
+    Mutant(
+        WALK,
+        "candidates = [call for call in calls if call.executor == result.executor] or list(calls)",
+        "candidates = list(calls)",
+        "tests/laws/test_finds.py",
+    ),
+    Mutant(
+        WALK, "while calls and calls[0] in self.joined:", "while False:", "tests/laws/test_finds.py"
+    ),
     Mutant(WALK, 'calls = [call for call in calls if call.origin == "minted"]', "pass", PAIRING),
     Mutant(
         WALK,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TypeAlias
 
-from cases import same
+from cases import facts, same
 from msgspec import Struct
 
 from toolwire import (
@@ -40,6 +40,8 @@ from toolwire.lint.fixes.transforms import MARK
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire as named_wire
 
+CUT_OFF = (" ", '{"_raw":" "}')
+"""Arguments of a call whose stream broke off before the first of them."""
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")
 """Wires that hold calls and results only, and no history."""
@@ -226,6 +228,8 @@ def cut_splits_no_pair(given: Input) -> None:
     before = read(given)
     if before is None or given.kind != "request":
         return
+    if given.wire in TOOL_PROTOCOLS:
+        return
     for count in (1, 2, 3, 5):
         try:
             after = decode(cut(given.body, given.wire, messages=count).json(), given.wire)
@@ -246,6 +250,8 @@ def resume_loses_no_result(given: Input) -> None:
     """Every pending call gets the result that was given for it."""
     before = read(given)
     if before is None or given.kind != "request":
+        return
+    if given.wire in TOOL_PROTOCOLS:
         return
     calls = pending(given.body, given.wire)
     results: dict[str, str] = {call.id: f"result {n}" for n, call in enumerate(calls)}
@@ -345,8 +351,11 @@ def _is_plain_answer(body: JSON, wire: str) -> bool:
 
 def stream_commutes(given: Input) -> None:
     """Folding what is restreamed gives the calls of the translated folded body."""
+    exempt = facts(given.wire).exempt
+    if given.target == given.wire or exempt.repeats_answer or exempt.keeps_arguments:
+        return  # what is repeated may differ from what came before
     body = folded(given)
-    if body is None or given.target == given.wire or not _is_plain_answer(body, given.wire):
+    if body is None or not _is_plain_answer(body, given.wire):
         return
     stream = restream(events_of(given), given.wire, given.target)
     there = fold(b"".join(stream), given.target)
@@ -357,7 +366,8 @@ def stream_commutes(given: Input) -> None:
         found = contents(there, given.target)
     except DOCUMENTED:
         return
-    assert found[0] == expected[0], f"{found[0]}, not {expected[0]}"
+    calls = [(name, "{}" if text in CUT_OFF else text) for name, text in found[0]]
+    assert calls == expected[0], f"{calls}, not {expected[0]}"
 
 
 def _spec(wire: str) -> Callable[[dict[str, JSON]], bytes]:

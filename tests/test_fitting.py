@@ -101,6 +101,17 @@ def test_a_result_in_a_stream_gets_the_id_of_its_call() -> None:
     assert stream.result(call.result("r")).call_id == sent
 
 
+# --- unknown fields -------------------------------------------------------------------------------
+
+
+def test_an_unknown_field_inside_a_call_is_reported_at_its_own_path() -> None:
+    function: JSON = {"name": "f", "arguments": "{}", "lane": 2}
+    call: JSON = {"id": "c", "type": "function", "function": function}
+    body: JSON = {"messages": [{"role": "assistant", "tool_calls": [call]}]}
+    losses = encode(decode(body, "openai-chat"), "anthropic").losses
+    assert ("messages", 0, "tool_calls", 0, "function", "lane") in [loss.path for loss in losses]
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 

@@ -134,6 +134,8 @@ class _Walk:
         elif result.executor == "provider":
             # A provider answers its own calls in place, one after the other.
             calls = self.server_calls.get(result.family)
+            while calls and calls[0] in self.joined:
+                calls.popleft()
             if calls and (len(calls) == 1 or self.ordered):
                 self._join(calls.popleft(), result, "order")
         else:
@@ -146,7 +148,7 @@ class _Walk:
             if result.call_id in self.shared_ids and len(calls) > 1:
                 self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
             elif calls:
-                self._join(_take(calls, result.name), result, "id")
+                self._join(_take(calls, result), result, "id")
             return
         call = self.by_item_id.get(result.call_id)
         if call is not None and call not in self.joined:
@@ -169,7 +171,7 @@ class _Walk:
                 calls.popleft()
             for result in results:
                 if calls:
-                    self._join(_take(calls, result.name), result, "id")
+                    self._join(_take(calls, result), result, "id")
 
     def _open_calls(self) -> list[Call]:
         return [
@@ -198,11 +200,20 @@ class _Walk:
         self.results_with_calls.add(result)
 
 
-def _take(calls: deque[Call], name: str | None) -> Call:
-    """Remove and return the first open call of an id; of several, the first of the named tool."""
-    if name and len(calls) > 1 and calls[0].name != name:
-        for call in calls:
-            if call.name == name:
-                calls.remove(call)
-                return call
-    return calls.popleft()
+def _take(calls: deque[Call], result: Result) -> Call:
+    """Remove and return the call of a result among the open calls of one id.
+
+    Of several it is the first that the same side ran, and of those the first of the named tool.
+    """
+    first = calls[0]
+    same_side = first.executor == result.executor
+    if len(calls) == 1 or (same_side and result.name in (None, "", first.name)):
+        return calls.popleft()
+    candidates = [call for call in calls if call.executor == result.executor] or list(calls)
+    named = [call for call in candidates if call.name == result.name]
+    taken = (named or candidates)[0]
+    for position, call in enumerate(calls):
+        if call is taken:
+            del calls[position]
+            break
+    return taken
