@@ -193,3 +193,37 @@ def test_nothing_is_guessed_about_ids_and_credentials(meta: Object, header: str 
     with pytest.raises(McpRejection) as refused:
         mcp.read_metadata(meta, header)
     assert "hush" not in str(refused.value)
+
+
+IMAGE: Object = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+AUDIO: Object = {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}
+LINK: Object = {"type": "resource_link", "uri": "file:///a.txt", "name": "a"}
+EMBEDDED: Object = {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "a"}}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [IMAGE],
+        [AUDIO, LINK],
+        [{"type": "text", "text": "see"}, IMAGE, EMBEDDED],
+        {"content": [IMAGE], "structuredContent": {"width": 3}},
+    ],
+    ids=["image", "audio and link", "mixed", "structured"],
+)
+def test_content_blocks_that_a_tool_returns_are_sent_as_they_are(value: JSON) -> None:
+    done = ToolCallResult(state="done", call_id="c", outcome=Outcome(value))
+    result = mcp.write_result(done)
+    sent = CallToolResult.model_validate(result)
+    blocks = value["content"] if isinstance(value, dict) else value
+    assert result["content"] == blocks
+    assert len(sent.content) == len(blocks if isinstance(blocks, list) else [])
+    assert mcp.read_value(result) == value
+
+
+@pytest.mark.parametrize("value", [[], [1], [{"type": "image"}], {"content": "x"}, [IMAGE, 1]])
+def test_values_that_only_resemble_content_blocks_are_sent_as_json(value: JSON) -> None:
+    done = ToolCallResult(state="done", call_id="c", outcome=Outcome(value))
+    result = mcp.write_result(done)
+    assert mcp.read_value(result) == value
+    assert "toolwire/content" not in str(result["_meta"])

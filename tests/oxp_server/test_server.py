@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from mcp.client import Client
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -24,7 +25,7 @@ from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.server.asgi import Message, Receive, Scope, Send, answer
 from toolwire.server.auth import Auth
 from toolwire.tool_server import ToolServer
-from toolwire.tools import ToolContext, ToolDefinitionError, Tools, tool
+from toolwire.tools import ToolContext, ToolDefinitionError, ToolError, Tools, tool
 
 KEY = "a key for tests that is long enough too"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
@@ -236,3 +237,42 @@ def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(
 
     with pytest.raises(ToolDefinitionError, match="transactional"):
         ToolServer(Tools(change.runnable), executor=calls_in(tmp_path))
+
+
+DATABASE = "postgresql://app:hunter2-password@db.internal/shop"
+
+
+@tool(id="Leak.Boom@1.0.0")
+def boom() -> None:
+    """Fail with a text that holds a password."""
+    raise ConnectionError(f"could not connect to {DATABASE}")
+
+
+@tool(id="Leak.Told@1.0.0")
+def told_on_purpose() -> None:
+    """Fail with a text for the caller."""
+    raise ToolError("The shop is closed.", developer_message="opens at 9")
+
+
+def test_exception_text_reaches_no_caller_unless_the_tool_raised_a_tool_error(
+    tmp_path: Path,
+) -> None:
+    """A database address with its password was once in `developer_message`."""
+    with running(ToolServer([boom, told_on_purpose], ledger=SqliteLedger(tmp_path / "c.db"))) as at:
+        for call_id in ("c1", "c1"):  # the recorded failure, too
+            got = at.call({"tool_id": "Leak.Boom", "call_id": call_id})
+            error = got.json["error"]
+            assert isinstance(error, dict)
+            assert error["message"] == "The tool failed (ConnectionError)."
+            assert "hunter2" not in got.body.decode() and "db.internal" not in got.body.decode()
+        told = at.call({"tool_id": "Leak.Told"}).json["error"]
+        assert isinstance(told, dict)
+        assert (told["message"], told["developer_message"]) == ("The shop is closed.", "opens at 9")
+
+        async def over_mcp() -> str:
+            async with Client(f"{at.url}/mcp") as client:
+                return repr(await client.call_tool("Leak_Boom", {}))
+
+        text = asyncio.run(over_mcp())
+    assert "ConnectionError" in text
+    assert "hunter2" not in text and "db.internal" not in text

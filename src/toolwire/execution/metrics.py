@@ -1,7 +1,7 @@
 """Counters, gauges and histograms in Prometheus' text format.
 
 A table says which metrics exist. The number of values of each label is limited, so that callers
-cannot fill the memory. Snapshots of several processes can be rendered together.
+cannot fill the memory. Dumps of several processes can be rendered together.
 `docs/decisions/012-metrics.md` says why this is not `prometheus_client`.
 """
 
@@ -43,9 +43,9 @@ class MetricSet:
         self._cells: dict[tuple[str, ...], list[float]] = {}
         self._label_values: dict[tuple[str, int], set[str]] = {}
 
-    def add(self, name: str, *labels: str, amount: float = 1.0) -> None:
+    def add(self, name: str, *labels: str, by: float = 1.0) -> None:
         """Increase a counter or a gauge."""
-        self.cell(name, *labels)[0] += amount
+        self.cell(name, *labels)[0] += by
 
     def observe(self, name: str, seconds: float, *labels: str) -> None:
         """Add a duration to a histogram."""
@@ -71,20 +71,22 @@ class MetricSet:
             return value
         return OTHER
 
-    def snapshot(self) -> bytes:
+    def dump(self) -> bytes:
         """All values, for `render` in another process."""
         return dump([[list(key), list(cell)] for key, cell in self._cells.items()])
 
-    def render(self, live: Iterable[bytes] = (), dead: Iterable[bytes] = ()) -> str:
-        """All values, added to the snapshots of other processes.
+    def render(self, others: Mapping[bool, Iterable[bytes]] | None = None) -> str:
+        """All values, added to those of other processes.
 
-        Gauges of dead processes are left out.
+        Args:
+            others: dumps of living (True) and dead (False) processes. Gauges of dead ones are left
+                out.
         """
         total = {key: list(cell) for key, cell in self._cells.items()}
-        for snapshots, with_gauges in ((live, True), (dead, False)):
-            for key, values in (row for snapshot in snapshots for row in _rows(snapshot)):
+        for alive, dumps in (others or {}).items():
+            for key, values in (row for data in dumps for row in _rows(data)):
                 metric = self._metrics.get(key[0])
-                if metric is not None and (with_gauges or metric.type != "gauge"):
+                if metric is not None and (alive or metric.type != "gauge"):
                     cell = total.setdefault(key, [0.0] * len(values))
                     total[key] = [a + b for a, b in zip(cell, values, strict=True)]
         lines: list[str] = []
@@ -130,8 +132,8 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _rows(snapshot: bytes) -> list[tuple[tuple[str, ...], list[float]]]:
+def _rows(data: bytes) -> list[tuple[tuple[str, ...], list[float]]]:
     try:
-        return convert(parse(snapshot), list[tuple[tuple[str, ...], list[float]]])
+        return convert(parse(data), list[tuple[tuple[str, ...], list[float]]])
     except ValueError:  # the other process is writing it
         return []

@@ -1,0 +1,89 @@
+"""`ToolExecutor.run`: any kind of tool, by its function or by its name."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from toolwire.execution import ExecutorClosed, SqliteLedger, ToolExecutor
+from toolwire.tools import InvalidInput, ToolContext, ToolDefinitionError, UnknownTool, tool
+
+Door = Annotated[str, "Which one."]
+
+
+def ring_plain(doorbell_id: Door) -> str:
+    """Ring a doorbell."""
+    return f"rang {doorbell_id}"
+
+
+@tool(id="Doorbell.Ring@1.0.0")
+async def ring(doorbell_id: Door) -> str:
+    """Ring a doorbell."""
+    return f"rang {doorbell_id}"
+
+
+@pytest.mark.parametrize(
+    "any_tool",
+    [ring, ring.runnable, ring_plain, "Doorbell.Ring", "Doorbell.Ring@1", "Doorbell_Ring"],
+    ids=["decorated", "runnable", "function", "id", "version", "name for models"],
+)
+def test_run_accepts_every_kind_of_tool_and_runs_a_call_id_once(any_tool: object) -> None:
+    async def main() -> None:
+        async with ToolExecutor(tools=[ring]) as executor:
+            first = await executor.run(any_tool, {"doorbell_id": "front"}, call_id="c1")  # type: ignore[arg-type]
+            again = await executor.run(any_tool, {"doorbell_id": "front"}, call_id="c1")  # type: ignore[arg-type]
+        assert (first.state, first.value, first.replayed) == ("done", "rang front", False)
+        assert (again.state, again.value, again.replayed) == ("done", "rang front", True)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["Doorbell.Rin", "doorbell_ring", "Ring", "DoorBell.Ring"])
+def test_an_unknown_name_gets_a_suggestion(name: str) -> None:
+    executor = ToolExecutor(tools=ring)
+    with pytest.raises(UnknownTool, match=r"did you mean Doorbell\.Ring\?"):
+        executor.run_sync(name)
+
+
+def test_run_sync_remembers_calls_across_event_loops(tmp_path: Path) -> None:
+    executor = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
+    first = executor.run_sync(ring, {"doorbell_id": "front"}, call_id="c1")
+    again = executor.run_sync(ring, {"doorbell_id": "front"}, call_id="c1")
+    assert (first.replayed, again.replayed, again.value) == (False, True, "rang front")
+
+
+def test_a_failure_is_in_the_result_and_bad_input_is_an_exception() -> None:
+    def fail(doorbell_id: Door) -> str:
+        """Fail."""
+        raise ValueError("inner detail")
+
+    executor = ToolExecutor()
+    result = executor.run_sync(fail, {"doorbell_id": "front"})
+    assert (result.state, result.value) == ("failed", None)
+    assert result.failure is not None and result.failure.kind == "exception"
+    with pytest.raises(InvalidInput, match="doorbell_id: is missing"):
+        executor.run_sync(ring)
+
+
+def test_a_transactional_tool_needs_a_ledger_with_transactions() -> None:
+    @tool(id="A.B@1.0.0", on_crash="transactional")
+    async def write(context: ToolContext) -> None:
+        """Write something."""
+
+    with pytest.raises(ToolDefinitionError, match="MemoryLedger has no transactions"):
+        ToolExecutor().run_sync(write)
+
+
+def test_a_closed_executor_can_be_opened_again() -> None:
+    async def main() -> str:
+        executor = ToolExecutor()
+        await executor.close()
+        with pytest.raises(ExecutorClosed, match=r"call open\(\), or create a new one"):
+            await executor.run(ring, {"doorbell_id": "front"})
+        await executor.open()
+        return (await executor.run(ring, {"doorbell_id": "front"})).state
+
+    assert asyncio.run(main()) == "done"
