@@ -14,7 +14,8 @@ import aiohttp
 from plain import plain
 
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import ModelTable, read
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
 from toolwire.server.run import serve
 
 NAMES = ("m", "once", "idle", "refused")
@@ -76,7 +77,7 @@ def gateway(base: str) -> Gateway:
         f'[models.{name}]\nupstream = "anthropic"\nbase_url = "{base}"\nkey_env = "KEY"\n'
         for name in NAMES
     )
-    return Gateway(ModelTable(read("".join(rows)), {"KEY": "any"}))
+    return Gateway(ModelTable(read_config("".join(rows)), {"KEY": "any"}))
 
 
 if __name__ == "__main__":

@@ -64,13 +64,23 @@ DOES_IO = (
     "execution.thread_pool",
     "gateway.app",
     "gateway.cancel_on_disconnect",
+    "gateway.config.files",
+    "gateway.config.reload",
     "gateway.forward",
+    "gateway.key_files",
     "gateway.keys",
+    "gateway.mock_providers",
     "gateway.mock_upstream",
-    "gateway.observer",
-    "gateway.recorder",
-    "gateway.reload",
-    "gateway.tools",
+    "gateway.observe.observer",
+    "gateway.observe.recorder",
+    "gateway.request",
+    "gateway.respond",
+    "gateway.route",
+    "gateway.threads",
+    "gateway.tools.gateway_tools",
+    "gateway.tools.tool_loop",
+    "gateway.tools.tool_runs",
+    "gateway.translate",
     "gateway.workers",
     "mcp.client",
     "mcp.server",
@@ -105,6 +115,8 @@ ONLY_IN_IO = {
     "uuid",
     "uvicorn",
 }
+IMPORTED_ON_DEMAND = {"gateway.mock_upstream": ["toolwire.gateway.mock_providers.mock_server"]}
+"""Imports inside functions: what only a demo needs."""
 SHARED = {"engine", "families"}
 WIRES = sorted(
     init.parent.name
@@ -215,7 +227,16 @@ def test_imports_are_at_the_top_of_the_file(path: Path) -> None:
         id(node) for block in body if isinstance(block, ast.If) for node in block.body
     }  # TYPE_CHECKING
     lazy = [target for node, target in imports(path) if id(node) not in here]
-    assert not lazy or top(name_of(path)) == "cli", f"imported inside a function: {lazy}"
+    allowed = top(name_of(path)) == "cli" or lazy == IMPORTED_ON_DEMAND.get(name_of(path))
+    assert not lazy or allowed, f"imported inside a function: {lazy}"
+
+
+@rows("path", MODULES, ids=name_of)
+def test_only_the_mock_upstream_and_the_command_line_import_the_mock(path: Path) -> None:
+    name = name_of(path)
+    targets = [target for _, target in imports(path) if target.startswith("toolwire.mock")]
+    allowed = top(name) in ("mock", "cli", "testing") or name == "gateway.mock_providers"
+    assert not targets or allowed, targets
 
 
 @rows("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)

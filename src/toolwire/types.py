@@ -48,10 +48,11 @@ if typing.TYPE_CHECKING:
     )
     from toolwire.execution.ledger.postgres.transaction import FinishResult, PgTransactionScope
     from toolwire.execution.tool_call import ToolCall, ToolCallResult
-    from toolwire.gateway.app import Services
-    from toolwire.gateway.config import ModelTable
-    from toolwire.gateway.observer import Observer
-    from toolwire.gateway.tools import GatewayTools
+    from toolwire.gateway.app import Service
+    from toolwire.gateway.config.model_table import ModelTable
+    from toolwire.gateway.keys import KeyConfig
+    from toolwire.gateway.observe.observer import Observer
+    from toolwire.gateway.tools.gateway_tools import GatewayTools
     from toolwire.lint import Input
     from toolwire.oxp.client import (
         CallResponse,
@@ -111,6 +112,7 @@ __all__ = [
     "IdMapInput",
     "Input",
     "JsonPath",
+    "KeyConfig",
     "Kind",
     "LazyJson",
     "Ledger",
@@ -137,7 +139,7 @@ __all__ = [
     "Runner",
     "Secrets",
     "ServerToolPolicy",
-    "Services",
+    "Service",
     "Setting",
     "Severity",
     "Source",
@@ -172,10 +174,11 @@ _MODULES = {
     "toolwire.execution.ledger.base": "CallKey Claim Ledger Outcome Record Runner Sweep",
     "toolwire.execution.ledger.postgres.transaction": "FinishResult PgTransactionScope",
     "toolwire.execution.tool_call": "ToolCall ToolCallResult",
-    "toolwire.gateway.app": "Services",
-    "toolwire.gateway.config": "ModelTable",
-    "toolwire.gateway.observer": "Observer",
-    "toolwire.gateway.tools": "GatewayTools",
+    "toolwire.gateway.app": "Service",
+    "toolwire.gateway.config.model_table": "ModelTable",
+    "toolwire.gateway.keys": "KeyConfig",
+    "toolwire.gateway.observe.observer": "Observer",
+    "toolwire.gateway.tools.gateway_tools": "GatewayTools",
     "toolwire.lint": "Input",
     "toolwire.oxp.client": "CallResponse Credentials Runnables"
     " Secrets RequestFormat Tokens ToolDefinition",

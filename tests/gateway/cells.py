@@ -1,7 +1,7 @@
-"""What every front wire owes every upstream: one function per scenario, which fails with what is
+"""What every client API owes every upstream: one function per scenario, which fails with what is
 wrong.
 
-A cell of the matrix is a front wire, an upstream, a scenario, and whether it is streamed. They are
+A cell of the matrix is a client API, an upstream, a scenario, and whether it is streamed. They are
 printed as a page by `scripts/gateway_matrix.py`.
 """
 
@@ -42,17 +42,17 @@ def model(upstream: str) -> str:
     return MODELS.get(upstream, "some-model")
 
 
-def plain(door: Doors, front: str, upstream: str, stream: bool) -> None:
+def plain(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A question, an answer in words."""
-    client = CLIENTS[front]
+    client = CLIENTS[api]
     turn = client.ask(door.url(upstream), model(upstream), client.begin("hello there"), stream)
     assert turn.text == "You said: hello there\nNone of the tools here is for that.", turn
     assert not turn.calls
 
 
-def tools(door: Doors, front: str, upstream: str, stream: bool) -> None:
+def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """The same tool twice at once, then another with the results; every result finds its call."""
-    turns = talk(CLIENTS[front], door.url(upstream), model(upstream), QUESTION, stream, run)
+    turns = talk(CLIENTS[api], door.url(upstream), model(upstream), QUESTION, stream, run)
     called = [[name for _, name, _ in turn.calls] for turn in turns]
     assert called == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"], []], called
     assert turns[-1].text.splitlines() == list(FINAL), turns[-1].text
@@ -60,11 +60,11 @@ def tools(door: Doors, front: str, upstream: str, stream: bool) -> None:
     assert not any(ids) or len(set(ids)) == len(ids), ids
 
 
-def reasoning(door: Doors, front: str, upstream: str, stream: bool) -> None:
+def reasoning(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A thought before calls: told where both wires can, and back with the model in its own form in
     the next turn."""
     turns = talk(
-        CLIENTS[front], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
+        CLIENTS[api], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
     )
     assert len(turns) == 2 and len(turns[0].calls) == 2, turns
     assert turns[1].text.splitlines() == ADDED, turns[1]
@@ -80,18 +80,18 @@ def _sealed(upstream: str, body: JSON) -> None:
     assert "toolwire" not in back and "tw1." not in back and "skip_thought" not in back, back
 
 
-def images(door: Doors, front: str, upstream: str, stream: bool) -> None:
+def images(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A picture beside the question."""
-    client = CLIENTS[front]
+    client = CLIENTS[api]
     turn = client.ask(
         door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream
     )
     assert turn.text == "I see it", turn
 
 
-def errors(door: Doors, front: str, upstream: str, stream: bool) -> None:
+def errors(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A refusal of the upstream: its status, in the shape that the client reads."""
-    client = CLIENTS[front]
+    client = CLIENTS[api]
     for status in (429, 500):
         try:
             client.ask(
@@ -133,20 +133,20 @@ PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
         },
     ),
 }
-"""Where each front wire streams, and the body of a question."""
+"""Where each client API streams, and the body of a question."""
 
 
-def asks(front: str, name: str, text: str) -> tuple[str, Object]:
+def asks(api: str, name: str, text: str) -> tuple[str, Object]:
     """The path and the body of a question to be streamed."""
-    path, body = PATHS[front]
+    path, body = PATHS[api]
     named: Object = {} if "{model}" in path else {"model": name}
     return path.replace("{model}", name), {**body(text), **named}
 
 
-def aborts(door: Doors, front: str, upstream: str, stream: bool) -> None:
+def aborts(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A client that leaves in mid-answer: the gateway stops at once."""
     path, body = asks(
-        front,
+        api,
         model(upstream),
         "[[slow 0.06]] [[text one two three four five six seven eight nine ten eleven twelve"
         " thirteen fourteen]]",
@@ -167,9 +167,13 @@ def _http() -> httpx.Client:
 
 
 def _gone(door: Doors, upstream: str) -> list[str]:
-    """How many clients of each front have left, as the numbers of the gateway say."""
+    """How many clients of each api have left, as the numbers of the gateway say."""
     told = _http().get(f"{door.url(upstream)}/metrics").text
-    return [line for line in told.splitlines() if line.startswith("toolwire_gateway_gone_total")]
+    return [
+        line
+        for line in told.splitlines()
+        if line.startswith("toolwire_gateway_client_disconnects_total")
+    ]
 
 
 Scenario = Callable[[Doors, str, str, bool], None]
@@ -185,9 +189,9 @@ ONCE = frozenset({"aborts"})
 """Scenarios that are only streamed."""
 
 
-def ways(front: str, scenario: str) -> tuple[bool, ...]:
+def ways(api: str, scenario: str) -> tuple[bool, ...]:
     """Streamed or not: pages only stream."""
-    return (True,) if front == "ai-sdk" or scenario in ONCE else (False, True)
+    return (True,) if api == "ai-sdk" or scenario in ONCE else (False, True)
 
 
 # --- pages ----------------------------------------------------------------------------------------

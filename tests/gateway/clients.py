@@ -1,4 +1,4 @@
-"""The official client of each front wire, and how a program with it goes on after an answer: with
+"""The official client of each client API, and how a program with it goes on after an answer: with
 what the client gave it.
 
 Every client asks, reads and appends in its own types; a `Turn` says what came. Knows nothing of
@@ -369,7 +369,7 @@ CLIENTS: dict[str, Client] = {
     "gemini": GoogleGenai(),
     "ollama": OllamaChat(),
 }
-"""The front wires whose clients are written in Python."""
+"""The client APIs whose clients are written in Python."""
 Runs = Callable[[str, dict[str, object]], str]
 
 

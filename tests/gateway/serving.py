@@ -22,7 +22,8 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, dump
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import ModelTable, read
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
 from toolwire.mock.server import MockProvider
 from toolwire.server.asgi import App, Receive, Scope, Send
 
@@ -90,7 +91,7 @@ class Below:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for app in opened:
-            await app._upstream.close()
+            await app._state.upstream.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -112,7 +113,7 @@ def row(
 
 def gateway(toml: str, *, strict: bool | None = None) -> Gateway:
     """A gateway of a configuration."""
-    return Gateway(ModelTable(read(toml), {"KEY": "a-key-of-the-gateway"}), strict=strict)
+    return Gateway(ModelTable(read_config(toml), {"KEY": "a-key-of-the-gateway"}), strict=strict)
 
 
 class Doors(Struct, frozen=True):

@@ -8,8 +8,9 @@ import pytest
 
 from toolwire import decode, fold
 from toolwire.conversation.json import JSON, dump
-from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.translator import Translator
+from toolwire.gateway.client_apis.routes import BY_WIRE
+from toolwire.gateway.translation.response_stream import ResponseStream
+from toolwire.gateway.translation.translator import Translator
 
 REQUEST: JSON = {
     "model": "m",
@@ -48,8 +49,8 @@ def openai_chat(arguments: JSON) -> list[bytes]:
 def test_a_call_of_a_custom_tool_gets_its_text_back_if_it_has_one(
     source: str, stream: Callable[[JSON], list[bytes]], arguments: JSON, family: str, text: str
 ) -> None:
-    relay = Translator(BY_WIRE["openai-responses"], source, model="m")
-    pipe = relay.stream(relay.request(dump(REQUEST)))
+    translator = Translator(BY_WIRE["openai-responses"], source, model="m")
+    pipe = ResponseStream(translator, translator.request(dump(REQUEST)))
     out = [item for piece in stream(arguments) for item in pipe.feed(piece)]
     body = fold(b"".join([*out, *pipe.end()]), "openai-responses")
     (call,) = decode(body, "openai-responses", "response").calls()

@@ -57,18 +57,18 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("front", SHAPES)
-def test_a_refusal_comes_in_the_shape_of_the_front_with_its_status_and_when_to_come_back(
-    front: str,
+@pytest.mark.parametrize("api", SHAPES)
+def test_a_refusal_comes_in_the_shape_of_the_api_with_its_status_and_when_to_come_back(
+    api: str,
 ) -> None:
-    path, body = ASKED[front]
+    path, body = ASKED[api]
     with behind("cohere", answers({"message": "too many"}, 429, retry_after="17")) as door:
         told = httpx.post(door.url + path, json=body)
         assert told.status_code == 429 and told.headers["retry-after"] == "17"
-        assert SHAPES[front](told.json()) == ("too many", WORDS[front])
+        assert SHAPES[api](told.json()) == ("too many", WORDS[api])
 
 
-def test_a_front_that_got_no_time_from_its_upstream_makes_none_up() -> None:
+def test_a_api_that_got_no_time_from_its_upstream_makes_none_up() -> None:
     with behind("anthropic", answers(BUSY, 429)) as door:
         assert "retry-after" not in httpx.post(door.url + CHAT_PATH, json=CHAT_BODY).headers
 
@@ -135,7 +135,7 @@ def test_nobody_is_followed_elsewhere() -> None:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
         assert (
             told.status_code == 502
-            and "elsewhere" in told.json()["error"]["message"]
+            and "redirect (307), which is not followed" in told.json()["error"]["message"]
             and len(door.up.got) == 1
         )
 
@@ -171,7 +171,7 @@ async def _silent() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_upstream_that_says_nothing_is_a_504(stream: bool) -> None:
     quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
-    with behind("anthropic", quiet, more={"timeout": 0.2}) as door:
+    with behind("anthropic", quiet, more={"idle_timeout": 0.2}) as door:
         start = time.monotonic()
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream})
         assert told.status_code == 504 and time.monotonic() - start < 2
@@ -194,7 +194,7 @@ PARTS = message_stream(*said("Hel", "lo"))[:4]
 
 
 @pytest.mark.parametrize("how", ["cut", "silence", "error", "garbage"])
-def test_what_breaks_off_in_mid_stream_ends_as_the_front_does_it(how: str) -> None:
+def test_what_breaks_off_in_mid_stream_ends_as_the_api_does_it(how: str) -> None:
     bad = {
         "cut": streams(*PARTS, cut=True),
         "silence": streams(*PARTS, pause=0.3),
@@ -207,7 +207,9 @@ def test_what_breaks_off_in_mid_stream_ends_as_the_front_does_it(how: str) -> No
         ),
         "garbage": streams(*PARTS, b"data: {{{\n\n", pause=0.03),
     }
-    with behind("anthropic", bad[how], more={"timeout": 0.1 if how == "silence" else 5}) as door:
+    with behind(
+        "anthropic", bad[how], more={"idle_timeout": 0.1 if how == "silence" else 5}
+    ) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
         assert told.status_code == 200 and "[DONE]" not in told.text
         assert "error" in events(told.text)[-1] and events(told.text)[0]["choices"]
@@ -267,7 +269,7 @@ def test_an_answer_that_never_ends_is_given_up(stream: bool) -> None:
         "anthropic", Answer(pieces=_endless, headers={"content-type": "text/event-stream"})
     ) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=30)
-        assert told.status_code == 502 and "of more than" in told.json()["error"]["message"]
+        assert told.status_code == 502 and "more than" in told.json()["error"]["message"]
         until(lambda: door.up.left == 1)
 
 
@@ -297,7 +299,7 @@ def test_a_client_that_leaves_before_the_first_byte_closes_the_upstream(stream: 
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=0.3)
         until(lambda: door.up.left == 1)
-        assert "gone_total" in httpx.get(door.url + "/metrics").text
+        assert "client_disconnects_total" in httpx.get(door.url + "/metrics").text
 
 
 def test_a_client_that_leaves_while_it_waits_for_its_turn_is_never_asked_for() -> None:
@@ -336,10 +338,10 @@ FAILS = {
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("front", ["openai-chat", "anthropic"] if DEEP else ["anthropic"])
+@pytest.mark.parametrize("api", ["openai-chat", "anthropic"] if DEEP else ["anthropic"])
 @pytest.mark.parametrize("why", FAILS)
 def test_another_model_answers_if_the_first_cannot_before_the_first_byte(
-    why: str, front: str, stream: bool
+    why: str, api: str, stream: bool
 ) -> None:
     first, second = (
         Scripted(FAILS[why]),
@@ -350,7 +352,7 @@ def test_another_model_answers_if_the_first_cannot_before_the_first_byte(
             "openai-chat", b, name="other", model="o"
         )
         with serving(gateway(toml)) as url:
-            path, body = ASKED[front]
+            path, body = ASKED[api]
             told = httpx.post(url + path, json={**body, "stream": stream})
             assert told.status_code == 200 and ("lo" if stream else "Hi") in told.text
             assert len(second.got) == 1 and second.got[0].json["model"] == "o"

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.conversation.model import Change, Loss
-from toolwire.gateway.errors import LONGEST, done
-from toolwire.gateway.translator import UpstreamRequest
+from toolwire.gateway.errors import MAX_HEADER_LENGTH, report_headers
+from toolwire.gateway.translation.upstream_request import UpstreamRequest
 from toolwire.server.asgi import BodyLimits, BodyReader
 
 PATH, BODY = ASKED["openai-chat"]
@@ -71,12 +71,12 @@ def test_a_model_in_the_path_is_one_segment_of_the_upstreams_path() -> None:
         ]
 
 
-def test_a_body_that_is_too_large_is_a_413_in_the_shape_of_the_front() -> None:
-    toml = row("anthropic", "http://127.0.0.1:1") + "[server]\nbody_mb = 0.01\n"
+def test_a_body_that_is_too_large_is_a_413_in_the_shape_of_the_api() -> None:
+    toml = row("anthropic", "http://127.0.0.1:1") + "[server]\nmax_body_mb = 0.01\n"
     with serving(gateway(toml)) as url:
-        for front, (path, _) in ASKED.items():
+        for api, (path, _) in ASKED.items():
             told = httpx.post(url + path, content=b'{"a":"' + b"x" * 20_000 + b'"}', headers=JSON)
-            assert told.status_code == 413 and "too large" in told.text, front
+            assert told.status_code == 413 and "larger than [server] max_body_mb" in told.text, api
 
         def endless() -> object:
             for _ in range(100):
@@ -108,9 +108,9 @@ def test_a_body_that_is_none_is_refused_and_nobody_is_asked(what: str) -> None:
             assert told.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("front", ASKED)
-def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(front: str) -> None:
-    path, body = ASKED[front]
+@pytest.mark.parametrize("api", ASKED)
+def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(api: str) -> None:
+    path, body = ASKED[api]
     odd: list[object] = [None, True, -1, "", [], {}, [None], [[]], [{}], {"a": None}, "x" * 10]
     with behind("anthropic", answers(MESSAGE)) as door, httpx.Client() as client:
         for key in [*body, "tools", "stream", "tool_choice", "system"]:
@@ -126,7 +126,7 @@ def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(front: str) -> Non
 
 def test_a_body_that_comes_too_slowly_is_a_408() -> None:
     app = gateway(row("anthropic", "http://127.0.0.1:1"))
-    app._intake = BodyReader(BodyLimits(body=1000, seconds=0.2))
+    app._state.body_reader = BodyReader(BodyLimits(body=1000, seconds=0.2))
     with serving(app) as url:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as line:
@@ -169,7 +169,9 @@ def test_header_fields_that_tell_what_was_done_are_plain_and_bounded(
 ) -> None:
     losses = tuple(Loss((where,), why) for where, why in told)
     changes = tuple(Change("TW1", where, (why,), why) for where, why in told)
-    fields = done(UpstreamRequest({}, changes=changes, losses=losses, parcels=3))
+    fields = report_headers(
+        UpstreamRequest(body={}, changes=changes, losses=losses, restored_turns=3)
+    )
     assert len(fields) == (3 if told else 1)
     for value in fields.values():
-        assert len(value) <= LONGEST and value.isascii() and value.isprintable()
+        assert len(value) <= MAX_HEADER_LENGTH and value.isascii() and value.isprintable()

@@ -1,4 +1,4 @@
-"""Every front wire against every upstream: official clients over loopback, strict mocks behind the
+"""Every client API against every upstream: official clients over loopback, strict mocks behind the
 gateway.
 
 The cells and what each owes stand in `cells.py`; `docs/gateway-matrix.md` is printed from them.
@@ -19,32 +19,32 @@ from gateway.serving import FRONTS, UPSTREAMS, Doors
 ROOT = Path(__file__).parents[2]
 
 
-def some(front: str, scenario: str) -> list[str]:
+def some(api: str, scenario: str) -> list[str]:
     """All upstreams when there is time; else three of them, others for each scenario, so that no
     cell goes without."""
     names = list(UPSTREAMS)
-    first = list(CLIENTS).index(front) + 3 * list(SCENARIOS).index(scenario)
+    first = list(CLIENTS).index(api) + 3 * list(SCENARIOS).index(scenario)
     return names if DEEP else [names[(first + n) % len(names)] for n in range(3)]
 
 
 def test_every_cell_is_tried_also_when_there_is_little_time() -> None:
     tried = {
-        (front, upstream)
-        for front in CLIENTS
+        (api, upstream)
+        for api in CLIENTS
         for scenario in SCENARIOS
-        for upstream in some(front, scenario)
+        for upstream in some(api, scenario)
     }
     assert len(tried) == len(CLIENTS) * len(UPSTREAMS)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("front", CLIENTS)
-def test_an_official_client_of_a_front_wire_gets_what_it_should_from_every_upstream(
-    door: Doors, front: str, scenario: str
+@pytest.mark.parametrize("api", CLIENTS)
+def test_an_official_client_of_a_api_wire_gets_what_it_should_from_every_upstream(
+    door: Doors, api: str, scenario: str
 ) -> None:
-    for upstream in some(front, scenario):
-        for stream in ways(front, scenario):
-            SCENARIOS[scenario](door, front, upstream, stream)
+    for upstream in some(api, scenario):
+        for stream in ways(api, scenario):
+            SCENARIOS[scenario](door, api, upstream, stream)
 
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "aborts"])

@@ -25,8 +25,8 @@ from mock.tools import FINAL, QUESTION
 from streams.clients import NODE, install_clients
 
 from toolwire.conversation.json import JSON, Object, dump
-from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.translator import Translator
+from toolwire.gateway.client_apis.routes import BY_WIRE
+from toolwire.gateway.translation.translator import Translator
 
 SCRIPT = Path(__file__).parent / "npm_clients.mjs"
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
@@ -55,19 +55,19 @@ class Talk(NamedTuple):
     """A conversation that is to be held."""
 
     scenario: str
-    front: str
+    api: str
     upstream: str
     stream: bool
 
 
-def others(front: str, scenario: str) -> list[str]:
+def others(api: str, scenario: str) -> list[str]:
     """Upstreams of other wires: all of them when there is time; else some, others for
-    each front.
+    each api.
     """
-    names = [name for name in UPSTREAMS if name != front]
+    names = [name for name in UPSTREAMS if name != api]
     if scenario == "thinks":
         return [name for name in names if name in SEALS]
-    first = 2 * FRONTS.index(front)
+    first = 2 * FRONTS.index(api)
     return (
         names
         if DEEP
@@ -76,10 +76,10 @@ def others(front: str, scenario: str) -> list[str]:
 
 
 TALKS = [
-    Talk(scenario, front, upstream, stream)
+    Talk(scenario, api, upstream, stream)
     for scenario in TEXTS
-    for front in FRONTS
-    for upstream in others(front, scenario)
+    for api in FRONTS
+    for upstream in others(api, scenario)
     for stream in ((True,) if scenario == "leaves" else (False, True))
 ]
 
@@ -95,7 +95,7 @@ def held(door: Doors) -> dict[Talk, Object]:
     assert not absent, f"`npm install --prefix tests/node` is needed: package.json names {absent}"
     asks: list[Object] = [
         {
-            "client": one.front,
+            "client": one.api,
             "url": door.url(one.upstream),
             "model": model(one.upstream),
             "text": TEXTS[one.scenario],
@@ -151,7 +151,7 @@ def thinks(door: Doors, talk: Talk, told: Object) -> None:
     """A thought before calls: shown, and what the model signed comes back to it if the package
     keeps it."""
     assert told["error"] is None and said(told) == ADDED, told
-    assert talk.front == "openai-chat" or WORDS in str(told["thoughts"]), told["thoughts"]
+    assert talk.api == "openai-chat" or WORDS in str(told["thoughts"]), told["thoughts"]
     made = [f'"{call[1]}"' for call in _rows(told["calls"])]
     sent = [json.dumps(one.body) for one in door.mocks[talk.upstream].requests]
     after = [
@@ -162,7 +162,7 @@ def thinks(door: Doors, talk: Talk, told: Object) -> None:
     sealed = any(
         f'"{SEALS[talk.upstream]}": "' in body and "skip_thought" not in body for body in after
     )
-    assert sealed or (talk.front, talk.stream) in DROPS, after[-1:]
+    assert sealed or (talk.api, talk.stream) in DROPS, after[-1:]
     assert not any("tw1." in body for body in after)
 
 
@@ -183,7 +183,7 @@ def leaves(door: Doors, talk: Talk, told: Object) -> None:
     more."""
     assert told["error"] is None, told
     late = time.monotonic() + 3
-    while f'gone_total{{front="{talk.front}"}}' not in (
+    while f'client_disconnects_total{{api="{talk.api}"}}' not in (
         numbers := httpx.get(f"{door.url(talk.upstream)}/metrics").text
     ):
         assert time.monotonic() < late, numbers
@@ -199,7 +199,7 @@ CHECKS: dict[str, Callable[[Doors, Talk, Object], None]] = {
 }
 
 
-def test_programs_with_ai_and_the_provider_of_a_front_wire_get_what_they_should_from_models_of_other_wires(
+def test_programs_with_ai_and_the_provider_of_a_api_wire_get_what_they_should_from_models_of_other_wires(
     door: Doors,
 ) -> None:
     broken: dict[str, str] = {}
@@ -223,12 +223,14 @@ SIGNED: Object = {
 
 
 @pytest.mark.parametrize("at", [0, 1, 2], ids=["thought", "text", "call"])
-def test_a_parcel_that_a_client_moved_to_the_part_before_takes_nothing_with_it(at: int) -> None:
+def test_a_token_that_a_client_moved_to_the_part_before_takes_nothing_with_it(at: int) -> None:
     """As `@ai-sdk/google` does with the signature of an empty text."""
     asked: Object = {"role": "user", "parts": [{"text": "go"}]}
-    front = BY_WIRE["gemini"]
-    relay = Translator(front, "anthropic", model="m")
-    told = json.loads(relay.answer(dump(SIGNED), relay.request(dump({"contents": [asked]})))[0])
+    api = BY_WIRE["gemini"]
+    translator = Translator(api, "anthropic", model="m")
+    told = json.loads(
+        translator.response(dump(SIGNED), translator.request(dump({"contents": [asked]}))).body
+    )
     *parts, last = told["candidates"][0]["content"]["parts"]
     parts[at]["thoughtSignature"] = seal = last["thoughtSignature"]
     done: Object = {
@@ -237,12 +239,12 @@ def test_a_parcel_that_a_client_moved_to_the_part_before_takes_nothing_with_it(a
     back = dump(
         {"contents": [asked, {"role": "model", "parts": parts}, {"role": "user", "parts": [done]}]}
     )
-    messages = relay.request(back).body["messages"]
+    messages = translator.request(back).body["messages"]
     assert isinstance(messages, list) and messages[1:2] == [
         {"role": "assistant", "content": SIGNED["content"]}
     ], messages
     for other in ("openai-chat", "openai-responses", "gemini", "bedrock", "ollama"):
-        text = json.dumps(Translator(front, other, model="m").request(back).body)
+        text = json.dumps(Translator(api, other, model="m").request(back).body)
         assert "Let me see." in text and re.search(r"a\W+1", text) and seal[:9] not in text, (
             other,
             text,

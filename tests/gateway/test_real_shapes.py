@@ -16,9 +16,11 @@ from gateway.upstreams import answers, behind
 from toolwire import check, decode
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Tool
-from toolwire.gateway.client_apis import BY_WIRE
-from toolwire.gateway.continuation_tokens import PREFIX
-from toolwire.gateway.translator import Translator, UpstreamRequest
+from toolwire.gateway.client_apis.routes import BY_WIRE
+from toolwire.gateway.translation.continuation_tokens import PREFIX
+from toolwire.gateway.translation.response_stream import ResponseStream
+from toolwire.gateway.translation.translator import Translator
+from toolwire.gateway.translation.upstream_request import UpstreamRequest
 
 SEARCH: Object = {
     "model": "m",
@@ -49,9 +51,9 @@ TURN: Object = {
 OTHERS = ("openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama")
 
 
-def sent(body: Object, front: str, target: str) -> UpstreamRequest:
+def sent(body: Object, api: str, target: str) -> UpstreamRequest:
     """What a model gets of a client's request."""
-    return Translator(BY_WIRE[front], target, model="m").request(dump(body))
+    return Translator(BY_WIRE[api], target, model="m").request(dump(body))
 
 
 @pytest.mark.parametrize("target", OTHERS)
@@ -118,7 +120,7 @@ EXTRA = Tool("lookup", "Looks something up.", {"type": "object", "properties": {
 
 
 @pytest.mark.parametrize(
-    ("front", "tools"),
+    ("api", "tools"),
     [
         (
             "anthropic",
@@ -148,17 +150,15 @@ EXTRA = Tool("lookup", "Looks something up.", {"type": "object", "properties": {
     ],
 )
 def test_beside_tools_of_the_gateway_those_of_the_client_stay_as_they_were_on_their_own_wire(
-    front: str, tools: list[JSON]
+    api: str, tools: list[JSON]
 ) -> None:
     body: Object = (
         {**TURN, "tools": tools}
-        if front != "openai-responses"
+        if api != "openai-responses"
         else {"model": "m", "input": "go", "tools": tools}
     )
     made = (
-        Translator(BY_WIRE[front], front, model="m")
-        .request(dump(body), tools=(EXTRA,))
-        .body["tools"]
+        Translator(BY_WIRE[api], api, model="m").request(dump(body), tools=(EXTRA,)).body["tools"]
     )
     assert isinstance(made, list) and made[:-1] == tools and "lookup" in json.dumps(made[-1])
 
@@ -199,27 +199,27 @@ def _answer(message: Object) -> bytes:
 
 
 @pytest.mark.parametrize("message", [THOUGHT, CALL], ids=["words", "call"])
-def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_parcel(
+def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_token(
     message: Object,
 ) -> None:
     """Clients take the last block for the answer; `claude -p` printed nothing."""
-    relay = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
-    first = relay.request(dump(TURN))
-    content = _content(relay.answer(_answer(message), first)[0])
+    translator = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    first = translator.request(dump(TURN))
+    content = _content(translator.response(_answer(message), first).body)
     assert content[-1]["type"] == ("tool_use" if "tool_calls" in message else "text")
     assert any(str(one.get("data", "")).startswith(PREFIX) for one in content)
 
 
-def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
-    relay = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
-    content = _content(relay.answer(_answer(CALL), relay.request(dump(TURN)))[0])
+def test_a_token_before_the_last_block_brings_the_turn_back() -> None:
+    translator = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    content = _content(translator.response(_answer(CALL), translator.request(dump(TURN))).body)
     done: Object = {"type": "tool_result", "tool_use_id": content[-1]["id"], "content": "a.txt"}
     history: list[JSON] = [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": list(content)},
         {"role": "user", "content": [done]},
     ]
-    again = relay.request(dump({**TURN, "messages": history}))
+    again = translator.request(dump({**TURN, "messages": history}))
     messages = again.body["messages"]
     assert isinstance(messages, list)
     assert (
@@ -228,15 +228,15 @@ def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
     )
 
 
-# --- these need the changes of the relay and the exchange ---
+# --- these need the changes of the translator and the exchange ---
 
 ALIAS: Object = {**TURN, "model": "my-model", "stream": True}
 
 
 def _streamed(message: Object, target: str = "deepseek") -> tuple[list[Object], list[str]]:
     """The events that a client gets of a streamed answer, and what it is told of losses."""
-    relay = Translator(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
-    pipe = relay.stream(relay.request(dump(ALIAS)))
+    translator = Translator(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
+    pipe = ResponseStream(translator, translator.request(dump(ALIAS)))
     calls = message.get("tool_calls")
     deltas: list[Object] = [{"role": "assistant", "reasoning_content": "hm"}]
     deltas += (
@@ -270,8 +270,8 @@ def test_an_answer_names_the_model_as_the_client_does() -> None:
     events, _ = _streamed(CALL)
     begun = events[0]["message"]
     assert isinstance(begun, dict) and begun["model"] == "my-model"
-    relay = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
-    whole = relay.answer(_answer(CALL), relay.request(dump(ALIAS)))[0]
+    translator = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    whole = translator.response(_answer(CALL), translator.request(dump(ALIAS))).body
     assert json.loads(whole)["model"] == "my-model"
 
 
@@ -284,7 +284,7 @@ def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
     assert kinds == ["thinking", "text"]
 
 
-def test_a_streamed_answer_that_calls_something_has_a_parcel() -> None:
+def test_a_streamed_answer_that_calls_something_has_a_token() -> None:
     kinds = [
         one["content_block"]["type"]  # type: ignore[call-overload, index]
         for one in _streamed(CALL)[0]
@@ -301,8 +301,10 @@ def test_the_betas_that_a_body_needs_go_with_it_to_a_model_of_the_same_wire() ->
 
 
 def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -> None:
-    relay = Translator(BY_WIRE["anthropic"], "anthropic", model="real-name")
-    body = relay.answer(dump({**MESSAGE, "model": "real-name"}), relay.request(dump(ALIAS)))[0]
+    translator = Translator(BY_WIRE["anthropic"], "anthropic", model="real-name")
+    body = translator.response(
+        dump({**MESSAGE, "model": "real-name"}), translator.request(dump(ALIAS))
+    ).body
     assert json.loads(body) == {**MESSAGE, "model": "my-model"}
 
 
@@ -314,10 +316,12 @@ def test_an_answer_whose_server_gave_no_id_has_one_of_its_own() -> None:
     whole = dump({"output": {"message": said}, "stopReason": "end_turn", "usage": usage})
     names: list[str] = []
     for text in ("go", "go on", "go"):
-        relay = Translator(BY_WIRE["anthropic"], "bedrock", model="m")
-        asked = relay.request(dump({**TURN, "messages": [{"role": "user", "content": text}]}))
-        names.append(json.loads(relay.answer(whole, asked)[0])["id"])
-        begun = json.loads(relay.stream(asked).told_whole(whole)[0].partition(b"data: ")[2])
+        translator = Translator(BY_WIRE["anthropic"], "bedrock", model="m")
+        asked = translator.request(dump({**TURN, "messages": [{"role": "user", "content": text}]}))
+        names.append(json.loads(translator.response(whole, asked).body)["id"])
+        begun = json.loads(
+            ResponseStream(translator, asked).feed_whole(whole)[0].partition(b"data: ")[2]
+        )
         assert begun["message"]["id"] == names[-1]
     assert names[0] == names[2] != names[1] and all(names)
 
@@ -335,8 +339,8 @@ def test_thoughts_that_were_shown_without_a_signature_are_not_sent_where_they_ha
         {"role": "assistant", "content": [thought]},
         {"role": "user", "content": "and?"},
     ]
-    relay = Translator(BY_WIRE["anthropic"], "anthropic", model="m")
-    made = relay.request(dump({**TURN, "messages": history}), tools=(EXTRA,) if more else ())
+    translator = Translator(BY_WIRE["anthropic"], "anthropic", model="m")
+    made = translator.request(dump({**TURN, "messages": history}), tools=(EXTRA,) if more else ())
     assert made.body["messages"] == [
         history[0],
         {"role": "assistant", "content": [signed, words]},
@@ -349,7 +353,7 @@ def test_thoughts_that_were_shown_without_a_signature_are_not_sent_where_they_ha
             "messages": [history[0], {"role": "assistant", "content": [signed, words]}, history[3]],
         }
     )
-    assert relay.request(plain).raw == plain
+    assert translator.request(plain).raw == plain
 
 
 # --- these need the change of the item shape: namespaces ---
@@ -415,15 +419,17 @@ def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(
 
 
 def test_a_call_of_a_tool_in_a_namespace_comes_back_with_both_names() -> None:
-    relay = Translator(BY_WIRE["openai-responses"], "anthropic", model="m")
-    first = relay.request(dump(SPACED))
+    translator = Translator(BY_WIRE["openai-responses"], "anthropic", model="m")
+    first = translator.request(dump(SPACED))
     names = {old: new for new, old in first.ids.names.items()}
     said: list[JSON] = [
         {"type": "tool_use", "id": "t1", "name": names["agents::close"], "input": {}},
         {"type": "tool_use", "id": "t2", "name": names["functions::run"], "input": {"input": "1"}},
     ]
     body = json.loads(
-        relay.answer(dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first)[0]
+        translator.response(
+            dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first
+        ).body
     )
     told = [
         {key: one.get(key) for key in ("type", "name", "namespace", "input")}

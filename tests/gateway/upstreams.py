@@ -95,10 +95,10 @@ class Scripted:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
-        watch, work = asyncio.create_task(gone()), asyncio.create_task(tell())
-        await asyncio.wait((watch, work), return_when=asyncio.FIRST_COMPLETED)
+        observer, work = asyncio.create_task(gone()), asyncio.create_task(tell())
+        await asyncio.wait((observer, work), return_when=asyncio.FIRST_COMPLETED)
         if work.done():
-            watch.cancel()
+            observer.cancel()
             work.result()
             return
         self.left += 1

@@ -40,7 +40,7 @@ def documented() -> str:
 
 
 def moved(page: str, port: int, gateways: Sequence[str]) -> str:
-    """The configuration, listening elsewhere, in front of other gateways."""
+    """The configuration, listening elsewhere, in api of other gateways."""
     servers = re.findall(r"^ +server (127\.0\.0\.1:\d+)", page, re.MULTILINE)
     assert len(servers) == len(gateways) and page.count("listen 8080;") == 1
     out = page.replace("listen 8080;", f"listen 127.0.0.1:{port};")
@@ -51,7 +51,7 @@ def moved(page: str, port: int, gateways: Sequence[str]) -> str:
 
 @contextmanager
 def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
-    """The address of an nginx in front of gateways."""
+    """The address of an nginx in api of gateways."""
     assert NGINX is not None
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

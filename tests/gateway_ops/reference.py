@@ -6,14 +6,15 @@ from __future__ import annotations
 import ast
 import inspect
 
-from toolwire.gateway import config, keys
+from toolwire.gateway import keys
+from toolwire.gateway.config import schema
 
 TABLES = (
-    (config, "ServerRow", "[server]"),
-    (config, "ModelRow", "[models.NAME]"),
-    (config, "ToolsRow", "[tools]"),
-    (config, "KeysRow", "[keys]"),
-    (keys, "KeyRow", "A file of keys: [keys.NAME]"),
+    (schema, "ServerConfig", "[server]"),
+    (schema, "ModelConfig", "[models.NAME]"),
+    (schema, "ToolsConfig", "[tools]"),
+    (schema, "KeysConfig", "[keys]"),
+    (keys, "KeyConfig", "A file of keys: [keys.NAME]"),
 )
 _NAMES = {
     "TIMEOUTS.connect": "10.0",
@@ -52,7 +53,7 @@ def reference() -> str:
 
 def _default(value: ast.expr | None) -> str:
     if value is None:
-        return "needed"
+        return "required"
     text = ast.unparse(value).replace("'", '"')
     text = (
         _NAMES.get(text, text)

@@ -5,28 +5,36 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from gateway_ops.reference import reference
 
 from toolwire.errors import ConfigError
-from toolwire.gateway.config import ModelTable, found_in, read
-from toolwire.gateway.keys import read_keys
+from toolwire.gateway.config.environment import config_from_environment
+from toolwire.gateway.config.files import ConfigSource
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.key_files import read_keys
 
 ROOT = Path(__file__).parents[2]
 DEMO = "http://127.0.0.1:9"
 
 
-def wrong(text: str, env: dict[str, str] | None = None, folder: Path | None = None) -> list[str]:
-    """Everything that is said about a text."""
-    try:
-        ModelTable(read(text, "g.toml"), env or {}, demo=DEMO, folder=folder)
-    except ConfigError as error:
-        return error.mistakes
+def mistakes(text: str, env: dict[str, str] | None = None, folder: Path | None = None) -> list[str]:
+    """Everything that `--check` reports about a configuration."""
+    with TemporaryDirectory() as temporary:
+        file = (folder or Path(temporary)) / "g.toml"
+        file.write_text(text)
+        source = ConfigSource(env=env or {}, demo_url=lambda: DEMO, file=file)
+        try:
+            source.load()
+        except ConfigError as error:
+            return [line.replace(f"{file.parent}/", "") for line in error.mistakes]
     return []
 
 
-def test_every_mistake_is_told_at_once_with_its_line_and_what_was_probably_meant() -> None:
+def test_every_mistake_is_reported_at_once_with_its_line_and_a_suggestion() -> None:
     text = """
 [server]
 prot = 8080
@@ -34,106 +42,121 @@ strict = "yes"
 
 [models."claude-*"]
 upstrem = "anthropic"
-timeout = "long"
+idle_timeout = "long"
 
 [model.x]
 upstream = "demo"
+
+[models.fast]
+upstream = "grok"
+
+[tools]
+sources = ["no_such_tools.py"]
+max_turns = 0
 """
-    assert wrong(text) == [
-        "g.toml:3: [server] prot: no such key; did you mean port?",
-        "g.toml:4: [server] strict: expected true or false, got a text",
-        'g.toml:7: [models."claude-*"] upstrem: no such key; did you mean upstream?',
-        'g.toml:8: [models."claude-*"] timeout: expected a number, got a text',
+    assert mistakes(text) == [
+        "g.toml:3: [server] prot: unknown key; did you mean port?",
+        "g.toml:4: [server] strict: expected true or false, got a string",
         (
-            'g.toml:6: [models."claude-*"] upstream: is missing: whose model is it? As in upstream'
-            ' = "anthropic"'
+            'g.toml:6: [models."claude-*"] upstream: missing; name the provider, as in upstream ='
+            ' "anthropic"'
         ),
-        "g.toml: model: no such table; did you mean models?",
+        'g.toml:7: [models."claude-*"] upstrem: unknown key; did you mean upstream?',
+        'g.toml:8: [models."claude-*"] idle_timeout: expected a number, got a string',
+        "g.toml:10: model: unknown table; did you mean models?",
+        "g.toml:14: [models.fast] upstream: unknown provider grok; did you mean groq?",
+        "g.toml:17: [tools] sources: no_such_tools.py: no such file",
+        "g.toml:18: [tools] max_turns: expected more than 0",
     ]
 
 
-def test_what_is_no_toml_is_said_with_its_place() -> None:
-    (told,) = wrong("[server\nport = 1")
-    assert told.startswith("g.toml: not TOML: ") and "line 1" in told
+def test_text_that_is_not_toml_is_reported_with_its_place() -> None:
+    (mistake,) = mistakes("[server\nport = 1")
+    assert mistake.startswith("g.toml: not TOML: ") and "line 1" in mistake
 
 
-def test_what_does_not_fit_together_is_told_with_its_table_and_key() -> None:
+def test_values_that_do_not_fit_together_are_reported_with_their_line() -> None:
     text = """
 [server]
 default = "fats"
 port = 70000
 [models.fast]
-upstream = "grok"
+upstream = "groq"
 fallbacks = ["slwo", "fast"]
 concurrency = 0
 headers = ["Authorization"]
+key_env = "KEY"
 [models.slow]
 upstream = "anthropic"
 key_env = "NOWHERE"
 [models.own]
 upstream = "vllm"
 base_url = "ftp://x"
-connect = 0.0
+connect_timeout = 0.0
 [models.none]
 upstream = "demo:nobody"
-[tools]
-turns = 0
 """
-    assert wrong(text) == [
-        "[models.fast] upstream: no such provider: grok; did you mean groq?",
-        "[models.fast] fallbacks: no such model: slwo; did you mean slow?",
-        "[models.fast] fallbacks: fast cannot stand in for itself",
-        "[models.fast] concurrency: expected a number above zero, got 0",
-        "[models.fast] headers: authorization is the gateway's own and is never passed on",
-        "[models.slow] key_env: NOWHERE is not set in the environment",
-        "[models.own] base_url: expected http:// or https://, got ftp",
-        "[models.own] connect: expected seconds, got 0",
-        *[one for one in wrong(text) if "demo of nobody" in one],
-        "[server] default: no such model: fats; did you mean fast?",
-        "[server] port: expected 0 to 65535",
-        "[tools] turns: expected more than 0",
+    found = mistakes(text, {"KEY": "k"})
+    assert found[:-1] == [
+        "g.toml:3: [server] default: unknown model fats; did you mean fast?",
+        "g.toml:4: [server] port: expected 0 to 65535",
+        "g.toml:7: [models.fast] fallbacks: unknown model slwo; did you mean slow?",
+        "g.toml:7: [models.fast] fallbacks: fast is the model itself; remove it",
+        "g.toml:8: [models.fast] concurrency: expected at least 1, got 0",
+        "g.toml:9: [models.fast] headers: the gateway writes authorization itself; remove it",
+        "g.toml:13: [models.slow] key_env: the environment variable NOWHERE is not set",
+        "g.toml:16: [models.own] base_url: expected http:// or https://, got ftp",
+        "g.toml:17: [models.own] connect_timeout: expected more than 0 seconds, got 0",
     ]
+    assert found[-1].startswith("g.toml:19: [models.none] upstream: there is no demo of nobody")
 
 
 @pytest.mark.parametrize(
     "name", ("Content-Type", "content-encoding", "accept-encoding", "cookie", "host", "x-api-key")
 )
-def test_a_field_that_the_gateway_writes_itself_is_not_passed_on(name: str) -> None:
-    (told,) = wrong(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
-    assert told == f"[models.m] headers: {name.lower()} is the gateway's own and is never passed on"
+def test_a_header_that_the_gateway_writes_itself_is_not_forwarded(name: str) -> None:
+    (mistake,) = mistakes(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
+    assert mistake == (
+        f"g.toml:3: [models.m] headers: the gateway writes {name.lower()} itself; remove it"
+    )
 
 
 @pytest.mark.parametrize(
     "name", ("Expect", "te", "trailer", "upgrade", "keep-alive", "proxy-connection", "connection")
 )
-def test_a_field_about_one_connection_is_not_passed_on(name: str) -> None:
-    (told,) = wrong(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
-    assert (
-        told
-        == f"[models.m] headers: {name.lower()} is between the client and the gateway and is never"
-        " passed on"
+def test_a_header_about_one_connection_is_not_forwarded(name: str) -> None:
+    (mistake,) = mistakes(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
+    assert mistake == (
+        f"g.toml:3: [models.m] headers: {name.lower()} belongs to one connection and is never"
+        " forwarded; remove it"
     )
 
 
 def test_an_address_without_a_scheme_is_not_repeated() -> None:
-    (told,) = wrong('[models.m]\nupstream = "vllm"\nbase_url = "me:hunter2@host/v1"')
-    assert told == "[models.m] base_url: expected http:// or https://"
+    (mistake,) = mistakes('[models.m]\nupstream = "vllm"\nbase_url = "me:hunter2@host/v1"')
+    assert mistake == "g.toml:3: [models.m] base_url: expected http:// or https://"
 
 
 def test_a_provider_without_its_key_says_which_variable_to_set() -> None:
-    (told,) = wrong('[models."claude-*"]\nupstream = "anthropic"')
-    assert told == '[models."claude-*"] no API key; set the environment variable ANTHROPIC_API_KEY'
+    (mistake,) = mistakes('[models."claude-*"]\nupstream = "anthropic"')
+    assert mistake.startswith('g.toml:2: [models."claude-*"] upstream: anthropic: ')
+    assert "ANTHROPIC_API_KEY" in mistake
+
+
+def test_a_configuration_without_models_is_reported() -> None:
+    (mistake,) = mistakes("[server]\nport = 1")
+    assert mistake.startswith("g.toml: there are no models; add a table, such as [models.")
 
 
 def test_a_key_comes_from_a_file_beside_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("sk-of-a-file\n")
     text = '[models.a]\nupstream = "anthropic"\nkey_file = "key"'
-    assert wrong(text, folder=tmp_path) == []
-    models = ModelTable(read(text), {}, folder=tmp_path)
-    assert models.find("a")[0].address.api_key == "sk-of-a-file"
+    assert mistakes(text, folder=tmp_path) == []
+    models = ModelTable(read_config(text), {}, read_file=lambda name: (tmp_path / name).read_text())
+    assert models.find("a")[0].endpoint.api_key == "sk-of-a-file"
     assert models.secrets() == ["sk-of-a-file"]
-    (told,) = wrong(text.replace('"key"', '"other"'), folder=tmp_path)
-    assert told == "[models.a] key_file: other: no such file or directory"
+    (mistake,) = mistakes(text.replace('"key"', '"other"'), folder=tmp_path)
+    assert mistake == "g.toml:3: [models.a] key_file: other: no such file or directory"
 
 
 def test_the_longest_pattern_that_fits_counts_and_fallbacks_follow_in_order() -> None:
@@ -147,19 +170,19 @@ fallbacks = ["b", "claude-x"]
 upstream = "demo:gemini"
 fallbacks = ["claude-y", "else"]
 """
-    models = ModelTable(read(text), {}, demo=DEMO)
-    assert [one.address.provider.name for one in models.find("claude-x")] == [
+    models = ModelTable(read_config(text), {}, demo_url=DEMO)
+    assert [one.endpoint.provider.name for one in models.find("claude-x")] == [
         "anthropic",
         "gemini",
         "openai",
     ]
-    assert [one.address.model for one in models.find("claude-x")] == ["claude-x", "b", "else"]
+    assert [one.endpoint.model for one in models.find("claude-x")] == ["claude-x", "b", "else"]
     assert models.names() == ["b"]
 
 
 def test_of_a_folder_of_models_the_provider_gets_what_stands_behind_the_slash() -> None:
-    models = ModelTable(read('[models."groq/*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
-    assert models.find("groq/meta/llama-4")[0].address.model == "meta/llama-4"
+    models = ModelTable(read_config('[models."groq/*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
+    assert models.find("groq/meta/llama-4")[0].endpoint.model == "meta/llama-4"
 
 
 @pytest.mark.parametrize("more", ["", 'model = "x"'], ids=["as the client says", "always the same"])
@@ -168,45 +191,47 @@ def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(
     name: str | None, more: str
 ) -> None:
     text = f'[models."*"]\nupstream = "groq"\n{more}'
-    assert ModelTable(read(text), {"GROQ_API_KEY": "k"}).find(name) == []
-    default = ModelTable(read(f'[server]\ndefault = "x"\n{text}'), {"GROQ_API_KEY": "k"})
-    assert [one.address.model for one in default.find(name)] == ["x"]
+    assert ModelTable(read_config(text), {"GROQ_API_KEY": "k"}).find(name) == []
+    default = ModelTable(read_config(f'[server]\ndefault = "x"\n{text}'), {"GROQ_API_KEY": "k"})
+    assert [one.endpoint.model for one in default.find(name)] == ["x"]
 
 
 def test_the_name_of_a_folder_alone_is_no_model() -> None:
     text = '[models."groq/*"]\nupstream = "groq"'
-    assert ModelTable(read(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
-    assert wrong(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == [
-        "[server] default: no such model: groq/"
+    assert ModelTable(read_config(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
+    assert mistakes(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == [
+        "g.toml:2: [server] default: unknown model groq/"
     ]
 
 
 def test_without_a_configuration_keys_in_the_environment_become_models() -> None:
     models = ModelTable(
-        found_in({"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"}),
+        config_from_environment({"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"}),
         {"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"},
-        demo=DEMO,
+        demo_url=DEMO,
     )
-    assert models.find("claude-opus")[0].address.provider.name == "anthropic"
-    assert models.find("groq/llama")[0].address.provider.name == "groq"
+    assert models.find("claude-opus")[0].endpoint.provider.name == "anthropic"
+    assert models.find("groq/llama")[0].endpoint.provider.name == "groq"
     assert models.find("anything") == [] and models.names() == ["demo"]
 
 
 def test_without_any_key_the_offline_model_answers_whatever_is_asked_for() -> None:
-    models = ModelTable(found_in({}), {}, demo=DEMO)
-    assert models.find("gpt-9")[0].address.base_url.startswith(DEMO)
-    assert models.find(None)[0].address.model == "demo"
+    models = ModelTable(config_from_environment({}), {}, demo_url=DEMO)
+    assert models.find("gpt-9")[0].endpoint.base_url.startswith(DEMO)
+    assert models.find(None)[0].endpoint.model == "demo"
 
 
-def test_the_example_is_right() -> None:
+def test_the_example_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     text = (ROOT / "examples" / "gateway.toml").read_text()
-    assert wrong(text) == []
+    assert mistakes(text) == []
     plain = "\n".join(
         line.removeprefix("# ") if "=" in line or line.startswith("# [") else line
         for line in text.splitlines()
     )
     env = {"ANTHROPIC_API_KEY": "k", "AWS_BEARER_TOKEN_BEDROCK": "k"}
-    assert wrong(plain, env) == [], "also what is commented out"
+    (tmp_path / "keys.toml").write_text("")
+    assert mistakes(plain, env, tmp_path) == [], "also what is commented out"
 
 
 def test_the_page_tells_every_key_as_the_code_does() -> None:
@@ -221,7 +246,11 @@ def test_the_page_tells_every_key_as_the_code_does() -> None:
     assert told == reference()
 
 
-def test_the_examples_of_the_page_are_right(tmp_path: Path) -> None:
+def test_the_examples_of_the_page_are_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools.py").write_text("")
     page = (ROOT / "docs" / "gateway.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 3
@@ -230,4 +259,14 @@ def test_the_examples_of_the_page_are_right(tmp_path: Path) -> None:
             (tmp_path / "keys.toml").write_text(text.replace("…", "0" * 64))
             assert read_keys(tmp_path / "keys.toml")[0].models == ("claude-*", "local")
         else:
-            assert wrong(text, {"ANTHROPIC_API_KEY": "k"}) == []
+            models = "" if "[models" in text else '[models.demo]\nupstream = "demo"\n'
+            assert mistakes(models + text, {"ANTHROPIC_API_KEY": "k"}) == []
+
+
+@pytest.mark.parametrize("length", [257, 100_000])
+def test_a_model_name_of_any_length_takes_no_memory(length: int) -> None:
+    models = ModelTable(read_config('[models."*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
+    assert models.find("x" * length) == [] and not models._found
+    for n in range(3000):
+        models.find(f"model-{n}")
+    assert len(models._found) <= 1000

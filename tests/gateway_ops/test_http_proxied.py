@@ -360,10 +360,10 @@ def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_cl
             assert client.post(door + path, json={**body, "stream": True}).text.endswith(
                 "data: [DONE]\n\n"
             )
-            while app.watch.counts.running:
+            while app.metrics.in_flight:
                 sleep(0.01)
-        told = app.watch.feed.since()[-1][1]
-        assert told["status"] == 200 and "gone" not in told
+        told = app.observer.recent.since()[-1][1]
+        assert told["status"] == 200 and "client_disconnected" not in told
 
 
 def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run: Run) -> None:

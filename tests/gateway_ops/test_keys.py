@@ -10,26 +10,28 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from gateway_ops.door import get, model, opened, post
-from gateway_ops.talking import FRONTS
+from gateway_ops.client_requests import FRONTS
+from gateway_ops.running import get, model, opened, post
 from mock.hosting import hosted
 
 from toolwire.errors import ConfigError
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.config import ModelTable, read
-from toolwire.gateway.keys import KeyRow, Keys, new_key, read_keys
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.key_files import new_key, read_keys
+from toolwire.gateway.keys import KeyConfig, Keys
 
 KEY = "tw-" + "k3y-of-alice-" * 4
 OTHER = "tw-" + "k3y-of-bobby-" * 4
 
 
-def row(key: str = KEY, **more: object) -> KeyRow:
+def row(key: str = KEY, **more: object) -> KeyConfig:
     fields: dict[str, object] = {
         "name": "alice",
         "sha256": hashlib.sha256(key.encode()).hexdigest(),
         **more,
     }
-    return KeyRow(**fields)  # type: ignore[arg-type]
+    return KeyConfig(**fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["keys.toml", "keys.jsonl", "keys.db"])
@@ -44,7 +46,7 @@ def test_a_new_key_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path, name:
     assert keys.principal({b"authorization": b"Bearer " + first.encode()}) == "key:alice"
     assert keys.principal({b"authorization": b"Bearer " + first[:-1].encode()}) is None
     assert keys.principal({}) is None and keys.on
-    with pytest.raises(ConfigError, match="already"):
+    with pytest.raises(ConfigError, match="exists"):
         new_key(file, "alice")
 
 
@@ -67,8 +69,8 @@ def test_limits_can_be_written_beside_a_hash_in_each_kind_of_file(tmp_path: Path
         (found,) = read_keys(tmp_path / name)
         assert (found.models, found.rpm, found.concurrency) == (("claude-*",), 60, 4)
         held_key = Keys([found])._holders[bytes.fromhex(found.sha256)]
-        assert held_key.ends == 4073500800.0
-        assert held_key.may("claude-x") and not held_key.may("gpt-x")
+        assert held_key.expires_at == 4073500800.0
+        assert held_key.may_use("claude-x") and not held_key.may_use("gpt-x")
 
 
 def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) ->
         read_keys(file)
     told = "\n".join(error.value.mistakes)
     for word in (
-        "no such field: rmp",
+        "unknown field rmp",
         "sha256: expected",
         "name: expected",
         "rpm: expected",
@@ -95,33 +97,45 @@ def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) ->
 
 def test_a_bucket_lets_so_many_through_in_a_minute_and_says_when_to_come_again() -> None:
     now = [1000.0]
-    keys = Keys([row(rpm=3)], ticks=lambda: now[0])
-    held = keys.holder({b"authorization": b"bearer " + KEY.encode()})
+    keys = Keys([row(rpm=3)], clock=lambda: now[0])
+    held = keys.find({b"authorization": b"bearer " + KEY.encode()})
     assert held is not None
-    assert [held.take() for _ in range(3)] == [None] * 3
-    assert held.take() == pytest.approx(20.0)
+    assert [held.acquire() for _ in range(3)] == [None] * 3
+    assert held.acquire() == pytest.approx(20.0)
     now[0] += 20.1
-    assert held.take() is None and held.take() is not None
+    assert held.acquire() is None and held.acquire() is not None
     keys.use([row(rpm=3, models=("x",))])
-    again = keys.holder({b"authorization": b"Bearer " + KEY.encode()})
-    assert again is not None and again.take() is not None, "another row does not fill the bucket"
+    again = keys.find({b"authorization": b"Bearer " + KEY.encode()})
+    assert again is not None and again.acquire() is not None, "another row does not fill the bucket"
+
+
+def test_a_changed_row_keeps_the_requests_in_progress_of_its_key() -> None:
+    keys = Keys([row(concurrency=1)])
+    bearer = {b"authorization": b"Bearer " + KEY.encode()}
+    first = keys.find(bearer)
+    assert first is not None and first.acquire() is None
+    keys.use([row(concurrency=1, models=("x",))])
+    second = keys.find(bearer)
+    assert second is not None and second.acquire() is not None, "the first request is in progress"
+    first.release()
+    assert second.acquire() is None, "the slot of the first request is free again"
 
 
 def test_a_key_that_has_expired_is_none() -> None:
     shows = {b"authorization": b"Bearer " + KEY.encode()}
-    assert Keys([row(expires=50)], clock=lambda: 49.9).holder(shows) is not None
-    assert Keys([row(expires=50)], clock=lambda: 50.0).holder(shows) is None
+    assert Keys([row(expires=50)], wall_clock=lambda: 49.9).find(shows) is not None
+    assert Keys([row(expires=50)], wall_clock=lambda: 50.0).find(shows) is None
 
 
-@pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)
-def test_refusals_come_with_their_status_in_the_shape_of_the_front(
-    front: object, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)
+def test_refusals_come_with_their_status_in_the_shape_of_the_api(
+    api: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (front_row,) = [one for one in FRONTS if one is front]
+    (front_row,) = [one for one in FRONTS if one is api]
     caplog.set_level(logging.DEBUG, "toolwire.gateway")
     with hosted("openai-chat") as mock:
         models = ModelTable(
-            read(
+            read_config(
                 model("openai-chat", mock.url)
                 + model("openai-chat", mock.url).replace("openai-chat", "closed", 1)
             ),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from gateway_ops.door import get, post
+from gateway_ops.running import get, post
 
 from toolwire.cli.output.client_snippets import clients, curls
 
@@ -155,8 +155,8 @@ def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> No
     bad = ran(tmp_path, "g.toml", "--check")
     assert bad.returncode == 1
     assert bad.stderr.splitlines() == [
-        "g.toml: [models.a] upstream: no such provider: antropic; did you mean anthropic?",
-        "g.toml: [models.b] fallbacks: no such model: c; there are a, b",
+        "g.toml:2: [models.a] upstream: unknown provider antropic; did you mean anthropic?",
+        "g.toml:5: [models.b] fallbacks: unknown model c; known: a, b",
         "toolwire: 2 mistakes in the configuration",
     ]
     served = ran(tmp_path, "g.toml")
@@ -222,19 +222,19 @@ def test_a_changed_file_counts_at_once_and_a_wrong_one_never_does(tmp_path: Path
             gateway.process.send_signal(signal.SIGHUP)
             assert until(lambda: "more" in names())
             rest = first + stream.read()
-        assert b"[DONE]" in rest, "a stream under way is not cut"
+        assert b"[DONE]" in rest, "a stream in progress is not cut"
         file.write_text("[models.wrong]\nupstrem = 1\n")
-        assert until(lambda: "the configuration stays as it was" in gateway.log), (
+        assert until(lambda: "the configuration is not applied" in gateway.log), (
             "without a signal, too"
         )
         assert (
-            "g.toml:2: [models.wrong] upstrem: no such key; did you mean upstream?" in gateway.log
+            "g.toml:2: [models.wrong] upstrem: unknown key; did you mean upstream?" in gateway.log
         )
         assert names() == ["demo", "more"] and post(at, ASK).status == 200
-        assert 'reloads_total{taken="no"} 1' in get(f"{gateway.url}/metrics").text
+        assert 'reloads_total{result="rejected"} 1' in get(f"{gateway.url}/metrics").text
 
 
-def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_what_is_under_way(
+def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_what_is_in_progress(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "g.toml").write_text(DEMO)
@@ -245,7 +245,7 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         with ThreadPoolExecutor(8) as pool:
             assert {said.status for said in pool.map(lambda _: post(at, ASK), range(40))} == {200}
         counted = re.compile(
-            r'requests_total\{front="openai-chat",upstream="openai",status="200"\} (\d+)'
+            r'requests_total\{api="openai-chat",upstream="openai",status="200"\} (\d+)'
         )
 
         def total() -> int:
@@ -257,7 +257,7 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         )
         os.kill(before[0], signal.SIGKILL)
         assert until(lambda: len(gateway.children()) == 2 and before[0] not in gateway.children())
-        assert until(lambda: "another one takes its place" in gateway.log)
+        assert until(lambda: "and is replaced" in gateway.log)
         with ThreadPoolExecutor(8) as pool:
             assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
         slow = {**ASK, "messages": [{"role": "user", "content": "[[slow 1.0]] [[text done]]"}]}
@@ -283,7 +283,7 @@ def test_two_processes_make_the_same_bytes_of_one_request(tmp_path: Path) -> Non
         def both() -> bool:
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda _: post(at, {"model": "a", "messages": history}), range(20)))
-            return len(list((tmp_path / "seen").glob("exchanges-*.jsonl"))) == 2
+            return len(list((tmp_path / "seen").glob("requests-*.jsonl"))) == 2
 
         assert until(both), "both were asked"
     lines = [
@@ -291,7 +291,7 @@ def test_two_processes_make_the_same_bytes_of_one_request(tmp_path: Path) -> Non
         for file in (tmp_path / "seen").glob("*.jsonl")
         for line in file.read_text().splitlines()
     ]
-    assert len(lines) >= 20 and len({json.dumps(line["sent"]) for line in lines}) == 1
+    assert len(lines) >= 20 and len({json.dumps(line["upstream_requests"]) for line in lines}) == 1
 
 
 MORE = """from toolwire.tools import tool
@@ -364,7 +364,7 @@ def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:
         file.write_text(DEMO + '[keys]\nfile = "keys.toml"\n')
         assert until(lambda: post(at, asked).status == 401)
         file.write_text(DEMO)
-        assert until(lambda: "keys cannot be done without" in gateway.log), (
+        assert until(lambda: "keys cannot be removed while the gateway runs" in gateway.log), (
             "a door that was shut stays shut"
         )
         assert post(at, asked).status == 401

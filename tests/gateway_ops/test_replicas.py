@@ -1,4 +1,4 @@
-"""Two replicas say the same to the byte, to models and to clients: whatever came to them before,
+"""Two replicas say the same byte for byte, to models and to clients: whatever came to them before,
 and whatever their hash seed is.
 
 Each is a process of its own. One gets the requests in their order, conversations growing turn by
@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pytest
 from cases import DEEP, load
 from gateway.serving import row, serving
-from gateway_ops.door import post
-from gateway_ops.talking import FRONTS, answer_of
+from gateway_ops.client_requests import FRONTS, answer_of
+from gateway_ops.running import post
 from gateway_ops.test_process import Running, running
 
 from toolwire import decode
@@ -125,30 +125,30 @@ def saw(pair: Pair, replica: int, asked: Asked) -> Seen:
 
 
 def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
-    """Conversations of every front, as the first replica has them: each turn is sent with all
+    """Conversations of every api, as the first replica has them: each turn is sent with all
     before it."""
-    for n, front in enumerate(FRONTS):
+    for n, api in enumerate(FRONTS):
         for m, text in enumerate(TALKS):
             for model in (
                 MODELS if DEEP else [MODELS[(3 * n + 2 * m + k) % len(MODELS)] for k in range(2)]
             ):
-                stream = not front.whole or (n + m) % 2 == 0
-                body = front.begin(text, model, stream)
+                stream = not api.whole or (n + m) % 2 == 0
+                body = api.begin(text, model, stream)
                 for _ in range(4):
-                    asked = Asked(front.path(model, stream), body)
+                    asked = Asked(api.path(model, stream), body)
                     seen = saw(pair, 0, asked)
                     yield asked, seen
                     assert seen.status == 200, seen.told[:500]
-                    answer = answer_of(seen.told, front.wire, stream=stream)
+                    answer = answer_of(seen.told, api.wire, stream=stream)
                     said = [
                         part
-                        for one in decode(answer, front.wire, "response").messages
+                        for one in decode(answer, api.wire, "response").messages
                         for part in one.parts
                     ]
                     calls = [part for part in said if isinstance(part, Call)]
                     if not calls:
                         break
-                    body = front.go_on(
+                    body = api.go_on(
                         body,
                         answer,
                         [(call.id, call.name, f"sum {k}") for k, call in enumerate(calls)],
@@ -158,25 +158,25 @@ def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
 def odd(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
     """Histories of the case folders, some of which have to be mended; a refusal has to be the same,
     too."""
-    for n, front in enumerate(FRONTS):
+    for n, api in enumerate(FRONTS):
         bodies = [
             case.body
-            for case in load(front.wire)
+            for case in load(api.wire)
             if case.kind == "request" and isinstance(case.body, dict)
         ]
         for k, body in enumerate(bodies if DEEP else bodies[n % 2 :: 3]):
             model = MODELS[(n + k) % len(MODELS)]
-            asked = Asked(front.path(model, False), {**body, "model": model})
+            asked = Asked(api.path(model, False), {**body, "model": model})
             yield asked, saw(pair, 0, asked)
 
 
 def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pair: Pair) -> None:
     first = [*growing(pair), *odd(pair)]
     assert len(first) >= 20 and sum(bool(seen.sent) for _, seen in first) >= 20
-    fronts = {
+    apis = {
         asked.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2] for asked, _ in first
     }
-    assert len(fronts) >= len(FRONTS), fronts
+    assert len(apis) >= len(FRONTS), apis
     broken: dict[str, object] = {}
     for replica, turn in ((1, "cold"), (1, "warm"), (0, "warm")):
         mixed = first[::-1] if turn == "cold" else Random(7).sample(first, len(first))

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from toolwire.gateway.app import Gateway
-    from toolwire.gateway.config import Config, ToolsRow
-    from toolwire.gateway.reload import ConfigSource, LoadedConfig
-    from toolwire.gateway.tools import GatewayTools
+    from toolwire.gateway.config.files import ConfigSource, LoadedConfig
+    from toolwire.gateway.config.schema import Config, ToolsConfig
+    from toolwire.gateway.tools.gateway_tools import GatewayTools
     from toolwire.tools.registry import Tools
 
 BACKLOG = 2048
@@ -197,14 +197,14 @@ class _Door:
         """Where processes that share the port put their numbers."""
 
     def _source(self, demo: Callable[[], str]) -> ConfigSource:
-        made: ConfigSource = part("toolwire.gateway.reload").ConfigSource(
-            env=os.environ, demo=demo, file=self.file, keys=self.keys, tools=self.tools
+        made: ConfigSource = part("toolwire.gateway.config.files").ConfigSource(
+            env=os.environ, demo_url=demo, file=self.file, keys=self.keys, tools=self.tools
         )
         return made
 
     def load(self, *, checks: bool) -> LoadedConfig | None:
         """The configuration; if it is wrong, that is said, and there is none."""
-        mistake = part("toolwire.gateway.config").ConfigError
+        mistake = part("toolwire.errors").ConfigError
         try:
             found: LoadedConfig = self._source(lambda: "http://127.0.0.1:1").load()
         except mistake as error:
@@ -244,7 +244,7 @@ class _Door:
     def app(self) -> Gateway:
         """A gateway for this process."""
         watch_module, workers = (
-            part("toolwire.gateway.observer"),
+            part("toolwire.gateway.observe.observer"),
             part("toolwire.gateway.workers"),
         )
         offline = part("toolwire.gateway.mock_upstream").MockUpstream()
@@ -252,30 +252,32 @@ class _Door:
         loaded: LoadedConfig = source.load()
         config = loaded.models.config
         recorder = (
-            part("toolwire.gateway.recorder").Recorder(self.record)
+            part("toolwire.gateway.observe.recorder").Recorder(self.record)
             if self.record is not None
             else None
         )
         pid = str(os.getpid()) if self.folder is not None else ""
         watch = watch_module.Observer(
-            json=(self.log or config.server.log) == "json",
-            bodies=self.bodies,
-            keeps=recorder,
-            folder=self.folder,
+            json_log=(self.log or config.server.log) == "json",
+            log_bodies=self.bodies,
+            recorder=recorder,
+            metrics_folder=self.folder,
             process=pid,
-            alive=workers.lives,
+            is_alive=workers.is_alive,
         )
 
         def hide(values: list[str]) -> None:
-            watch.hide(values)
+            watch.hide_secrets(values)
             if recorder is not None:
-                recorder.hide(values)
+                recorder.hide_secrets(values)
 
-        reloader = part("toolwire.gateway.reload").Reloader(source, loaded, tools=_own, hide=hide)
+        reloader = part("toolwire.gateway.config.reload").Reloader(
+            source, loaded, open_tools=_own, hide_secrets=hide
+        )
         beside = [
             offline,
             reloader,
-            *([workers.WorkerMetrics(watch, self.folder)] if self.folder is not None else []),
+            *([workers.WorkerMetrics(watch)] if self.folder is not None else []),
         ]
         auth = part("toolwire.server.auth").NOBODY
         if loaded.keys is not None:
@@ -284,15 +286,15 @@ class _Door:
             loaded.models,
             auth=auth,
             strict=True if self.strict else None,
-            watch=watch,
-            own=_own(config.tools),
-            beside=beside,
+            tools=_own(config.tools),
+            services=beside,
+            observer=watch,
         )
         reloader.gateway = made
         return made
 
 
-def _own(row: ToolsRow) -> GatewayTools | None:
+def _own(row: ToolsConfig) -> GatewayTools | None:
     """The tools of a configuration; None if there are none."""
     if not row.sources:
         return None
@@ -303,7 +305,7 @@ def _own(row: ToolsRow) -> GatewayTools | None:
     secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
     part("toolwire.execution.log_redaction").redact_all_logs()
     calls = part("toolwire.execution.executor").ToolExecutor
-    made: GatewayTools = part("toolwire.gateway.tools").GatewayTools(
+    made: GatewayTools = part("toolwire.gateway.tools.gateway_tools").GatewayTools(
         gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets
     )
     return made
@@ -328,7 +330,7 @@ class _Json(logging.Formatter):
 def _make_key(name: str, keys: Path | None) -> None:
     if keys is None:
         raise CommandError("--new-key needs --keys FILE, where its hash is kept")
-    module = part("toolwire.gateway.keys")
+    module = part("toolwire.gateway.key_files")
     try:
         made = module.new_key(keys, name)
     except module.ConfigError as error:
@@ -346,7 +348,7 @@ def _tell_all(loaded: LoadedConfig, file: Path | None) -> None:
     for name in loaded.models.config.models:
         targets = loaded.models.find(name.replace("*", "x"))
         way = " then ".join(
-            f"{one.address.provider.name}:{one.address.model if '*' not in name else name}"
+            f"{one.endpoint.provider.name}:{one.endpoint.model if '*' not in name else name}"
             for one in targets
         )
         click.echo(f"{name}: {way}")

@@ -89,6 +89,10 @@ class Usage(Struct, frozen=True):
 Setting: TypeAlias = "JSON | Choice | Format | Usage | tuple[str, ...]"
 
 
+SIGNATURE_LOST = "a signature that only its own provider can read"
+REASONING_LOST = "reasoning that only its own provider can read"
+
+
 class Loss(Struct, frozen=True):
     """Something that a target cannot hold: its path in the source, and the reason."""
 

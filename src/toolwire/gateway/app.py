@@ -1,30 +1,45 @@
-"""The gateway as an ASGI app: every front wire to every model.
+"""The gateway as an ASGI application: five stages over one request.
 
-Finds out whose path it is, who asks and which model is meant; the rest is an exchange. Keeps
-nothing between requests: any replica can serve any of them. Knows no wire by name.
+    authenticate    who sends it                                    authenticate.py
+    route           its body, and the models that may answer        route.py
+    translate       the request as the model gets it                translate.py
+    forward         to the model's server                           forward.py
+    respond         the response as the client gets it              respond/
+
+The last three are repeated with the next model if an upstream fails before the first byte. Nothing
+is kept between requests: any replica can serve any of them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from math import ceil
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, Self
 
 from toolwire.conversation.json import Object, dump
-from toolwire.errors import DecodeError
-from toolwire.gateway.cancel_on_disconnect import DisconnectTimes, DisconnectWatch
-from toolwire.gateway.client_apis import RouteMatch, RouteTable
-from toolwire.gateway.config import Config, ModelRow, ModelTable, ModelTarget
-from toolwire.gateway.errors import RequestRejected, UpstreamFailed, pairs
-from toolwire.gateway.forward import GatewayRequest, Translators, exchanged
-from toolwire.gateway.keys import KeyHolder, Keys
-from toolwire.gateway.model_list import listed, one_model, shown
-from toolwire.gateway.observer import Observer, RequestRecord
-from toolwire.gateway.tools import GatewayTools
-from toolwire.gateway.translator import parsed
+from toolwire.errors import ConfigError
+from toolwire.gateway.authenticate import authenticate
+from toolwire.gateway.cancel_on_disconnect import DisconnectTimer, DisconnectWatch
+from toolwire.gateway.client_apis.routes import RouteTable
+from toolwire.gateway.config.files import ConfigSource
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.schema import Config, is_demo
+from toolwire.gateway.errors import RequestRejected, UpstreamFailed, raw_headers
+from toolwire.gateway.forward import forward
+from toolwire.gateway.keys import KeyConfig, Keys
+from toolwire.gateway.mock_upstream import MockUpstream
+from toolwire.gateway.observe.metrics import GatewayMetrics
+from toolwire.gateway.observe.observer import Observer
+from toolwire.gateway.observe.request_record import RequestRecord, printable
+from toolwire.gateway.request import ConcurrencyLimits, GatewayRequest, GatewayState, Translators
+from toolwire.gateway.respond import respond
+from toolwire.gateway.route import ClientDisconnected, route
+from toolwire.gateway.threads import TranslationThreads
+from toolwire.gateway.tools.gateway_tools import GatewayTools, from_python_tools
+from toolwire.gateway.translate import translate
 from toolwire.providers.api_errors import ApiError, write_error
 from toolwire.providers.http.upstream import Upstream
 from toolwire.server.asgi import (
@@ -37,33 +52,49 @@ from toolwire.server.asgi import (
     Request,
     Scope,
     Send,
-    Trouble,
     answer,
-    is_json,
     lifespan,
     request_of,
 )
 from toolwire.server.auth import NOBODY, Auth
+from toolwire.tools.registry import ToolSource
 
 _log = logging.getLogger("toolwire.gateway")
 _JSON: Pairs = ((b"content-type", b"application/json"),)
 _METRICS: Pairs = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
-_TROUBLE: dict[Trouble, tuple[str, int]] = {
-    "large": ("The request is too large.", 413),
-    "slow": ("The request came too slowly.", 408),
-    "busy": ("Too many requests are arriving at once.", 503),
-}
+_CLOSED_MOCK_URL = "http://127.0.0.1:9"
+"""Stands for the address of the mock before the gateway is open."""
+_MAX_BUFFERED = 1024 * MIB
+"""Bytes of all request bodies that are arriving."""
 
 
-class Services(Protocol):
-    """What is opened and closed with a gateway."""
+class Service(Protocol):
+    """Something that is opened and closed with a gateway."""
 
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
 
+class _DemoModels:
+    """Gives the models of a configuration the address of the mock, which is known when the gateway
+    is open."""
+
+    def __init__(self, source: ConfigSource) -> None:
+        self._source = source
+        self.gateway: Gateway | None = None
+
+    async def open(self) -> None:
+        gateway = self.gateway
+        assert gateway is not None
+        if any(is_demo(model.upstream) for model in gateway.config.models.values()):
+            gateway.use_models(self._source.load().models)
+
+    async def close(self) -> None:
+        """Nothing is open here."""
+
+
 class Gateway:
-    """An ASGI app that serves models to clients of every front wire."""
+    """An ASGI application that serves every model to the clients of every API."""
 
     def __init__(
         self,
@@ -71,271 +102,294 @@ class Gateway:
         *,
         auth: Auth = NOBODY,
         strict: bool | None = None,
-        watch: Observer | None = None,
-        own: GatewayTools | None = None,
-        beside: Sequence[Services] = (),
+        tools: GatewayTools | None = None,
+        services: Sequence[Service] = (),
+        observer: Observer | None = None,
     ) -> None:
-        """`own` are tools that are run here; `beside` is opened and closed with it."""
-        self.auth = auth
-        self.own = own
-        self._beside = tuple(beside)
+        """Prepare a gateway. Nothing is opened before the application starts.
+
+        Args:
+            models: the models, and where they are served.
+            auth: which clients are accepted.
+            strict: reject histories that need a repair; by default `[server] strict` decides.
+            tools: tools that every model can call and the gateway runs.
+            services: what is opened and closed with the gateway.
+            observer: counts, logs, traces and records requests.
+        """
+        self.observer = observer or Observer()
         self.failure: Exception | None = None
-        self.watch = watch or Observer()
-        self._models = models
-        self._strict = strict
+        """What kept the gateway from opening."""
+        self._services = tuple(services)
         self._routes = RouteTable()
-        self._relays = Translators()
-        self._upstream = Upstream()
-        self._names = AllowedHosts(models.config.server.names)
-        self._intake = BodyReader(
-            BodyLimits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB)
-        )
-        self._busy: dict[int, tuple[ModelRow, asyncio.Semaphore]] = {}
-        self._moments = DisconnectTimes()
-        """Of the event loop that opened it."""
         self._draining = False
+        self._opened = AsyncExitStack()
+        server = models.config.server
+        limits = BodyLimits(body=int(server.max_body_mb * MIB), buffered=_MAX_BUFFERED)
+        self._state = GatewayState(
+            models=models,
+            auth=auth,
+            strict=strict,
+            tools=tools,
+            upstream=Upstream(),
+            translators=Translators(),
+            limits=ConcurrencyLimits(),
+            threads=TranslationThreads(),
+            allowed_hosts=AllowedHosts(server.allowed_hosts),
+            body_reader=BodyReader(limits),
+            disconnect_timer=DisconnectTimer(),
+        )
+
+    @classmethod
+    def from_config(
+        cls,
+        file: str | Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        tools: GatewayTools | Collection[ToolSource] = (),
+        services: Sequence[Service] = (),
+        observer: Observer | None = None,
+    ) -> Self:
+        """A gateway of a configuration file, to serve or to mount in another ASGI application.
+
+        Args:
+            file: the TOML file.
+            env: where API keys are looked up; by default the environment.
+            tools: Python tools that every model can call and the gateway runs.
+            services: what is opened and closed with the gateway.
+            observer: counts, logs, traces and records requests.
+
+        Raises:
+            ConfigError: lists everything that is wrong, with lines.
+        """
+        mock = MockUpstream()
+
+        def demo_url() -> str:
+            return mock.url() if mock.is_open else _CLOSED_MOCK_URL
+
+        variables = os.environ if env is None else env
+        source = ConfigSource(env=variables, demo_url=demo_url, file=Path(file))
+        loaded = source.load()
+        config = loaded.models.config
+        if config.tools.sources and not tools:
+            reason = "only the command `toolwire gateway` opens them; pass the tools as tools=[…]"
+            raise ConfigError(f"{file}: [tools] sources: {reason}")
+        gateway_tools: GatewayTools | None = None
+        if isinstance(tools, GatewayTools):
+            gateway_tools = tools
+        elif tools:
+            gateway_tools = from_python_tools(tools, config.tools)
+        observer = observer or Observer(json_log=config.server.log == "json")
+        observer.hide_secrets(loaded.models.secrets())
+        demo = _DemoModels(source)
+        gateway = demo.gateway = cls(
+            loaded.models,
+            auth=NOBODY if loaded.keys is None else Keys(loaded.keys),
+            tools=gateway_tools,
+            services=(mock, demo, *services),
+            observer=observer,
+        )
+        return gateway
+
+    # --- configuration ---
 
     @property
     def config(self) -> Config:
-        """The configuration that counts now."""
-        return self._models.config
+        """The configuration in use."""
+        return self._state.models.config
 
-    def use(self, models: ModelTable) -> None:
-        """Go on with another configuration; what is under way keeps the one it began with."""
-        self._models = models
-        self._busy = {}
+    @property
+    def auth(self) -> Auth:
+        """Which clients are accepted."""
+        return self._state.auth
 
-    async def _open(self) -> None:
+    @property
+    def tools(self) -> GatewayTools | None:
+        """The tools in use."""
+        return self._state.tools
+
+    @property
+    def metrics(self) -> GatewayMetrics:
+        """The metrics of this process."""
+        return self.observer.metrics
+
+    def use_models(self, models: ModelTable) -> None:
+        """Use another configuration. Requests in progress keep the one they started with."""
+        self._state.models = models
+
+    def use_keys(self, keys: Sequence[KeyConfig]) -> None:
+        """Accept other keys. Keys that stay keep what they have used of their limits."""
+        if isinstance(self._state.auth, Keys):
+            self._state.auth.use(keys)
+        else:
+            self._state.auth = Keys(keys)
+
+    def use_tools(self, tools: GatewayTools | None) -> GatewayTools | None:
+        """Use other tools, which are open; return those that were in use."""
+        previous, self._state.tools = self._state.tools, tools
+        return previous
+
+    # --- life ---
+
+    async def open(self) -> None:
+        """Open connections, services and tools."""
         self._opened = AsyncExitStack()
-        self._moments = DisconnectTimes()
+        self._state.disconnect_timer = DisconnectTimer()
         try:
-            self._opened.push_async_callback(self._upstream.close)
-            for one in self._beside:
-                await one.open()
-                self._opened.push_async_callback(one.close)
-            if self.own is not None:
-                await self.own.open()
+            self._opened.push_async_callback(self._state.upstream.close)
+            for service in self._services:
+                await service.open()
+                self._opened.push_async_callback(service.close)
+            if self._state.tools is not None:
+                await self._state.tools.open()
         except Exception as error:
             self.failure = error
             await self._opened.aclose()
             raise
 
-    async def _close(self) -> None:
-        if self.own is not None:
-            await self.own.close()
+    async def close(self) -> None:
+        """Close everything that was opened."""
+        if self._state.tools is not None:
+            await self._state.tools.close()
         await self._opened.aclose()
 
     def drain(self) -> None:
-        """Say on `/health` that it is over."""
+        """Report on `/health` that the gateway is stopping."""
         self._draining = True
+
+    # --- requests ---
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(receive, send, self._open, self._close)
+            await lifespan(receive, send, self.open, self.close)
             return
-        request = request_of(scope, receive)
-        routed = self._routes.find(request.method, request.path)
-        if routed is None:
-            await self._aside(request, send)
+        http = request_of(scope, receive)
+        match = self._routes.find(http.method, http.path)
+        if match is None:
+            await self._respond_outside_apis(http, send)
             return
-        seen = self.watch.begin(routed.front.wire, request.headers)
+        record = self.observer.begin(match.api.wire, http.headers)
+        request = GatewayRequest(http, send, match, record, self._state)
         try:
-            await self._routed(request, routed, send, seen)
-        except Exception as error:
-            _log.exception("a request was not answered as it should be")
-            seen.error = f"{type(error).__name__} in the gateway"
-            if (
-                seen.first is not None
-            ):  # the answer has begun: all that can be done is to break it off
-                raise
-            seen.status = 500
-            body, media = write_error(
-                routed.front.wire, ApiError("The gateway made a mistake; its log says which.", 500)
-            )
-            await answer(send, 500, body, pairs({"content-type": media}))
+            await self._serve(request)
+        except Exception as error:  # a bug: the client gets a response, the log the traceback
+            _log.exception("request %s failed", record.id)
+            record.error = f"{type(error).__name__} in the gateway"
+            if record.first_byte_at is not None:
+                raise  # the response has started: the server breaks it off
+            await _send_error(request, "Internal error; the log of the gateway has details.", 500)
         finally:
-            self.watch.over(seen)
+            self.observer.end(record)
 
-    async def _aside(self, request: Request, send: Send) -> None:
-        """What is no path of a front wire."""
-        if request.path in ("/health", "/healthz"):
-            status = 503 if self._draining else 200
-            await answer(
-                send, status, dump({"status": "draining" if self._draining else "ok"}), _JSON
-            )
-            return
-        if request.path == "/metrics" and request.method == "GET":
-            await answer(send, 200, self.watch.render().encode(), _METRICS)
-            return
-        methods = self._routes.methods(request.path)
-        status = 405 if methods else 404
-        headers = [*_JSON, *([(b"allow", ", ".join(methods).encode())] if methods else [])]
-        told = f"{request.method} {request.path[:200]} is not served here"
-        await answer(
-            send,
-            status,
-            dump({"error": {"message": told, "type": "invalid_request_error"}}),
-            headers,
-        )
-
-    async def _routed(
-        self, request: Request, routed: RouteMatch, send: Send, seen: RequestRecord
-    ) -> None:
-        holder: KeyHolder | None = None
+    async def _serve(self, request: GatewayRequest) -> None:
+        """Run the stages."""
+        record = request.record
         try:
-            holder = self._allowed(request, seen)
-            if routed.does in ("models", "model"):
-                await self._list(request, routed, send, seen)
+            authenticate(request)
+            await route(request)
+            if request.operation in ("list_models", "get_model", "show_model"):
+                await respond(request)
                 return
-            raw = await self._intake.read(request)
-            if isinstance(raw, bytes):
-                seen.took(raw)
-                with DisconnectWatch(request.receive, self._moments) as leaving:
-                    await self._asked(request, routed, raw, send, seen, holder)
-                seen.gone = leaving.gone
-            elif raw == "gone":
-                seen.gone = True
-            else:
-                raise RequestRejected(*_TROUBLE[raw])
-        except RequestRejected as no:
-            seen.status, seen.error = no.status, no.message
-            body, media = write_error(routed.front.wire, ApiError(no.message, no.status, no.code))
-            seen.said(body)
-            await answer(send, no.status, body, pairs({"content-type": media, **no.headers}))
-        finally:
-            if holder is not None:
-                holder.give()
-
-    def _allowed(self, request: Request, seen: RequestRecord) -> KeyHolder | None:
-        """The key that is used, if keys are kept here. Raises Refused."""
-        if not self._names.take(request):
-            raise RequestRejected("This server does not answer to that name.", 421)
-        # A page of another site can send anything but JSON without asking first
-        if not is_json(request.headers) and (
-            b"origin" in request.headers or b"sec-fetch-site" in request.headers
-        ):
-            raise RequestRejected("A request is sent as application/json.", 415)
-        if not self.auth.on:
-            return None
-        headers = _keyed(request)
-        held = self.auth.holder(headers) if isinstance(self.auth, Keys) else None
-        name = self.auth.principal(headers) if held is None else held.name
-        if name is None:
-            raise RequestRejected(
-                "The key is missing or not known here.", 401, headers={"www-authenticate": "Bearer"}
+            with DisconnectWatch(request.http.receive, self._state.disconnect_timer) as watch:
+                await self._try_targets(request)
+            record.client_disconnected = watch.disconnected
+        except ClientDisconnected:
+            record.client_disconnected = True
+        except RequestRejected as rejection:
+            await _send_error(
+                request,
+                rejection.message,
+                rejection.status,
+                code=rejection.code,
+                headers=rejection.headers,
             )
-        seen.key = name
-        if held is not None and (wait := held.take()) is not None:
-            told = "This key has reached its limit of requests. Please try again later."
-            raise RequestRejected(told, 429, headers={"retry-after": str(ceil(wait))})
-        return held
+        finally:
+            if request.key is not None:
+                request.key.release()
 
-    async def _list(
-        self, request: Request, routed: RouteMatch, send: Send, seen: RequestRecord
-    ) -> None:
-        wire = "anthropic" if b"anthropic-version" in request.headers else routed.front.wire
-        if routed.does == "models":
-            body = listed(wire, self._models.names())
-        else:
-            name = (routed.model or "").removeprefix("models/")
-            if not self._models.find(name):
-                raise _unknown(name)
-            body = one_model(wire, name)
-        seen.status = 200
-        await answer(send, 200, dump(body), _JSON)
-
-    async def _asked(
-        self,
-        request: Request,
-        routed: RouteMatch,
-        raw: bytes,
-        send: Send,
-        seen: RequestRecord,
-        holder: KeyHolder | None,
-    ) -> None:
-        try:
-            value = parsed(raw, routed.front.wire)
-        except DecodeError as error:
-            raise RequestRejected(error.why) from None
-        targets = self._targets(routed, value, seen, holder)
-        if routed.does == "show":
-            seen.status = 200
-            await answer(send, 200, dump(shown(seen.model)), _JSON)
-            return
-        seen.stream = routed.does == "stream" or (
-            routed.does == "answer" and routed.front.streams(value)
-        )
-        strict = self.config.server.strict if self._strict is None else self._strict
-        asked = GatewayRequest(
-            request, routed, raw, send, seen, strict=strict, own=self.own, relays=self._relays
-        )
-        failed: UpstreamFailed | None = None
-        for target in targets:
-            seen.tries += 1
-            seen.upstream = target.address.provider.name
+    async def _try_targets(self, request: GatewayRequest) -> None:
+        """Translate, forward and respond with one model after the other until one answers."""
+        failures: list[tuple[str, UpstreamFailed]] = []
+        for target in request.targets:
+            request.start_attempt(target)
             try:
-                if target.row.concurrency is None:
-                    await exchanged(asked, target, self._upstream)
+                limit = target.config.concurrency
+                if limit is None:
+                    await _attempt(request)
                 else:
-                    await self._in_turn(asked, target, target.row.concurrency)
+                    async with self._state.limits.find(target, limit):
+                        await _attempt(request)
                 return
-            except UpstreamFailed as error:
-                failed = error
-                if not error.again:
+            except UpstreamFailed as failure:
+                failures.append((request.record.upstream, failure))
+                if not failure.retryable:
                     break
-        assert failed is not None
-        if failed.raw is None:
-            raise RequestRejected(failed.message, failed.status, headers=failed.headers)
-        seen.status, seen.error = failed.status, failed.message
-        seen.said(failed.raw)
-        await answer(
-            send,
-            failed.status,
-            failed.raw,
-            pairs({"content-type": "application/json", **failed.headers}),
-        )
+            if len(failures) < len(request.targets):
+                self._note_fallback(request.record, *failures[-1])
+        await _send_failure(request, failures)
 
-    def _targets(
-        self, routed: RouteMatch, value: Object, seen: RequestRecord, holder: KeyHolder | None
-    ) -> list[ModelTarget]:
-        """The models that may answer, the first one first. Raises Refused."""
-        given = routed.model or value.get("model")
-        name = given.removeprefix("models/") if isinstance(given, str) else None
-        if not name and self.config.server.default is None:
-            raise RequestRejected(
-                "The request does not say which model it is for.", code="missing_model"
-            )
-        targets = self._models.find(name)
-        if not targets:
-            raise _unknown(name or "")
-        seen.model = name or targets[0].name
-        if holder is not None and not holder.may(seen.model):
-            raise RequestRejected(f"This key may not use the model `{seen.model[:200]}`.", 403)
-        return targets
+    def _note_fallback(self, record: RequestRecord, upstream: str, failure: UpstreamFailed) -> None:
+        reason = self.observer.redact(f"{upstream}: {failure.message} ({failure.status})")
+        record.fallbacks.append(reason)
+        self.metrics.add("fallbacks_total", upstream)
+        _log.warning("request %s: fallback after %s", record.id, printable(reason))
 
-    async def _in_turn(self, asked: GatewayRequest, target: ModelTarget, most: int) -> None:
-        # by the row, for a client may name any number of models that fit it
-        _, limit = self._busy.setdefault(id(target.row), (target.row, asyncio.Semaphore(most)))
-        async with limit:
-            await exchanged(asked, target, self._upstream)
+    async def _respond_outside_apis(self, http: Request, send: Send) -> None:
+        """Answer health checks, metrics, and paths that no API has."""
+        if http.path in ("/health", "/healthz"):
+            status = "draining" if self._draining else "ok"
+            code = 503 if self._draining else 200
+            await answer(send, code, dump({"status": status}), _JSON)
+        elif http.path == "/metrics" and http.method == "GET":
+            await answer(send, 200, self.observer.render_metrics().encode(), _METRICS)
+        else:
+            methods = self._routes.methods(http.path)
+            allow = [(b"allow", ", ".join(methods).encode())] if methods else []
+            message = f"{http.method} {http.path[:200]} is not served here"
+            error: Object = {"error": {"message": message, "type": "invalid_request_error"}}
+            await answer(send, 405 if methods else 404, dump(error), [*_JSON, *allow])
 
 
-def _unknown(name: str) -> RequestRejected:
-    return RequestRejected(
-        f"The model `{name[:200]}` does not exist here.", 404, code="model_not_found"
-    )
+async def _attempt(request: GatewayRequest) -> None:
+    """Ask one model and respond."""
+    try:
+        await translate(request)
+        await forward(request)
+        await respond(request)
+    finally:
+        request.close_response()
 
 
-def _keyed(request: Request) -> Mapping[bytes, bytes]:
-    """The header fields with the key where it is looked for: each wire's clients send it in a field
-    of their own."""
-    headers = dict(request.headers)
-    for name in (b"x-api-key", b"x-goog-api-key", b"api-key"):
-        if name in headers:
-            headers.setdefault(b"authorization", b"Bearer " + headers[name])
-    query = request.scope.get("query_string", b"")
-    if isinstance(query, bytes) and b"authorization" not in headers:
-        for pair in query.split(b"&"):
-            if pair.startswith(b"key="):
-                headers[b"authorization"] = b"Bearer " + pair[4:]
-    return headers
+async def _send_failure(
+    request: GatewayRequest, failures: list[tuple[str, UpstreamFailed]]
+) -> None:
+    """Report that no upstream answered: the last failure, and what was tried before."""
+    _, last = failures[-1]
+    if len(failures) > 1:
+        tried = "; ".join(f"{name}: {one.message} ({one.status})" for name, one in failures)
+        message = f"All {len(failures)} upstreams failed. {tried}"
+        await _send_error(request, message, last.status, headers=last.headers)
+    elif last.raw is None:
+        await _send_error(request, last.message, last.status, headers=last.headers)
+    else:
+        request.record.status, request.record.error = last.status, last.message
+        request.record.capture_response(last.raw)
+        headers = raw_headers({"content-type": "application/json", **last.headers})
+        await answer(request.send, last.status, last.raw, headers)
+
+
+async def _send_error(
+    request: GatewayRequest,
+    message: str,
+    status: int,
+    *,
+    code: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Send an error in the form of the client's API."""
+    record = request.record
+    record.status = status
+    record.error = record.error or message
+    body, media_type = write_error(request.api.wire, ApiError(message, status, code))
+    record.capture_response(body)
+    fields = raw_headers({"content-type": media_type, **(headers or {})})
+    await answer(request.send, status, body, fields)

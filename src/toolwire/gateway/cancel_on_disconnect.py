@@ -1,8 +1,6 @@
-"""A client that leaves: whatever is done for it stops at once, and the model's server is told by
-its closed connection.
+"""Cancel the work for a client that disconnects; closing its connection also tells the upstream.
 
-Most answers are over before anybody could leave, so nobody is watched in the first moment. Knows no
-protocol above HTTP.
+Most responses end before a client could disconnect, so nothing is watched in the first moment.
 """
 
 from __future__ import annotations
@@ -14,67 +12,64 @@ from typing import Self
 
 from toolwire.server.asgi import Receive
 
-SOON = 0.05
-"""Seconds in which nobody is watched."""
+GRACE_SECONDS = 0.05
+"""The time before a client is watched."""
 
 
-class DisconnectTimes:
-    """Looks after the first moment of many blocks with one timer: one of its own for each would
-    cost more than all the rest.
-
-    Belongs to the event loop that first used it.
-    """
+class DisconnectTimer:
+    """Starts the watches of many requests with one timer: a timer for each would cost more than all
+    the rest. Belongs to the event loop that first uses it."""
 
     def __init__(self) -> None:
-        self._young: deque[tuple[float, DisconnectWatch]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: deque[tuple[float, DisconnectWatch]] = deque()
+        self._handle: asyncio.TimerHandle | None = None
 
-    def add(self, one: DisconnectWatch, loop: asyncio.AbstractEventLoop) -> None:
-        """One more block; it is watched when its first moment is over, if it is not."""
-        self._young.append((loop.time() + SOON, one))
-        if self._timer is None:
-            self._timer = loop.call_later(SOON, self._look, loop)
+    def add(self, watch: DisconnectWatch, loop: asyncio.AbstractEventLoop) -> None:
+        """Start this watch after the grace period, unless it has ended by then."""
+        self._waiting.append((loop.time() + GRACE_SECONDS, watch))
+        if self._handle is None:
+            self._handle = loop.call_later(GRACE_SECONDS, self._start_due, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        young, now = self._young, loop.time()
-        while young and (young[0][1].over or young[0][0] <= now):
-            young.popleft()[1].watch(loop)
-        self._timer = (
-            loop.call_later(max(young[0][0] - now, 0.001), self._look, loop) if young else None
-        )
+    def _start_due(self, loop: asyncio.AbstractEventLoop) -> None:
+        waiting, now = self._waiting, loop.time()
+        while waiting and (waiting[0][1].ended or waiting[0][0] <= now):
+            waiting.popleft()[1].start(loop)
+        self._handle = None
+        if waiting:
+            delay = max(waiting[0][0] - now, 0.001)
+            self._handle = loop.call_later(delay, self._start_due, loop)
 
 
 class DisconnectWatch:
-    """A block that is left when the client has gone; `gone` says so then. Its body must have been
-    read."""
+    """A block that is cancelled when the client disconnects. The body must have been read."""
 
-    __slots__ = ("_before", "_moments", "_receive", "_task", "_watcher", "gone", "over")
+    __slots__ = ("_cancelling", "_receive", "_task", "_timer", "_watcher", "disconnected", "ended")
 
-    def __init__(self, receive: Receive, moments: DisconnectTimes) -> None:
+    def __init__(self, receive: Receive, timer: DisconnectTimer) -> None:
         self._receive = receive
-        self._moments = moments
+        self._timer = timer
         self._watcher: asyncio.Task[None] | None = None
-        self.gone = False
-        self.over = False
+        self.disconnected = False
+        self.ended = False
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
-        self._before = task.cancelling()
-        self._moments.add(self, task.get_loop())
+        self._cancelling = task.cancelling()
+        self._timer.add(self, task.get_loop())
         return self
 
-    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The first moment is over."""
-        if not self.over:
-            self._watcher = loop.create_task(self._left())
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Watch the client from now on, unless the block has ended."""
+        if not self.ended:
+            self._watcher = loop.create_task(self._watch())
 
-    async def _left(self) -> None:
+    async def _watch(self) -> None:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                self.gone = True
+                self.disconnected = True
                 self._task.cancel()
                 return
 
@@ -84,13 +79,13 @@ class DisconnectWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        self.over = True
+        self.ended = True
         if self._watcher is not None:
             self._watcher.cancel()
-        if not self.gone:
+        if not self.disconnected:
             return False
         return (
-            self._task.uncancel() <= self._before
+            self._task.uncancel() <= self._cancelling
             and kind is not None
             and issubclass(kind, asyncio.CancelledError)
         )

@@ -1,19 +1,18 @@
-"""What a gateway says beside the answer itself: refusals, and header fields that tell what was
-done. Knows no wire by name."""
+"""Why a request gets no response, and the headers that report what the gateway changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.model import Loss
-from toolwire.gateway.translator import UpstreamRequest
+from toolwire.errors import ToolwireError
+from toolwire.gateway.translation.upstream_request import UpstreamRequest
 
-LONGEST = 900
-"""Characters of a header field that tells what was done."""
+MAX_HEADER_LENGTH = 900
 
 
-class RequestRejected(Exception):
-    """A request that gets no answer, and why."""
+class RequestRejected(ToolwireError):
+    """A request that the gateway does not serve: the status, the reason, and what to do."""
 
     def __init__(
         self,
@@ -30,62 +29,66 @@ class RequestRejected(Exception):
         self.code = code
 
 
-class UpstreamFailed(Exception):
-    """An upstream that gave no answer; another one may be tried if `again`."""
+class UpstreamFailed(ToolwireError):
+    """An upstream gave no usable response. Another one may be tried if `retryable`."""
 
     def __init__(
         self,
         message: str,
         status: int,
         *,
-        again: bool,
+        retryable: bool = True,
         headers: Mapping[str, str] | None = None,
         raw: bytes | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
-        self.again = again
+        self.retryable = retryable
         self.headers = dict(headers or {})
         self.raw = raw
-        """The answer itself, if the client speaks the same wire."""
+        """The body of the upstream's error, if the client speaks the same wire."""
 
 
-def pairs(fields: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Header fields as a server sends them."""
+def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI sends them."""
     return [
         (name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace"))
-        for name, value in fields.items()
+        for name, value in headers.items()
     ]
 
 
-def header(text: str) -> str:
-    """A text as it can stand in a header field: plain and not too long."""
-    plain = "".join([one if " " <= one <= "~" else "?" for one in text[: LONGEST + 1]])
-    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 3]}..."
+def header_value(text: str) -> str:
+    """A text as the value of a header: printable ASCII of limited length."""
+    start = text[: MAX_HEADER_LENGTH + 1]
+    plain = "".join([character if " " <= character <= "~" else "?" for character in start])
+    if len(plain) <= MAX_HEADER_LENGTH:
+        return plain
+    return f"{plain[: MAX_HEADER_LENGTH - 3]}..."
 
 
-def done(sent: UpstreamRequest, losses: Sequence[Loss] = ()) -> dict[str, str]:
-    """What was done to a request, and lost of its answer, as header fields."""
-    out: dict[str, str] = {}
-    if sent.changes:
-        names = dict.fromkeys(change.name for change in sent.changes)
-        out["x-toolwire-repairs"] = header(f"{len(sent.changes)}: {', '.join(names)}")
-    if sent.losses or losses:
-        out["x-toolwire-losses"] = header(_lost([*sent.losses, *losses]))
-    if sent.parcels:
-        out["x-toolwire-restored"] = str(sent.parcels)
-    return out
+def report_headers(request: UpstreamRequest, losses: Sequence[Loss] = ()) -> dict[str, str]:
+    """Headers that report what was repaired, lost and restored."""
+    headers: dict[str, str] = {}
+    if request.changes:
+        rules = dict.fromkeys(change.name for change in request.changes)
+        headers["x-toolwire-repairs"] = header_value(f"{len(request.changes)}: {', '.join(rules)}")
+    if request.losses or losses:
+        summary = _summarize_losses([*request.losses, *losses])
+        headers["x-toolwire-losses"] = header_value(summary)
+    if request.restored_turns:
+        headers["x-toolwire-restored"] = str(request.restored_turns)
+    return headers
 
 
-def _lost(losses: Sequence[Loss]) -> str:
-    """How many losses, and each kind of them once: by its reason and the last word of its place."""
+def _summarize_losses(losses: Sequence[Loss]) -> str:
+    """The number of losses, and each kind once: by its reason and the last step of its path."""
     kinds: dict[tuple[str, str], list[Loss]] = {}
     for loss in losses:
-        kinds.setdefault(
-            (loss.reason, loss.pointer.rpartition("/")[2].strip("0123456789")), []
-        ).append(loss)
-    told = [
-        f"{some[0]}{f' ({len(some)} times)' if len(some) > 1 else ''}" for some in kinds.values()
-    ]
-    return f"{len(losses)}: {'; '.join(told)}"
+        field = loss.pointer.rpartition("/")[2].strip("0123456789")
+        kinds.setdefault((loss.reason, field), []).append(loss)
+    texts: list[str] = []
+    for same in kinds.values():
+        times = f" ({len(same)} times)" if len(same) > 1 else ""
+        texts.append(f"{same[0]}{times}")
+    return f"{len(losses)}: {'; '.join(texts)}"

@@ -1,36 +1,47 @@
-"""The offline model beside a gateway: any provider's wire, on a port of this machine that is opened
-when it is first needed.
+"""The mock of every provider beside a gateway, on a loopback port that is opened when it is needed.
 
     http://127.0.0.1:PORT/anthropic/v1/messages
 
-Strict as the real servers are. Listens on loopback only.
+Only a configuration with the upstream `demo` needs it, so the mock and its server are imported when
+such a configuration is loaded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Protocol
 
-import uvicorn
 
-from toolwire.mock.server import MockProvider
-from toolwire.providers.table import BY_NAME
-from toolwire.server.asgi import Receive, Scope, Send, answer, lifespan
-from toolwire.server.run import ConnectionLimits, config
+class _MockServer(Protocol):
+    should_exit: bool
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None: ...
+
+
+def load_mock_server() -> _MockServer:
+    """A server with the mocks of all providers. The only place that imports them."""
+    from toolwire.gateway.mock_providers import mock_server
+
+    return mock_server()
 
 
 class MockUpstream:
-    """The offline models of one process."""
+    """The mock of one process: a service of its gateway."""
 
     def __init__(self) -> None:
         self._listener: socket.socket | None = None
-        self._server: _BackgroundServer | None = None
+        self._server: _MockServer | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._mocks: dict[str, MockProvider] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """True while its gateway is open."""
+        return self._loop is not None
 
     def url(self) -> str:
-        """Where it is served; from now on it is."""
+        """The address of the mock, which listens from now on."""
         if self._listener is None:
             self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
             if self._loop is not None:
@@ -38,44 +49,22 @@ class MockUpstream:
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     async def open(self) -> None:
-        """Serve it, if anybody needs it."""
+        """Serve the mock if it is needed."""
         self._loop = asyncio.get_running_loop()
         if self._listener is not None:
             self._start()
 
     def _start(self) -> None:
         assert self._loop is not None and self._listener is not None
-        self._server = _BackgroundServer(config(self._app, ConnectionLimits(grace=1)))
+        self._server = load_mock_server()
         self._task = self._loop.create_task(self._server.serve(sockets=[self._listener]))
 
     async def close(self) -> None:
-        """Stop."""
+        """Stop the mock."""
         self._loop = None
         if self._server is not None and self._task is not None:
             self._server.should_exit = True
             await self._task
         if self._listener is not None:
             self._listener.close()
-
-    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await lifespan(receive, send, _nothing, _nothing)
-            return
-        name, _, rest = str(scope["path"]).removeprefix("/").partition("/")
-        row = BY_NAME.get(name)
-        if row is None:
-            await answer(send, 404, b"{}", ((b"content-type", b"application/json"),))
-            return
-        mock = self._mocks.setdefault(name, MockProvider(row.profile))
-        await mock({**scope, "path": f"/{rest}"}, receive, send)
-
-
-class _BackgroundServer(uvicorn.Server):
-    """A server beside another one, which handles the signals."""
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._serve(sockets)
-
-
-async def _nothing() -> None:
-    pass
+            self._listener = None

@@ -1,4 +1,4 @@
-"""The list of models as each front wire's clients read it."""
+"""Lists and descriptions of models, as the clients of each API read them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 from toolwire.conversation.json import JSON
 
-_DAY = "2026-01-01T00:00:00Z"
-_SECOND = 1767225600
+_CREATED_AT = "2026-01-01T00:00:00Z"
+_CREATED = 1767225600
 
 
 def _openai(name: str) -> JSON:
-    return {"id": name, "object": "model", "created": _SECOND, "owned_by": "toolwire"}
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "toolwire"}
 
 
 def _anthropic(name: str) -> JSON:
-    return {"type": "model", "id": name, "display_name": name, "created_at": _DAY}
+    return {"type": "model", "id": name, "display_name": name, "created_at": _CREATED_AT}
 
 
 def _gemini(name: str) -> JSON:
@@ -31,28 +31,28 @@ def _ollama(name: str) -> JSON:
     return {
         "name": name,
         "model": name,
-        "modified_at": _DAY,
+        "modified_at": _CREATED_AT,
         "size": 0,
         "digest": "0" * 64,
         "details": {},
     }
 
 
-_ONE: dict[str, Callable[[str], JSON]] = {
+_BODIES: dict[str, Callable[[str], JSON]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
     "ollama": _ollama,
 }
 
 
-def one_model(wire: str, name: str) -> JSON:
-    """One model."""
-    return _ONE.get(wire, _openai)(name)
+def model_body(wire: str, name: str) -> JSON:
+    """The description of one model."""
+    return _BODIES.get(wire, _openai)(name)
 
 
-def listed(wire: str, names: Sequence[str]) -> JSON:
-    """All models."""
-    rows: list[JSON] = [one_model(wire, name) for name in names]
+def model_list(wire: str, names: Sequence[str]) -> JSON:
+    """The list of all models."""
+    rows: list[JSON] = [model_body(wire, name) for name in names]
     if wire == "anthropic":
         return {
             "data": rows,
@@ -65,8 +65,8 @@ def listed(wire: str, names: Sequence[str]) -> JSON:
     return {"object": "list", "data": rows}
 
 
-def shown(name: str) -> JSON:
-    """What is known of a model, for clients that ask before they use it."""
+def model_details(name: str) -> JSON:
+    """The details of a model, for clients that ask for its capabilities first."""
     return {
         "modelfile": "",
         "parameters": "",
@@ -74,5 +74,5 @@ def shown(name: str) -> JSON:
         "details": {"family": name, "format": ""},
         "model_info": {},
         "capabilities": ["completion", "tools", "vision", "thinking"],
-        "modified_at": _DAY,
+        "modified_at": _CREATED_AT,
     }

@@ -1,5 +1,4 @@
-"""Where a model's server counts the tokens of a request, and what it is asked. One row per wire
-that has such a place."""
+"""The endpoints that count the tokens of a request: one row for each wire that has one."""
 
 from __future__ import annotations
 
@@ -7,18 +6,18 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire.conversation.json import Object
+from toolwire.conversation.json import Object, load
 
 
 class TokenCountEndpoint(Struct, frozen=True):
-    """How tokens are counted on one wire."""
+    """How a provider counts tokens."""
 
     path: Callable[[str], str]
-    """From the path of answers to that of counts."""
+    """The path of the endpoint, from the path of responses."""
     field: str
-    """What holds the number."""
-    asks: Callable[[Object, str], Object]
-    """A request for an answer as one for a count; the text is the name of the model."""
+    """The field of the response that holds the number."""
+    body: Callable[[Object, str], Object]
+    """The request body, from that of a response and the name of the model."""
 
 
 def _only(*keys: str) -> Callable[[Object, str], Object]:
@@ -36,7 +35,7 @@ def _gemini(body: Object, model: str) -> Object:
     )
 
 
-COUNTS = {
+TOKEN_COUNT_ENDPOINTS = {
     "anthropic": TokenCountEndpoint(
         lambda path: f"{path}/count_tokens",
         "input_tokens",
@@ -61,3 +60,10 @@ COUNTS = {
         ),
     ),
 }
+
+
+def read_token_count(endpoint: TokenCountEndpoint, data: bytes) -> int | None:
+    """The number of tokens in a response; None if there is none. Raises InputError."""
+    value, _ = load(data, "")
+    count = value.get(endpoint.field) if isinstance(value, dict) else None
+    return count if isinstance(count, int) else None

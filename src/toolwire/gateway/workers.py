@@ -1,8 +1,8 @@
 """Several processes behind one port.
 
-The first process listens and serves nothing: its children take the connections from its socket.
-SIGTERM lets all of them finish, SIGHUP is handed on, and one that dies is replaced, unless they die
-as soon as they start. Knows no app.
+The parent process listens and serves nothing: its workers accept connections from its socket.
+SIGTERM lets all of them finish their requests, SIGHUP is passed on, and a worker that dies is
+replaced, unless workers die as soon as they start.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from time import monotonic
 from types import FrameType
 
-from toolwire.gateway.observer import Observer
+from toolwire.gateway.observe.observer import Observer
 from toolwire.server.asgi import App
 from toolwire.server.run import (
     ConnectionLimits,
@@ -31,130 +30,130 @@ from toolwire.server.run import (
     url_of,
 )
 
-SHORT = 5.0
-"""Seconds that a child must live to be one that was started well."""
-TRIES = 3
-"""So many may die sooner in a row."""
+MIN_LIFETIME = 5.0
+"""Seconds that a worker must live to count as started."""
+MAX_EARLY_EXITS = 3
+"""Early exits for each worker before the parent gives up."""
 _log = logging.getLogger("toolwire.gateway")
 
 
 class Workers:
-    """Children that serve what `make` makes, each its own."""
+    """Worker processes, each with an application of its own."""
 
     def __init__(
         self,
-        make: Callable[[], App],
+        make_app: Callable[[], App],
         listener: socket.socket,
-        many: int,
+        count: int,
         *,
-        bounds: ConnectionLimits | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
-        self._make = make
+        self._make_app = make_app
         self._listener = listener
-        self._many = many
-        self._bounds = bounds or ConnectionLimits()
-        self._born: dict[int, float] = {}
+        self._count = count
+        self._limits = limits or ConnectionLimits()
+        self._started_at: dict[int, float] = {}
         self._stopping = False
-        self._early = 0
+        self._early_exits = 0
 
     def run(self, ready: Callable[[str], None]) -> int:
-        """Serve until SIGTERM or SIGINT; the exit code. `ready` is told the address once all of
-        them serve."""
+        """Serve until SIGTERM or SIGINT and return the exit code. `ready` gets the address once all
+        workers serve."""
         handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {number: signal.signal(number, self._signal) for number in handled}
         try:
-            pipes = [self._start() for _ in range(self._many)]
-            told = all(_began(pipe) for pipe in pipes)
-            if not told:
+            pipes = [self._start() for _ in range(self._count)]
+            started = all(_has_started(pipe) for pipe in pipes)
+            if not started:
                 self._stop()
             elif not self._stopping:
                 ready(url_of(self._listener))
-            return self._watch() if told else (self._watch() or 1)
+            code = self._watch()
+            return code if started else (code or 1)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
     def _signal(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
-            self._tell(signal.SIGHUP)
+            self._send_signal(signal.SIGHUP)
         else:
             self._stop()
 
     def _stop(self) -> None:
         self._stopping = True
-        self._tell(signal.SIGTERM)
+        self._send_signal(signal.SIGTERM)
 
-    def _tell(self, number: signal.Signals) -> None:
-        for pid in list(self._born):
+    def _send_signal(self, number: signal.Signals) -> None:
+        for pid in list(self._started_at):
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 continue
 
     def _start(self) -> int:
-        """Start a child; the end of a pipe on which it says that it serves."""
-        hears, says = os.pipe()
+        """Start a worker; return the end of a pipe on which it reports that it serves."""
+        reader, writer = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
         if pid:
-            os.close(says)
-            self._born[pid] = monotonic()
-            return hears
-        os.close(hears)
+            os.close(writer)
+            self._started_at[pid] = monotonic()
+            return reader
+        os.close(reader)
         code = 1
         try:
-            code = self._child(says)
-        except (
-            BaseException
-        ) as error:  # nothing of a child may come back into the code of its parent
+            code = self._run_worker(writer)
+        except BaseException as error:  # a worker must never return into the code of its parent
             print(f"toolwire: {type(error).__name__}: {error}", file=sys.stderr)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
 
-    def _child(self, says: int) -> int:
+    def _run_worker(self, writer: int) -> int:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL if number != signal.SIGHUP else signal.SIG_IGN)
         raise_file_limit()
-        app = self._make()
+        app = self._make_app()
 
         def listening(url: str) -> None:
-            with suppress(OSError):  # of one that takes another's place nobody waits to hear
-                os.write(says, b"!")
-            os.close(says)
+            with suppress(OSError):  # the parent does not wait for a worker that replaces another
+                os.write(writer, b"!")
+            os.close(writer)
 
         server = Server(
-            config(app, self._bounds), app, self._bounds, url_of(self._listener), listening
+            config(app, self._limits), app, self._limits, url_of(self._listener), listening
         )
         try:
             server.run(sockets=[self._listener])
         except SystemExit:
-            why = app.failure if isinstance(app, StartupFailure) else None
-            print(f"toolwire: {why or 'the gateway could not be opened'}", file=sys.stderr)
+            reason = app.failure if isinstance(app, StartupFailure) else None
+            print(f"toolwire: {reason or 'the gateway could not be opened'}", file=sys.stderr)
             return 1
         return 0
 
     def _watch(self) -> int:
-        """Wait for the children; replace those that die."""
+        """Wait for the workers; replace those that die."""
         worst = 0
-        while self._born:
+        while self._started_at:
             try:
                 pid, status = os.wait()
             except ChildProcessError:
                 break
-            born = self._born.pop(pid, None)
-            if born is None:
+            started_at = self._started_at.pop(pid, None)
+            if started_at is None:
                 continue
             code = os.waitstatus_to_exitcode(status)
             if self._stopping:
                 worst = worst or int(code != 0)
                 continue
-            self._early = self._early + 1 if monotonic() - born < SHORT else 1
-            _log.error("a worker ended (%d); another one takes its place", code)
-            if self._early > TRIES * self._many:
-                _log.error("workers end as soon as they start")
+            lived_long = monotonic() - started_at >= MIN_LIFETIME
+            self._early_exits = 1 if lived_long else self._early_exits + 1
+            _log.error("a worker exited with code %d and is replaced", code)
+            if self._early_exits > MAX_EARLY_EXITS * self._count:
+                _log.error("workers exit as soon as they start")
                 self._stop()
                 worst = 1
             else:
@@ -162,8 +161,8 @@ class Workers:
         return worst
 
 
-def _began(pipe: int) -> bool:
-    """Whether a child says that it serves, before it ends."""
+def _has_started(pipe: int) -> bool:
+    """True if a worker reports that it serves before it exits."""
     try:
         select.select([pipe], [], [], 60.0)
         return os.read(pipe, 1) == b"!"
@@ -171,8 +170,8 @@ def _began(pipe: int) -> bool:
         os.close(pipe)
 
 
-def lives(process: str) -> bool:
-    """Whether a process is there."""
+def is_alive(process: str) -> bool:
+    """True if a process with this id runs."""
     try:
         os.kill(int(process), 0)
     except (ValueError, ProcessLookupError):
@@ -183,32 +182,31 @@ def lives(process: str) -> bool:
 
 
 class WorkerMetrics:
-    """Puts the numbers of a process where its siblings find them."""
+    """Writes the metrics of a process where the other workers find them."""
 
-    def __init__(self, watch: Observer, folder: Path, *, every: float = 1.0) -> None:
-        self._watch = watch
-        self._folder = folder
-        self._every = every
+    def __init__(self, observer: Observer, *, seconds: float = 1.0) -> None:
+        self._observer = observer
+        self._seconds = seconds
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Do so from now on."""
-        self._task = asyncio.get_running_loop().create_task(self._keep())
+        """Write the metrics from now on."""
+        self._task = asyncio.get_running_loop().create_task(self._write_regularly())
 
-    async def _keep(self) -> None:
+    async def _write_regularly(self) -> None:
         while True:
-            self._once()
-            await asyncio.sleep(self._every)
+            self._write()
+            await asyncio.sleep(self._seconds)
 
-    def _once(self) -> None:
+    def _write(self) -> None:
         try:
-            self._watch.keep()
+            self._observer.share_metrics()
         except OSError as error:
-            _log.warning("numbers could not be shared: %s", error.strerror)
+            _log.warning("the metrics could not be shared: %s", error.strerror)
 
     async def close(self) -> None:
-        """For the last time."""
+        """Write the metrics for the last time."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        self._once()
+        self._write()

@@ -8,13 +8,13 @@ written as soon as the grammar of the target allows. Knows wires only through th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
-from toolwire.conversation.model import Loss, Usage
+from toolwire.conversation.model import SIGNATURE_LOST, Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
 from toolwire.streaming.events import (
@@ -42,6 +42,19 @@ Out = TypeVar("Out")
 ONE_CANDIDATE = "an answer here is one message; the other candidates stay behind"
 
 
+class StreamEdits(Protocol):
+    """What the owner of a translator changes in its stream."""
+
+    def edit_events(self, events: list[Event]) -> list[Event]:
+        """Neutral events before they are translated, without deltas from the cache."""
+
+    def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Events of the target before they are encoded, without deltas from the cache."""
+
+    def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
+        """The events that end a stream of the target."""
+
+
 class EventTranslator(Generic[Out]):
     """Translates neutral events into a stream of a target wire.
 
@@ -59,6 +72,7 @@ class EventTranslator(Generic[Out]):
         ids: IdMapInput = None,
         server_tools: ServerToolPolicy = "auto",
         version: int | None = None,
+        edits: StreamEdits | None = None,
     ) -> None:
         """Prepare the target.
 
@@ -70,11 +84,13 @@ class EventTranslator(Generic[Out]):
             ids: the id map of an earlier translation, to restore ids.
             server_tools: what becomes of server tools that the target cannot hold.
             version: the version of the target wire, for wires that have several.
+            edits: changes that the caller makes in the stream.
 
         Raises:
             UsageError: if the target does not stream, or an option has no such value.
         """
         require_policy(server_tools, target)
+        self._edits = edits
         self._target = TargetStream(target, source=source, ids=ids, version=version)
         self.target_spec = self._target.spec
         self._context = self._target.context
@@ -139,12 +155,22 @@ class EventTranslator(Generic[Out]):
 
     # --- steps that a subclass uses or extends ---
 
+    def begin(self) -> list[Out]:
+        """The output items that begin the answer, unless it has begun."""
+        return self._encode(self._begin())
+
+    def encode(self, chunks: list[Chunk]) -> list[Out]:
+        """Events of the target as output items, beside those that are translated."""
+        return self._encode(chunks)
+
     def _encode(self, chunks: list[Chunk]) -> list[Out]:
+        if self._edits is not None and chunks:
+            chunks = self._edits.edit_chunks(chunks)
         return list(map(self._encode_chunk, chunks))
 
     def _translate(self, events: list[Event]) -> list[Chunk]:
-        """Translate events that enter from outside; a subclass may change them first."""
-        return self._write(events)
+        """Translate events that enter from outside."""
+        return self._write(events if self._edits is None else self._edits.edit_events(events))
 
     def _begin(self) -> list[Chunk]:
         """Begin the answer unless it has begun."""
@@ -161,7 +187,8 @@ class EventTranslator(Generic[Out]):
         out: list[Chunk] = []
         for finish in self._finishes.values() or (Finish(None),):
             out += self._writer.finish(self._finish_reason(finish))
-        return [*out, *self._writer.close()]
+        out += self._writer.close()
+        return out if self._edits is None else self._edits.edit_last_chunks(out)
 
     def _write_error(self, error: StreamError) -> list[Chunk]:
         self.fault = error
@@ -280,9 +307,7 @@ class EventTranslator(Generic[Out]):
     def _on_part_end(self, event: PartEnd) -> list[Chunk]:
         part = self._parts.pop(event.slot, None)
         if event.signature is not None:
-            self._context.report_loss(
-                (self._position(),), "a signature that only its own provider can read"
-            )
+            self._context.report_loss((self._position(),), SIGNATURE_LOST)
         if part is not None and part.mode is Mode.DROP:
             return []
         if part is None:

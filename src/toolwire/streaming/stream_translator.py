@@ -12,7 +12,7 @@ from collections.abc import Callable
 from toolwire.codec import IdMapInput, resolve
 from toolwire.errors import DecodeError
 from toolwire.streaming.delta_cache import DeltaCache
-from toolwire.streaming.event_translator import EventTranslator, Out
+from toolwire.streaming.event_translator import EventTranslator, Out, StreamEdits
 from toolwire.streaming.events import Chunk, Event, PartDelta, PartEnd, StreamError
 from toolwire.streaming.open_part import Mode
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
@@ -32,6 +32,7 @@ class StreamTranslator(EventTranslator[Out]):
         ids: IdMapInput = None,
         server_tools: ServerToolPolicy = "text",
         version: int | None = None,
+        edits: StreamEdits | None = None,
     ) -> None:
         """Prepare source and target; the arguments are those of `EventTranslator`.
 
@@ -48,6 +49,7 @@ class StreamTranslator(EventTranslator[Out]):
             ids=ids,
             server_tools=server_tools,
             version=version,
+            edits=edits,
         )
         target_wire, profile = resolve(target)
         self._input = EventInput(source_wire.name, source_spec)
@@ -113,10 +115,13 @@ class StreamTranslator(EventTranslator[Out]):
 
         The event names only the type of the exception: its message may hold secrets.
         """
+        return self.fail(f"the source failed: {type(error).__name__}")
+
+    def fail(self, message: str) -> list[Out]:
+        """Write an error event because the stream cannot continue, unless it has one."""
         if self.fault is not None:
             return []
-        failure = StreamError(f"the source failed: {type(error).__name__}")
-        return self._encode(self._translate_source(failure))
+        return self._encode(self._translate_source(StreamError(message)))
 
     @property
     def trailer(self) -> bytes:

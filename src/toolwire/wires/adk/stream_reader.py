@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Usage
+from toolwire.conversation.model import SIGNATURE_LOST, Usage
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Source, Text
 from toolwire.errors import DecodeError
 from toolwire.streaming.events import (
@@ -205,7 +205,7 @@ class EventReader(ContentReader):
             if not self.emitted_chars[kind]:
                 out += self.turn.close(signature=part.signature)
         elif part.signature is not None:
-            reason = "a signature that only its own provider can read"
+            reason = SIGNATURE_LOST
             out.append(Unsupported(part.path, reason))
         return out
 

@@ -20,7 +20,7 @@ from toolwire.conversation.id_map import (
 from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, parse
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Kind, Loss, Tool
+from toolwire.conversation.model import SIGNATURE_LOST, Kind, Loss, Tool
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
     PLACEHOLDER_SIGNATURE,
@@ -315,7 +315,7 @@ class EncodeContext:
         """Report the fields and the signature of a block of another wire that are not carried."""
         raw, spec = read.raw, read.spec
         if isinstance(read, Part) and read.signature not in (None, PLACEHOLDER_SIGNATURE):
-            self.report_loss(read, "a signature that only its own provider can read")
+            self.report_loss(read, SIGNATURE_LOST)
         if not isinstance(raw, dict) or spec is None or isinstance(read, Opaque):
             return
         if not spec.keys.issuperset(raw):

@@ -10,7 +10,7 @@ from operator import is_
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.model import Loss
+from toolwire.conversation.model import REASONING_LOST, Loss
 from toolwire.conversation.parts import (
     Media,
     Opaque,
@@ -113,7 +113,7 @@ def _lower_reasoning(
     if not part.text and part.hidden is None and is_new(part):
         return (part,)  # repair put it there, because the target wants the field
     if not part.text and not capabilities.opaque_reasoning:
-        losses.append(Loss(part.path, "reasoning that only its own provider can read"))
+        losses.append(Loss(part.path, REASONING_LOST))
         return ()
     holds = (
         capabilities.reasoning_in_answers

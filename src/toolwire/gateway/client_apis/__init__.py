@@ -1,0 +1,1 @@
+"""The APIs that clients speak to a gateway: one module each, and the table of their paths."""

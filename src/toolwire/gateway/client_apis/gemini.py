@@ -1,0 +1,54 @@
+"""Gemini generateContent as a client API. A continuation token is a thought signature."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from toolwire.conversation.json import Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.streaming.events import Chunk
+
+_MODEL_PATH = r"(?:/gemini)?/v1(?:beta|alpha)?\d?/(?:models|tunedModels)/(?P<model>.+)"
+
+
+def _token_part(token: str) -> Object:
+    return {"text": "", "thoughtSignature": b64encode(token.encode()).decode()}
+
+
+def _add_token(body: Object, token: str) -> None:
+    candidates = body.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    content = first.get("content") if isinstance(first, dict) else None
+    if isinstance(content, dict):
+        parts = content.get("parts")
+        content["parts"] = [*(parts if isinstance(parts, list) else []), _token_part(token)]
+
+
+def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
+    """The token stands in the chunk with the finish reason."""
+    content: Object = {"role": "model", "parts": [_token_part(token)]}
+    index = next((n for n, chunk in enumerate(last) if "candidates" in chunk), None)
+    if index is None:
+        return [*last, {"candidates": [{"index": 0, "content": content}]}]
+    end: Object = {**last[index]}
+    candidates = end["candidates"]
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    if isinstance(first, dict) and isinstance(candidates, list):
+        end["candidates"] = [{**first, "content": content}, *candidates[1:]]
+    return [*last[:index], end, *last[index + 1 :]]
+
+
+API = ClientApi(
+    wire="gemini",
+    add_token=_add_token,
+    add_token_chunks=_add_token_chunks,
+    wants_stream=lambda body: False,
+    token_count=lambda count: {"totalTokens": count},
+    paths=(
+        ApiPath("POST", rf"{_MODEL_PATH}:generateContent", "generate"),
+        ApiPath("POST", rf"{_MODEL_PATH}:streamGenerateContent", "stream"),
+        ApiPath("POST", rf"{_MODEL_PATH}:countTokens", "count_tokens"),
+        ApiPath("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models", "list_models"),
+        ApiPath("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models/(?P<model>.+)", "get_model"),
+    ),
+)

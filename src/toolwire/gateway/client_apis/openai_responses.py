@@ -1,0 +1,78 @@
+"""OpenAI Responses as a client API. A continuation token is an encrypted reasoning item."""
+
+from __future__ import annotations
+
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.streaming.events import Chunk
+
+_LAST_EVENTS = ("response.completed", "response.incomplete")
+_STORED_BY_PROVIDER = {
+    "previous_response_id": (
+        "a response that is stored with the provider; send the whole conversation as `input`"
+    ),
+    "conversation": "a conversation that is stored with the provider; send it as `input`",
+    "prompt": "a prompt that is stored with the provider; send it as `instructions` and `input`",
+    "background": "a response that is stored with the provider; ask without `background`",
+}
+"""Fields that refer to state which only the provider's own server has."""
+
+
+def _token_item(token: str) -> Object:
+    return {
+        "type": "reasoning",
+        "id": f"rs_{digest(token)}",
+        "summary": [],
+        "encrypted_content": token,
+    }
+
+
+def _add_token(body: Object, token: str) -> None:
+    output = body.get("output")
+    body["output"] = [*(output if isinstance(output, list) else []), _token_item(token)]
+
+
+def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
+    """The token is one more item, also in the whole response that ends the stream."""
+    index = next((n for n, chunk in enumerate(last) if chunk.get("type") in _LAST_EVENTS), None)
+    if index is None:
+        return last
+    end = dict(last[index])
+    whole = end.get("response")
+    response: Object = dict(whole) if isinstance(whole, dict) else {}
+    output = response.get("output")
+    position = len(output) if isinstance(output, list) else blocks
+    _add_token(response, token)
+    number = end.get("sequence_number")
+    sequence = number if isinstance(number, int) else 0
+    chunks: list[Chunk] = [
+        {
+            "type": event_type,
+            "output_index": position,
+            "item": _token_item(token),
+            "sequence_number": sequence + n,
+        }
+        for n, event_type in enumerate(("response.output_item.added", "response.output_item.done"))
+    ]
+    end |= {"response": response, "sequence_number": sequence + 2}
+    return [*last[:index], *chunks, end, *last[index + 1 :]]
+
+
+def _provider_only(body: Object) -> str | None:
+    field = next((key for key in _STORED_BY_PROVIDER if body.get(key)), None)
+    return None if field is None else f"`{field}` needs {_STORED_BY_PROVIDER[field]}"
+
+
+API = ClientApi(
+    wire="openai-responses",
+    id_prefix="resp_",
+    add_token=_add_token,
+    add_token_chunks=_add_token_chunks,
+    provider_only=_provider_only,
+    token_count=lambda count: {"object": "response.input_tokens", "input_tokens": count},
+    paths=(
+        ApiPath("POST", r"(?:/v1|/openai/v1)?/responses", "generate"),
+        ApiPath("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count_tokens"),
+    ),
+)

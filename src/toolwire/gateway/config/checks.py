@@ -1,0 +1,113 @@
+"""Check that a configuration fits together: providers, keys, fallbacks, headers and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from toolwire.errors import UsageError
+from toolwire.gateway.config.mistakes import Mistake, model_table_name, suggest
+from toolwire.gateway.config.schema import Config, ModelConfig
+from toolwire.providers.endpoints import ModelEndpoint
+
+_GATEWAY_HEADERS = {
+    "authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "host",
+    "cookie",
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "transfer-encoding",
+    "accept-encoding",
+}
+"""Headers that the gateway writes itself."""
+_CONNECTION_HEADERS = {
+    "connection",
+    "expect",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+}
+"""Headers about one connection only."""
+
+
+class Models(Protocol):
+    """Resolves the models of a configuration."""
+
+    def match(self, name: str) -> str | None: ...
+    def endpoint(self, name: str, table: str, config: ModelConfig) -> ModelEndpoint: ...
+    def names(self) -> list[str]: ...
+
+
+def find_mistakes(config: Config, models: Models) -> list[Mistake]:
+    """Everything that is wrong with a configuration of valid form."""
+    mistakes = [
+        mistake
+        for name, model in config.models.items()
+        for mistake in _model_mistakes(name, model, models)
+    ]
+    default = config.server.default
+    if default is not None and models.match(default) is None:
+        hint = suggest(default, models.names())
+        mistakes.append(Mistake("server", "default", f"unknown model {default}{hint}"))
+    return [*mistakes, *_number_mistakes(config)]
+
+
+def _model_mistakes(name: str, model: ModelConfig, models: Models) -> Iterator[Mistake]:
+    table = model_table_name(name)
+    try:
+        models.endpoint(name.replace("*", "x"), name, model)
+    except UsageError as error:
+        key, _, reason = error.why.partition(": ")
+        yield Mistake(table, key, reason)
+    if model.key_env is not None and model.key_file is not None:
+        yield Mistake(table, "key_file", "key_env is set too; keep one of them")
+    url = model.base_url
+    if url is not None and not url.startswith(("http://", "https://")):
+        # Without a scheme, the text may start with a password.
+        scheme, found, _ = url.partition("://")
+        got = f", got {scheme}" if found else ""
+        yield Mistake(table, "base_url", f"expected http:// or https://{got}")
+    for fallback in model.fallbacks:
+        if fallback == name:
+            yield Mistake(table, "fallbacks", f"{fallback} is the model itself; remove it")
+        elif models.match(fallback) is None:
+            hint = suggest(fallback, models.names())
+            yield Mistake(table, "fallbacks", f"unknown model {fallback}{hint}")
+    if model.concurrency is not None and model.concurrency < 1:
+        yield Mistake(table, "concurrency", f"expected at least 1, got {model.concurrency}")
+    timeouts = {"connect_timeout": model.connect_timeout, "idle_timeout": model.idle_timeout}
+    for key, seconds in timeouts.items():
+        if seconds <= 0:
+            yield Mistake(table, key, f"expected more than 0 seconds, got {seconds:g}")
+    headers = sorted({header.lower() for header in model.headers})
+    for header in headers:
+        if header in _GATEWAY_HEADERS:
+            yield Mistake(table, "headers", f"the gateway writes {header} itself; remove it")
+        elif header in _CONNECTION_HEADERS:
+            reason = f"{header} belongs to one connection and is never forwarded; remove it"
+            yield Mistake(table, "headers", reason)
+
+
+def _number_mistakes(config: Config) -> list[Mistake]:
+    server, tools = config.server, config.tools
+    checks = (
+        ("server", "port", 0 <= server.port < 65536, "expected 0 to 65535"),
+        ("server", "max_body_mb", server.max_body_mb > 0, "expected more than 0"),
+        ("tools", "max_turns", tools.max_turns > 0, "expected more than 0"),
+        ("tools", "parallel", tools.parallel > 0, "expected more than 0"),
+        ("tools", "tool_timeout", tools.tool_timeout > 0, "expected more than 0 seconds"),
+        (
+            "tools",
+            "idempotency_window",
+            tools.idempotency_window >= 0,
+            "expected 0 or more seconds",
+        ),
+    )
+    return [Mistake(table, key, message) for table, key, valid, message in checks if not valid]

@@ -1,0 +1,105 @@
+"""Load a configuration and its keys from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.errors import ConfigError
+from toolwire.gateway.config.checks import find_mistakes
+from toolwire.gateway.config.environment import config_from_environment
+from toolwire.gateway.config.mistakes import Mistake, SourceLines
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import parse_config
+from toolwire.gateway.config.schema import Config, is_demo
+from toolwire.gateway.key_files import read_keys
+from toolwire.gateway.keys import KeyConfig
+
+_REMOTE_TOOLS = ("http://", "https://", "mcp:", "mcp+http://", "mcp+https://")
+
+
+class LoadedConfig(Struct, frozen=True):
+    """A configuration that can be used."""
+
+    models: ModelTable
+    keys: list[KeyConfig] | None = None
+    """The virtual keys; None if clients need none."""
+    files: tuple[Path, ...] = ()
+    """The files that it was read from."""
+
+
+class ConfigSource(Struct, frozen=True, kw_only=True):
+    """The file or environment of a configuration, and what the command line adds."""
+
+    env: Mapping[str, str]
+    demo_url: Callable[[], str]
+    """The address of the mock in this process; called only if a model uses it."""
+    file: Path | None = None
+    keys: Path | None = None
+    tools: tuple[str, ...] = ()
+
+    def load(self) -> LoadedConfig:
+        """The configuration as it is now.
+
+        Raises:
+            ConfigError: lists everything that is wrong, with files and lines.
+        """
+        config, mistakes, lines = self._read()
+        if self.tools:
+            sources = (*config.tools.sources, *self.tools)
+            config = replace(config, tools=replace(config.tools, sources=sources))
+        folder = self.file.parent if self.file is not None else Path()
+        demo_url = None
+        if any(is_demo(model.upstream) for model in config.models.values()):
+            demo_url = self.demo_url()
+
+        def read_file(name: str) -> str:
+            return (folder / name).read_text()
+
+        models = ModelTable(config, self.env, demo_url=demo_url, read_file=read_file, check=False)
+        mistakes = [*mistakes, *find_mistakes(config, models), *_missing_tools(config)]
+        if self.file is not None and not config.models and not mistakes:
+            example = '[models."claude-*"] with upstream = "anthropic"'
+            mistakes.append(Mistake("", "", f"there are no models; add a table, such as {example}"))
+        described = lines.describe(mistakes) if lines is not None else list(map(str, mistakes))
+        key_file = self.keys
+        if key_file is None and config.keys.file is not None:
+            key_file = folder / config.keys.file
+        keys: list[KeyConfig] | None = None
+        try:
+            keys = read_keys(key_file) if key_file is not None else None
+        except ConfigError as error:
+            described += error.mistakes
+        if described:
+            raise ConfigError(*described)
+        key_files = [model.key_file for model in config.models.values()]
+        secret_files = [folder / name for name in key_files if name is not None]
+        files = (self.file, key_file, *secret_files)
+        return LoadedConfig(models, keys, tuple(file for file in files if file is not None))
+
+    def _read(self) -> tuple[Config, list[Mistake], SourceLines | None]:
+        if self.file is None:
+            return config_from_environment(self.env), [], None
+        try:
+            text = self.file.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = "not text"
+            if isinstance(error, OSError):
+                reason = (error.strerror or str(error)).lower()
+            raise ConfigError(f"{self.file}: {reason}") from None
+        config, mistakes = parse_config(text, str(self.file))
+        return config, mistakes, SourceLines(str(self.file), text)
+
+
+def _missing_tools(config: Config) -> list[Mistake]:
+    """Tool files of the configuration that do not exist."""
+    return [
+        Mistake("tools", "sources", f"{source}: no such file")
+        for source in config.tools.sources
+        if source.endswith(".py")
+        and not source.startswith(_REMOTE_TOOLS)
+        and not Path(source).is_file()
+    ]

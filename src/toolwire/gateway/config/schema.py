@@ -1,0 +1,126 @@
+"""The tables and keys of a configuration file.
+
+[models."claude-*"]
+upstream = "anthropic"
+
+[models.fast]
+upstream = "groq"
+model = "llama-4"
+fallbacks = ["claude-haiku"]
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from toolwire.providers.http.policy import TIMEOUTS
+
+DEMO = "demo"
+"""The upstream that is a mock in this process."""
+
+
+class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[models.NAME]`, one table for each name that clients may use.
+
+    A name may be a pattern with `*`; the longest pattern that matches counts.
+    """
+
+    upstream: str
+    """The provider or profile, as `toolwire wires` lists them; `demo` or `demo:PROVIDER` for the
+    mock in this process."""
+    model: str | None = None
+    """The provider's name of the model. By default the name that the client used; for `groq/*` the
+    text after the slash."""
+    base_url: str | None = None
+    """Another address than the usual one of the provider."""
+    key_env: str | None = None
+    """The environment variable with the API key. By default the one that the provider's own tools
+    use."""
+    key_file: str | None = None
+    """A file with the API key and nothing else, relative to this file."""
+    fallbacks: tuple[str, ...] = ()
+    """Models to try, in this order, if this one gives no response. Only before the first byte."""
+    connect_timeout: float = TIMEOUTS.connect
+    """Seconds to establish a connection."""
+    idle_timeout: float = TIMEOUTS.idle
+    """Seconds without a byte after which a response counts as broken."""
+    concurrency: int | None = None
+    """Requests at the same time in one process; further requests wait."""
+    headers: tuple[str, ...] = ()
+    """Request headers of the client to forward, such as `anthropic-beta`."""
+    settings: dict[str, str | int | float | bool | list[str]] = field(default_factory=dict)
+    """Settings that replace those of the client, such as `temperature`."""
+
+
+class ToolsConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[tools]`: tools that every model can call and the gateway runs."""
+
+    sources: tuple[str, ...] = ()
+    """Python files and packages, OXP servers (`http://…`), MCP servers (`mcp+http://…`,
+    `mcp:COMMAND`)."""
+    ledger: str = "memory:"
+    """Where calls are recorded: `sqlite:///FILE`, `postgresql://…`, or in memory."""
+    max_turns: int = 20
+    """Responses of the model to one request, at most."""
+    parallel: int = 8
+    """Tool calls at the same time for one request."""
+    tool_timeout: float = 300.0
+    """Seconds that a tool call may take."""
+    idempotency_window: float = 600.0
+    """Seconds in which a repeated request replays recorded tool results instead of running the
+    tools again."""
+    show_tool_calls: Literal["text", "none"] = "text"
+    """What clients see of these calls where their wire has no form for them."""
+    secrets: tuple[str, ...] = ()
+    """Environment variables that tools may get."""
+
+
+class ServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[server]`."""
+
+    host: str = "127.0.0.1"
+    """The address to listen on. Other addresses than loopback require keys."""
+    port: int = 8080
+    """The port to listen on; 0 for any free one."""
+    strict: bool = False
+    """Reject histories that need a repair."""
+    default: str | None = None
+    """The model for requests that name none."""
+    max_body_mb: float = 32.0
+    """The largest request body."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Accepted values of the Host header, beside localhost; `*` accepts any."""
+    log: Literal["text", "json"] = "text"
+    """The format of the log, which has one line for each request."""
+
+
+class KeysConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[keys]`: virtual keys of clients."""
+
+    file: str | None = None
+    """A file with virtual keys (`.toml`, `.jsonl`, `.db`) as `--new-key` writes it, relative to
+    this file."""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A whole configuration file."""
+
+    server: ServerConfig = ServerConfig()
+    models: dict[str, ModelConfig] = field(default_factory=dict)
+    tools: ToolsConfig = ToolsConfig()
+    keys: KeysConfig = KeysConfig()
+
+
+TABLES: dict[str, type[ServerConfig] | type[ToolsConfig] | type[KeysConfig]] = {
+    "server": ServerConfig,
+    "tools": ToolsConfig,
+    "keys": KeysConfig,
+}
+MODELS_TABLE = "models"
+
+
+def is_demo(upstream: str) -> bool:
+    """True if an upstream is the mock in this process."""
+    return upstream.partition(":")[0] == DEMO

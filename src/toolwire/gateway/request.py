@@ -1,0 +1,195 @@
+"""One request on its way through the stages, and what all requests of a gateway share."""
+
+from __future__ import annotations
+
+from asyncio import Semaphore
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from toolwire.gateway.cancel_on_disconnect import DisconnectTimer
+from toolwire.gateway.client_apis.api import ClientApi, Operation
+from toolwire.gateway.client_apis.routes import RouteMatch
+from toolwire.gateway.config.model_table import ModelTable, ModelTarget
+from toolwire.gateway.keys import KeyHolder
+from toolwire.gateway.observe.request_record import RequestRecord
+from toolwire.gateway.threads import TranslationThreads
+from toolwire.gateway.tools.gateway_tools import GatewayTools
+from toolwire.gateway.tools.tool_loop import ToolLoop
+from toolwire.gateway.translation.response_stream import JsonArray
+from toolwire.gateway.translation.translator import Translator
+from toolwire.gateway.translation.upstream_request import UpstreamRequest
+from toolwire.providers.http.response import Response
+from toolwire.providers.http.upstream import Upstream
+from toolwire.server.asgi import AllowedHosts, BodyReader, Request, Send
+from toolwire.server.auth import Auth
+
+_MAX_TRANSLATORS = 64
+"""Clients choose the names of models, so the number of translators is limited."""
+
+
+class Translators:
+    """The translators that were used last."""
+
+    def __init__(self) -> None:
+        self._translators: dict[tuple[str, str, str, str], Translator] = {}
+
+    def find(self, api: ClientApi, target: ModelTarget) -> Translator:
+        """The translator between an API and a model."""
+        endpoint = target.endpoint
+        settings = repr(target.settings) if target.settings else ""
+        key = (api.wire, endpoint.provider.profile, endpoint.model, settings)
+        translator = self._translators.get(key)
+        if translator is None:
+            if len(self._translators) >= _MAX_TRANSLATORS:
+                self._translators.clear()
+            translator = self._translators[key] = Translator(
+                api, endpoint.provider.profile, model=endpoint.model, settings=target.settings
+            )
+        return translator
+
+
+class ConcurrencyLimits:
+    """The limits of models that accept only so many requests at the same time, by their name or
+    pattern in the configuration."""
+
+    def __init__(self) -> None:
+        self._semaphores: dict[tuple[str, int], Semaphore] = {}
+
+    def find(self, target: ModelTarget, limit: int) -> Semaphore:
+        """The slots of a model."""
+        return self._semaphores.setdefault((target.table, limit), Semaphore(limit))
+
+
+class GatewayState(Struct):
+    """What all requests of a gateway share. A request keeps the configuration it started with."""
+
+    models: ModelTable
+    auth: Auth
+    strict: bool | None
+    """Overrides `[server] strict`, if given."""
+    tools: GatewayTools | None
+    upstream: Upstream
+    translators: Translators
+    limits: ConcurrencyLimits
+    threads: TranslationThreads
+    allowed_hosts: AllowedHosts
+    body_reader: BodyReader
+    disconnect_timer: DisconnectTimer
+
+
+class GatewayRequest:
+    """A request of a client. Each stage fills in what the next ones need."""
+
+    __slots__ = (
+        "fields",
+        "http",
+        "key",
+        "models",
+        "raw",
+        "record",
+        "response",
+        "route",
+        "send",
+        "state",
+        "strict",
+        "target",
+        "targets",
+        "tool_loop",
+        "tools",
+        "translator",
+        "upstream_request",
+    )
+
+    http: Request
+    send: Send
+    route: RouteMatch
+    record: RequestRecord
+    state: GatewayState
+    models: ModelTable
+    tools: GatewayTools | None
+    strict: bool
+    """True if a history that needs a repair is rejected."""
+
+    key: KeyHolder | None
+    """Set by `authenticate`: the virtual key, if keys are used."""
+
+    raw: bytes
+    """Set by `route`: the body."""
+    targets: list[ModelTarget]
+    """Set by `route`: the models that may answer, in the order to try them."""
+
+    target: ModelTarget
+    """The model of this attempt."""
+    translator: Translator
+    """Set by `translate`, as what follows."""
+    upstream_request: UpstreamRequest
+    tool_loop: ToolLoop | None
+    """The turns of a request whose model may call tools of the gateway."""
+
+    response: Response | None
+    """Set by `forward`: the response of the model, of which only the head has arrived."""
+
+    def __init__(
+        self,
+        http: Request,
+        send: Send,
+        route: RouteMatch,
+        record: RequestRecord,
+        state: GatewayState,
+    ) -> None:
+        self.http = http
+        self.send = send
+        self.route = route
+        self.record = record
+        self.state = state
+        self.models = state.models
+        self.tools = state.tools
+        strict = state.strict
+        self.strict = state.models.config.server.strict if strict is None else strict
+        self.key = None
+        self.raw = b""
+        self.targets = []
+        self.tool_loop = None
+        self.response = None
+
+    @property
+    def api(self) -> ClientApi:
+        """The API that the client speaks."""
+        return self.route.api
+
+    @property
+    def operation(self) -> Operation:
+        """What the client wants."""
+        return self.route.operation
+
+    @property
+    def headers(self) -> Mapping[bytes, bytes]:
+        """The headers of the client, by name in lower case."""
+        return self.http.headers
+
+    @property
+    def query(self) -> bytes:
+        """The query string."""
+        query = self.http.scope.get("query_string", b"")
+        return query if isinstance(query, bytes) else b""
+
+    def json_array(self) -> JsonArray | None:
+        """The encoder of a stream as one JSON array, if the client reads it so."""
+        wants_array = self.operation == "stream" and b"alt=sse" not in self.query
+        return JsonArray() if wants_array else None
+
+    def start_attempt(self, target: ModelTarget) -> None:
+        """Try a model."""
+        self.target = target
+        self.tool_loop = None
+        self.response = None
+        self.record.attempts += 1
+        self.record.upstream = target.endpoint.provider.name
+        self.record.upstream_model = target.endpoint.model
+
+    def close_response(self) -> None:
+        """Close the response of the model. Its connection is reused if it was read to its end."""
+        if self.response is not None:
+            self.response.close()
+            self.response = None

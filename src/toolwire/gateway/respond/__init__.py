@@ -1,0 +1,126 @@
+"""Stage 5: the response for the client."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from time import perf_counter
+
+from toolwire.conversation.json import dump
+from toolwire.gateway.errors import UpstreamFailed, raw_headers, report_headers
+from toolwire.gateway.forward import forward_turn, headers_for_client
+from toolwire.gateway.model_list import model_body, model_details, model_list
+from toolwire.gateway.request import GatewayRequest
+from toolwire.gateway.respond.failures import UNREADABLE, unreadable_response
+from toolwire.gateway.respond.stream import respond_with_stream
+from toolwire.gateway.respond.writer import ResponseWriter
+from toolwire.gateway.token_count import TOKEN_COUNT_ENDPOINTS, read_token_count
+from toolwire.gateway.tools.tool_loop import ToolLoop
+from toolwire.providers.http.response import Response
+from toolwire.server.asgi import answer
+
+_JSON_HEADERS = raw_headers({"content-type": "application/json"})
+
+
+async def respond(request: GatewayRequest) -> None:
+    """Translate the response of the model and send it to the client.
+
+    Raises:
+        UpstreamFailed: the response cannot be read, and the client has got nothing yet.
+    """
+    match request.operation:
+        case "list_models" | "get_model" | "show_model":
+            await _respond_with_models(request)
+        case "count_tokens":
+            await _respond_with_token_count(request)
+        case _ if request.tool_loop is not None:
+            await _respond_with_tool_loop(request, request.tool_loop)
+        case _ if request.record.stream:
+            await respond_with_stream(request, _response(request))
+        case _:
+            await _respond_with_whole(request)
+
+
+def _response(request: GatewayRequest) -> Response:
+    assert request.response is not None
+    return request.response
+
+
+async def _respond_with_models(request: GatewayRequest) -> None:
+    wire = "anthropic" if b"anthropic-version" in request.headers else request.api.wire
+    if request.operation == "list_models":
+        names = request.models.names()
+        key = request.key
+        body = model_list(wire, [name for name in names if key is None or key.may_use(name)])
+    elif request.operation == "get_model":
+        body = model_body(wire, request.record.model)
+    else:
+        body = model_details(request.record.model)
+    request.record.status = 200
+    await answer(request.send, 200, dump(body), _JSON_HEADERS)
+
+
+async def _respond_with_whole(request: GatewayRequest) -> None:
+    record, response = request.record, _response(request)
+    upstream_request = request.upstream_request
+    try:
+        data = await response.read_all()
+        record.capture_upstream_response(data)
+        if data.lstrip()[:1] != b"{":
+            raise ValueError(f"{record.upstream} returned no JSON object")
+        translated = request.translator.response(data, upstream_request)
+    except UNREADABLE as error:
+        raise unreadable_response(error, record.upstream) from None
+    record.usage, record.finish_reason = translated.usage, translated.finish_reason
+    record.losses += tuple(map(str, translated.losses))
+    headers = {
+        **headers_for_client(response),
+        **report_headers(upstream_request, translated.losses),
+    }
+    fields = [*_JSON_HEADERS, *raw_headers(headers)] if headers else _JSON_HEADERS
+    record.status, record.first_byte_at = 200, perf_counter()
+    record.capture_response(translated.body)
+    await answer(request.send, 200, translated.body, fields)
+
+
+async def _respond_with_token_count(request: GatewayRequest) -> None:
+    record = request.record
+    count = TOKEN_COUNT_ENDPOINTS[request.translator.wire]
+    try:
+        tokens = read_token_count(count, await _response(request).read_all())
+    except UNREADABLE as error:
+        raise unreadable_response(error, record.upstream) from None
+    if tokens is None:
+        raise UpstreamFailed(f"{record.upstream} returned no number of tokens", 502)
+    record.status = 200
+    headers = [*_JSON_HEADERS, *raw_headers(report_headers(request.upstream_request))]
+    await answer(request.send, 200, dump(request.api.token_count(tokens)), headers)
+
+
+async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> None:
+    """Run the tools that the model calls, and send one response for all turns."""
+    record = request.record
+    headers = {
+        "content-type": loop.media_type,
+        **loop.headers,
+        **report_headers(loop.first_request),
+    }
+    writer = ResponseWriter(request, {**headers, "cache-control": "no-cache"})
+    pieces = loop.run(_response(request), lambda turn: forward_turn(request, turn))
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if record.stream:
+                    await writer.send(piece)
+                else:
+                    record.status, record.first_byte_at = 200, perf_counter()
+                    record.capture_response(piece)
+                    await answer(request.send, 200, piece, raw_headers(headers))
+    except (UpstreamFailed, *UNREADABLE) as error:
+        if writer.started:  # too late for another model or an error response: break it off
+            raise RuntimeError("a response that has started cannot continue") from error
+        if isinstance(error, UpstreamFailed):
+            raise
+        raise unreadable_response(error, record.upstream) from None
+    record.finish_reason = loop.finish_reason
+    if record.stream:
+        await writer.end(b"")

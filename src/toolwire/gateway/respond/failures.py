@@ -1,0 +1,46 @@
+"""Responses of an upstream that cannot be used."""
+
+from __future__ import annotations
+
+from toolwire.errors import InputError
+from toolwire.gateway.errors import UpstreamFailed
+from toolwire.gateway.forward import connection_failure
+from toolwire.providers.http.upstream import CONNECTION_ERRORS
+from toolwire.streaming.events import StreamError
+
+UNREADABLE = (*CONNECTION_ERRORS, InputError, ValueError)
+"""What is raised when a response breaks off, is no response of its wire, or is too large."""
+_STATUS_BY_CODE = {
+    "overloaded_error": 529,
+    "overloaded": 529,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "throttlingexception": 429,
+    "serviceunavailableexception": 503,
+    "unavailable": 503,
+    "timeout_error": 504,
+    "timeout": 504,
+    "modeltimeoutexception": 504,
+    "deadline_exceeded": 504,
+}
+"""The status of an error event that starts a stream, by its code in lower case."""
+
+
+def unreadable_response(error: Exception, provider: str) -> UpstreamFailed:
+    """A response that breaks off or cannot be read."""
+    if isinstance(error, CONNECTION_ERRORS):
+        return connection_failure(error, f"the response of {provider} broke off")
+    if isinstance(error, InputError):
+        return UpstreamFailed(f"the response of {provider} is invalid: {error}", 502)
+    return UpstreamFailed(str(error), 502)
+
+
+def stream_failure(fault: StreamError) -> UpstreamFailed:
+    """An error event as the failure of an upstream. Its code decides the status, not its text."""
+    code = fault.code or ""
+    if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
+        status = int(code)
+    else:
+        status = _STATUS_BY_CODE.get(code.lower(), 502)
+    return UpstreamFailed(fault.message, status)

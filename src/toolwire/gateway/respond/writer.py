@@ -1,0 +1,62 @@
+"""Send a response to the client piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from time import perf_counter
+
+from toolwire.execution.eager_await import finish_await
+from toolwire.gateway.errors import raw_headers
+from toolwire.gateway.request import GatewayRequest
+
+
+class ResponseWriter:
+    """A response with status 200; nothing is sent before the first piece."""
+
+    __slots__ = ("_capture", "_headers", "_record", "_send", "started")
+
+    def __init__(self, request: GatewayRequest, headers: Mapping[str, str]) -> None:
+        self._send = request.send
+        self._record = request.record
+        self._headers = headers
+        self._capture = request.record.capture is not None
+        self.started = False
+
+    async def send(self, data: bytes) -> None:
+        """Send a piece."""
+        await self._start()
+        await self._send_body(data, more=True)
+
+    async def end(self, data: bytes) -> None:
+        """Send the last piece."""
+        await self._start()
+        await self._send_body(data, more=False)
+
+    async def _start(self) -> None:
+        if self.started:
+            return
+        self.started = True
+        self._record.status, self._record.first_byte_at = 200, perf_counter()
+        headers = raw_headers(self._headers)
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _send_body(self, data: bytes, *, more: bool) -> None:
+        if self._capture:
+            self._record.capture_response(data)
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    def send_soon(self, data: bytes) -> Awaitable[None] | None:
+        """Send a piece without a task of its own; what is left to await if the client does not keep
+        up."""
+        if not self.started:
+            return self.send(data)
+        if self._capture:
+            self._record.capture_response(data)
+        steps = self._send(
+            {"type": "http.response.body", "body": data, "more_body": True}
+        ).__await__()
+        try:
+            waits_for = next(steps)
+        except StopIteration:
+            return None
+        return finish_await(steps, waits_for)

@@ -1,0 +1,1 @@
+"""Tools of the gateway: every model can call them, and the gateway runs them."""

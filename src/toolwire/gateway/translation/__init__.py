@@ -1,0 +1,1 @@
+"""Requests as models get them, and responses as clients get them. No I/O."""

@@ -1,0 +1,112 @@
+"""Token usage and finish reason of a response that passes unchanged, read from its parsed JSON."""
+
+from __future__ import annotations
+
+from toolwire.codec import decode
+from toolwire.conversation.json import parse
+from toolwire.conversation.model import Conversation, Usage
+from toolwire.errors import InputError
+from toolwire.streaming.events import Event, Finish, MessageStart, Metadata
+from toolwire.streaming.stream_input import resolve_stream
+
+_FIRST_EVENT_BYTES = 16 * 1024
+_TAIL_BYTES = 64 * 1024
+_MAX_TAIL_BYTES = 8 * 1024 * 1024
+_LAST_EVENTS = 8
+"""The outcome is in the last events of a stream: a finish reason, the usage, an end mark."""
+
+Outcome = tuple[Usage | None, str | None]
+"""The token usage, and the neutral finish reason."""
+
+
+def usage_of(response: Conversation) -> Usage | None:
+    """The token usage of a response."""
+    usage = response.settings.get("usage")
+    return usage if isinstance(usage, Usage) else None
+
+
+def read_outcome(data: bytes, wire: str) -> Outcome:
+    """The outcome of a whole response; nothing of one that cannot be read."""
+    try:
+        response = decode(data, wire, "response")
+    except InputError:
+        return None, None
+    return usage_of(response), response.messages[0].stop if response.messages else None
+
+
+class StreamTail:
+    """Keeps the first event and the last events of a stream of bytes, to read its outcome at the
+    end. Events are separated by a blank line (SSE) or by a line break (JSON lines)."""
+
+    def __init__(self, wire: str) -> None:
+        self._wire = wire
+        self._first = b""
+        self._has_first = False
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def add(self, data: bytes) -> None:
+        """Add a piece of the stream."""
+        if not self._has_first:
+            self._first += data
+            self._has_first = b"\n\n" in self._first or len(self._first) > _FIRST_EVENT_BYTES
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > 2 * _TAIL_BYTES:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Drop whole events from the front; an event may be larger than the usual tail."""
+        joined = b"".join(self._pieces)
+        end = joined.rfind(b"\n", 0, len(joined) - _TAIL_BYTES)
+        if end < 0 and len(joined) > _MAX_TAIL_BYTES:
+            end = len(joined)
+        self._pieces = [joined[end + 1 :]] if end >= 0 else [joined]
+        self._size = len(self._pieces[0])
+
+    def content(self) -> bytes:
+        """What is kept: all of a stream that is not longer than the tail."""
+        return b"".join(self._pieces)
+
+    def outcome(self) -> Outcome:
+        """The outcome of the stream, as far as its first and last events tell."""
+        _, spec = resolve_stream(self._wire)
+        reader = spec.reader(keep=False)
+        events: list[Event] = []
+        for line in (*_first_object(self._first), *_last_objects(b"".join(self._pieces))):
+            try:
+                value = parse(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                events += reader.read(value)
+        usage: Usage | None = None
+        finish_reason: str | None = None
+        for event in [*events, *reader.end()]:
+            if isinstance(event, MessageStart | Metadata):
+                found = event.settings.get("usage")
+                usage = found if isinstance(found, Usage) else usage
+            elif isinstance(event, Finish) and event.choice == 0:
+                finish_reason = event.stop or finish_reason
+        return usage, finish_reason
+
+
+def _first_object(data: bytes) -> list[bytes]:
+    """The first line of a stream that may be a JSON object."""
+    for line in data.split(b"\n"):
+        payload = line.removeprefix(b"data:").lstrip()
+        if payload.startswith(b"{"):
+            return [payload]
+    return []
+
+
+def _last_objects(data: bytes) -> list[bytes]:
+    """The last lines of a stream that may be JSON objects, in their order."""
+    found: list[bytes] = []
+    for line in reversed(data.split(b"\n")):
+        payload = line.removeprefix(b"data:").lstrip()
+        if payload.startswith(b"{"):
+            found.append(payload)
+            if len(found) == _LAST_EVENTS:
+                break
+    return found[::-1]

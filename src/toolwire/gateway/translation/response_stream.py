@@ -1,0 +1,197 @@
+"""The stream of a model on its way to the client, with a continuation token at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolwire.codec import decode
+from toolwire.conversation.json import dump
+from toolwire.conversation.model import Loss, Usage
+from toolwire.conversation.parts import Call, Message, Reasoning
+from toolwire.errors import DecodeError, UsageError
+from toolwire.gateway.translation.client_edits import ClientEdits
+from toolwire.gateway.translation.continuation_tokens import MAX_TOKEN_BYTES
+from toolwire.gateway.translation.translator import NO_MESSAGE, Translator
+from toolwire.gateway.translation.upstream_request import UpstreamRequest, losses_without_token
+from toolwire.streaming.accumulate import conversation_events
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
+from toolwire.streaming.restream import fold
+from toolwire.streaming.stream_translator import StreamTranslator
+
+JSON_MEDIA_TYPE = "application/json"
+
+
+def ends_with_token(translator: Translator, turn: Message) -> bool:
+    """True if a token may follow a turn. No provider wants the reasoning of a finished turn."""
+    calls = any(isinstance(part, Call) for part in turn.parts)
+    return translator.api.token_may_come_last or calls
+
+
+class JsonArray:
+    """Encodes the chunks of a stream as one JSON array."""
+
+    def __init__(self) -> None:
+        self._started = False
+
+    def encode(self, chunk: Chunk) -> bytes:
+        """A chunk as the next item."""
+        separator = b",\r\n" if self._started else b"["
+        self._started = True
+        return separator + dump(chunk)
+
+    @property
+    def trailer(self) -> bytes:
+        """The end of the array."""
+        return b"]" if self._started else b"[]"
+
+
+class ResponseStream:
+    """Translates the bytes of a model's stream into bytes for the client."""
+
+    def __init__(
+        self, translator: Translator, request: UpstreamRequest, *, array: JsonArray | None = None
+    ) -> None:
+        self._translator = translator
+        self._request = request
+        self._array = array
+        self._edits = ClientEdits(translator.api, request)
+        self._stream: StreamTranslator[bytes] = StreamTranslator(
+            translator.wire,
+            translator.api.wire,
+            None if array is None else array.encode,
+            ids=request.ids,
+            edits=self,
+        )
+        self._stream.passthrough = request.passthrough
+        self._keep = not translator.same_wire
+        """True while the bytes are kept for a continuation token."""
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._has_reasoning = False
+        """True if there was something that the client's wire may not carry."""
+        self._whole_turn: Message | None = None
+        self._has_token = False
+
+    # --- what the respond stage uses ---
+
+    @property
+    def media_type(self) -> str:
+        """The content type of the response."""
+        return self._stream.target_spec.media if self._array is None else JSON_MEDIA_TYPE
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Further headers of the response."""
+        return self._stream.target_spec.headers
+
+    @property
+    def source_ended(self) -> bool:
+        """True if the model has sent its last event; the connection may still be open."""
+        return self._stream.source_ended
+
+    @property
+    def fault(self) -> StreamError | None:
+        """The error that ended the stream, if any."""
+        return self._stream.fault
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Translate the next bytes of the model."""
+        if self._keep:
+            self._pieces.append(data)
+            self._size += len(data)
+            if self._size > MAX_TOKEN_BYTES:
+                self._keep, self._pieces = False, []
+        return self._stream.feed(data)
+
+    def feed_whole(self, data: bytes) -> list[bytes]:
+        """Translate a whole response that the provider sent instead of a stream.
+
+        Raises:
+            DecodeError: it is not a response of the model's wire.
+        """
+        response = decode(data, self._translator.wire, "response")
+        if not response.messages:
+            raise DecodeError(NO_MESSAGE, wire=self._translator.wire)
+        self._whole_turn = response.messages[0]
+        return [*self._stream.emit(list(conversation_events(response))), *self._stream.close()]
+
+    def end(self) -> list[bytes]:
+        """Translate what is left when the model has ended its stream."""
+        return self._stream.end()
+
+    def fail(self, message: str) -> list[bytes]:
+        """An error event for the client, unless the stream has one."""
+        return self._stream.fail(message)
+
+    @property
+    def trailer(self) -> bytes:
+        """The bytes that end the response."""
+        return self._stream.trailer if self._array is None else self._array.trailer
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What the client's wire cannot hold and no continuation token carries."""
+        losses = self._stream.losses
+        return list(losses_without_token(losses)) if self._has_token else losses
+
+    @property
+    def usage(self) -> Usage | None:
+        """The token usage, once the model has reported it."""
+        return self._stream.usage
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the model stopped."""
+        return self._edits.finish_reason
+
+    # --- edits of the stream ---
+
+    def edit_events(self, events: list[Event]) -> list[Event]:
+        """Note reasoning and signatures on the way to the client."""
+        if self._keep and not self._has_reasoning:
+            self._has_reasoning = any(map(_has_reasoning, events))
+        return self._edits.edit_events(events)
+
+    def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
+        """See `ClientEdits`."""
+        return self._edits.edit_chunks(chunks)
+
+    def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Add the continuation token, if the model wants the turn back."""
+        api = self._translator.api
+        chunks = api.edit_last_chunks(chunks, self._request.client_body)
+        turn = self._turn() if self._keep and self._has_reasoning else None
+        if turn is None or not self._translator.needs_token((turn,)):
+            return chunks
+        if not ends_with_token(self._translator, turn):
+            return chunks
+        self._has_token = True
+        token = self._translator.token((turn,), self._request)
+        return api.add_token_chunks(chunks, token, self._edits.blocks)
+
+    def _turn(self) -> Message | None:
+        """What the model said, in its own wire."""
+        if self._whole_turn is not None:
+            return self._whole_turn
+        wire = self._translator.wire
+        try:
+            messages = decode(fold(self._pieces, wire), wire, "response").messages
+        except (DecodeError, UsageError):
+            return None
+        return messages[0] if messages else None
+
+
+def _has_reasoning(event: Event) -> bool:
+    if isinstance(event, PartDelta):
+        return False
+    if isinstance(event, PartStart | PartComplete):
+        return event.part.signature is not None or isinstance(event.part, Reasoning)
+    return isinstance(event, PartEnd) and event.signature is not None

@@ -1,0 +1,284 @@
+"""Translate requests of one client API for one model, and the responses back.
+
+On the same wire bytes pass untouched, unless the provider would refuse the history. Otherwise the
+history is translated and repaired for the model, and the response comes back under the client's ids
+and names. What the client's wire cannot hold goes along in a continuation token. The same request
+gives the same bytes in every process. Knows wires only through their tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.codec import decode, encode, resolve
+from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage
+from toolwire.conversation.parts import Message
+from toolwire.errors import DecodeError, UsageError
+from toolwire.gateway.client_apis.api import ClientApi
+from toolwire.gateway.translation.continuation_tokens import (
+    digest_messages,
+    encode_token,
+    needs_token,
+)
+from toolwire.gateway.translation.outcome import read_outcome, usage_of
+from toolwire.gateway.translation.restore_history import restore_history
+from toolwire.gateway.translation.same_wire import forward_unchanged, rename_model
+from toolwire.gateway.translation.token_extraction import (
+    disown_unsigned_reasoning,
+    extract_tokens,
+    may_contain_token,
+    may_contain_unsigned_reasoning,
+)
+from toolwire.gateway.translation.upstream_request import (
+    UpstreamRequest,
+    identify_response,
+    losses_without_token,
+    restore_custom_call,
+)
+from toolwire.profiles.table import Profile
+from toolwire.translate import translate_conversation
+
+NOT_AN_OBJECT = "a request is a JSON object"
+NO_MESSAGE = "a response without a message"
+_REASONING_FIELDS: dict[str, Object] = {
+    "reasoning": {"include": ["reasoning.encrypted_content"], "store": False}
+}
+"""Request fields that make a model return its reasoning in a form that can be sent back, by what
+the profile wants back."""
+_REASONS_BY_DEFAULT = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
+"""Names of models that reason without being asked to. Others refuse those fields."""
+
+
+class TranslatedResponse(Struct, frozen=True, eq=False):
+    """A response as the client gets it."""
+
+    body: bytes
+    losses: tuple[Loss, ...] = ()
+    usage: Usage | None = None
+    finish_reason: str | None = None
+
+
+class Translator:
+    """The translation between one client API and one model. Has no state: any number of requests
+    may use it at once."""
+
+    __slots__ = (
+        "_reasoning_model",
+        "api",
+        "model",
+        "profile",
+        "same_wire",
+        "settings",
+        "target",
+        "wire",
+    )
+
+    def __init__(
+        self, api: ClientApi, target: str, *, model: str, settings: dict[str, Setting] | None = None
+    ) -> None:
+        wire, profile = resolve(target)
+        self.api = api
+        self.target = target
+        self.wire = wire.name
+        self.model = model
+        self.profile: Profile = profile
+        self.settings = settings or {}
+        self.same_wire = api.wire == wire.name
+        pattern = profile.reasoning_models
+        self._reasoning_model = bool(pattern) and re.search(pattern, model) is not None
+        """True if the model must get back what it reasoned."""
+
+    # --- requests ---
+
+    def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> UpstreamRequest:
+        """The request as the model gets it.
+
+        Args:
+            raw: the body of the client.
+            tools: definitions that are added to those of the client.
+
+        Raises:
+            DecodeError: the body is not one of the client's wire.
+            UsageError: only the provider's own server could answer the request.
+        """
+        if self._may_pass_unchanged(raw) and not tools:
+            return forward_unchanged(
+                raw,
+                self.wire,
+                self.target,
+                model=self.model,
+                model_decides_repair=self._reasoning_model,
+            )
+        original, restored = self.read_request(raw)
+        conversation = original
+        if tools:
+            conversation = replace(original, tools=(*original.tools, *tools))
+        return self.write_request(conversation, original, restored=restored, unchanged=not tools)
+
+    def _may_pass_unchanged(self, raw: bytes) -> bool:
+        if not self.same_wire or self.settings or may_contain_token(raw):
+            return False
+        return not (self.api.signs_reasoning and may_contain_unsigned_reasoning(raw))
+
+    def read_request(self, raw: bytes) -> tuple[Conversation, int]:
+        """A request as a conversation, with the turns of its continuation tokens; and how many
+        turns were restored. Raises as `request` does."""
+        conversation = decode(raw, self.api.wire)
+        body = conversation.source.body
+        if not isinstance(body, dict):
+            raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
+        reason = None if self.same_wire else self.api.provider_only(body)
+        if reason is not None:
+            raise UsageError(
+                f"this model is not served by that provider: {reason}", wire=self.api.wire
+            )
+        messages, restored = conversation.messages, 0
+        if self.same_wire and self.api.signs_reasoning:
+            messages = tuple(map(disown_unsigned_reasoning, messages))
+        if may_contain_token(raw):
+            messages, restored = self._restore(messages)
+        settings = {**conversation.settings, **self.settings}
+        if "model" in settings or not self.same_wire or self._reasoning_model:
+            settings["model"] = self.model
+        return replace(conversation, messages=messages, settings=settings), restored
+
+    def write_request(
+        self,
+        conversation: Conversation,
+        original: Conversation,
+        *,
+        restored: int = 0,
+        unchanged: bool = False,
+    ) -> UpstreamRequest:
+        """A conversation as the model gets it.
+
+        Args:
+            conversation: what to send; it continues `original`.
+            original: what the client sent.
+            restored: the turns that were restored from continuation tokens.
+            unchanged: True if both are the same, so that the response may pass untranslated.
+        """
+        encoded = translate_conversation(conversation, self.target)
+        client_body, body = original.source.body, encoded.body
+        if not isinstance(body, dict) or not isinstance(client_body, dict):
+            raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
+        custom_tools: frozenset[str] = frozenset()
+        if self.same_wire:
+            if "model" not in client_body:  # the path names it
+                body = {key: value for key, value in body.items() if key != "model"}
+        else:
+            body = {**body, **self._reasoning_fields(body)}
+            custom_tools = frozenset(
+                [tool.name for tool in original.tools if tool.kind == "custom"]
+            )
+        return UpstreamRequest(
+            body=body,
+            client_body=client_body,
+            ids=encoded.ids,
+            passthrough=self.same_wire and unchanged and not encoded.ids.names,
+            changes=tuple(encoded.changes),
+            losses=tuple(encoded.losses),
+            restored_turns=restored,
+            custom_tools=custom_tools,
+        )
+
+    def _reasoning_fields(self, body: Object) -> Object:
+        fields = _REASONING_FIELDS.get(self.profile.reasoning_to_return)
+        if fields is None:
+            return {}
+        return fields if "reasoning" in body or _REASONS_BY_DEFAULT.match(self.model) else {}
+
+    def _restore(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:
+        """The messages without continuation tokens, and with the turns that this model wants."""
+        plain: list[Message] = []
+        tokens: dict[int, list[tuple[int, str]]] = {}
+        for n, message in enumerate(messages):
+            found: list[tuple[int, str]] = []
+            if message.role == "assistant":
+                message, found = extract_tokens(message)
+            plain.append(message)
+            if found:
+                tokens[n] = found
+        return restore_history(plain, tokens, self.wire) if tokens else (messages, 0)
+
+    # --- responses ---
+
+    def response(self, data: bytes, request: UpstreamRequest) -> TranslatedResponse:
+        """The model's response as the client gets it.
+
+        Raises:
+            DecodeError: it is not a response of the model's wire.
+        """
+        if request.passthrough:
+            body, _ = self.rename_model(data, request)
+            return TranslatedResponse(body, (), *read_outcome(data, self.wire))
+        response = decode(data, self.wire, "response")
+        if not response.messages:
+            raise DecodeError(NO_MESSAGE, wire=self.wire)
+        turn = response.messages[0]
+        encoded = encode(
+            self.response_for_client(response, request), self.api.wire, "response", ids=request.ids
+        )
+        value, losses = encoded.body, tuple(encoded.losses)
+        if isinstance(value, dict) and self.needs_token((turn,)):
+            copied = parse(dump(value))
+            assert isinstance(copied, dict)
+            self.api.add_token(copied, encode_token(self.wire, (turn,), self._digest(value)))
+            value, losses = copied, losses_without_token(losses)
+        return TranslatedResponse(dump(value), losses, usage_of(response), turn.stop)
+
+    def rename_model(self, data: bytes, request: UpstreamRequest) -> tuple[bytes, bool]:
+        """Bytes of a response on the same wire with the model name that the client asked for, where
+        clients compare it; and whether that is settled."""
+        model = request.client_body.get("model")
+        if not self.api.signs_reasoning or not isinstance(model, str) or model == self.model:
+            return data, True
+        return rename_model(data, model)
+
+    def response_for_client(self, response: Conversation, request: UpstreamRequest) -> Conversation:
+        """A response with the calls of custom tools as the client defined them, an id and the model
+        name that the client asked for."""
+        messages, settings = response.messages, response.settings
+        if request.custom_tools:
+            messages = tuple(
+                [
+                    replace(
+                        message,
+                        parts=tuple([restore_custom_call(part, request) for part in message.parts]),
+                    )
+                    for message in messages
+                ]
+            )
+        if self.api.signs_reasoning or not settings.get("id"):
+            settings = identify_response(settings, request, self.api.id_prefix)
+        if messages is response.messages and settings is response.settings:
+            return response
+        return replace(response, messages=messages, settings=settings)
+
+    def needs_token(self, turn: Sequence[Message]) -> bool:
+        """True if the model wants a turn back that the client's wire cannot carry."""
+        wants_reasoning = bool(self.profile.reasoning_to_return)
+        return not self.same_wire and needs_token(turn, unsigned_reasoning=wants_reasoning)
+
+    def token(self, turn: Sequence[Message], request: UpstreamRequest) -> str:
+        """The continuation token of a turn that was streamed. What the client assembles equals what
+        it would have got as a whole."""
+        response = Conversation(tuple(turn), (), {}, self.wire, "response")
+        client_response = self.response_for_client(response, request)
+        body = encode(client_response, self.api.wire, "response", ids=request.ids).body
+        return encode_token(self.wire, turn, self._digest(body))
+
+    def _digest(self, body: JSON) -> str:
+        messages = decode(body, self.api.wire, "response").messages
+        return digest_messages([message for message in messages if message.role == "assistant"])
+
+    @property
+    def stream_media_type(self) -> str:
+        """The media type of the model's streams."""
+        stream = resolve(self.target)[0].stream
+        return stream.media if stream is not None else ""

@@ -1,0 +1,92 @@
+"""A request as the model gets it, with what is needed to translate the response back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.conversation.id_map import NO_MAP, IdMap
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import Object, dump
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import REASONING_LOST, SIGNATURE_LOST, Change, Loss, Setting
+from toolwire.conversation.parts import Call, Part
+
+_CARRIED_BY_TOKEN = frozenset({SIGNATURE_LOST, REASONING_LOST})
+"""Losses that a continuation token makes good."""
+_STREAM_FIELDS = ("stream", "stream_options")
+
+
+class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
+    """A request as the model gets it, and what was changed on the way."""
+
+    body: Object
+    raw: bytes | None = None
+    """The bytes to send, if they are the client's own."""
+    client_body: Object = {}
+    """The request as the client sent it."""
+    ids: IdMap = NO_MAP
+    passthrough: bool = False
+    """True if client and model speak one wire and the response needs no translation."""
+    changes: tuple[Change, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    restored_turns: int = 0
+    """The turns that were restored from continuation tokens."""
+    custom_tools: frozenset[str] = frozenset()
+    """The client's tools that take a free text instead of JSON arguments."""
+
+    def data(self, complete: Callable[[Object], Object]) -> bytes:
+        """The bytes to send.
+
+        Args:
+            complete: adds what the provider wants in a body for a stream, or for none. A body of
+                the client's own wire already says what the client wants.
+        """
+        if self.raw is not None:
+            return self.raw
+        if self.passthrough:
+            fields = {
+                key: self.client_body[key] for key in _STREAM_FIELDS if key in self.client_body
+            }
+            return dump({**self.body, **fields})
+        return dump(complete(self.body))
+
+
+def identify_response(
+    settings: dict[str, Setting], request: UpstreamRequest, id_prefix: str
+) -> dict[str, Setting]:
+    """The settings of a response with the model name that the client asked for, and an id if the
+    provider gave none.
+
+    Some clients return signed reasoning only with a response of the model that they asked for, and
+    take all responses with the same id for one message.
+    """
+    model = request.client_body.get("model")
+    named = {**settings, "model": model} if isinstance(model, str) else settings
+    if named.get("id") or not id_prefix:
+        return named
+    return {**named, "id": f"{id_prefix}{digest(dump(request.body).decode())}"}
+
+
+def restore_custom_call(part: Part, request: UpstreamRequest) -> Part:
+    """A call of a custom tool as the client defined the tool: with a free text.
+
+    The model saw a function with one field, `input`. A call with other arguments has no such text
+    and stays a call of a function.
+    """
+    if not isinstance(part, Call) or part.family != "function":
+        return part
+    if request.ids.names.get(part.name, part.name) not in request.custom_tools:
+        return part
+    arguments = part.input
+    text = arguments.get("input") if isinstance(arguments, dict) and len(arguments) == 1 else None
+    if not isinstance(text, str):
+        return part
+    return replace(part, args=LazyJson(text), family="custom")
+
+
+def losses_without_token(losses: Sequence[Loss]) -> tuple[Loss, ...]:
+    """The losses that a continuation token does not make good."""
+    return tuple(loss for loss in losses if loss.reason not in _CARRIED_BY_TOKEN)

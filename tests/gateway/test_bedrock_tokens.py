@@ -1,0 +1,201 @@
+"""Bedrock's Converse behind clients of other wires, over sockets: what the model signed comes home
+in the next turn.
+
+The upstream is scripted, so that a signature comes in pieces and beside a thought that is hidden
+altogether.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from gateway.clients import CLIENTS, Turn
+from gateway.upstreams import Answer, Behind, answers, behind, streams
+from judges import complaints
+from mock.tools import run
+
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.gateway.translation.continuation_tokens import PREFIX
+from toolwire.streaming.framing.aws import write
+
+MODEL = "eu.anthropic.claude-opus-5-v1:0"
+USAGE: Object = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}
+THOUGHT: Object = {
+    "reasoningContent": {
+        "reasoningText": {"text": "hm, two sums", "signature": "c2lnbmVkLWJ5LWJlZHJvY2s="}
+    }
+}
+HIDDEN: Object = {"reasoningContent": {"redactedContent": "aGlkZGVuIQ=="}}
+FINISH_REASON_TO_WIRE: Object = {"text": "Let me see."}
+
+
+def _call(made: str, a: int, b: int) -> Object:
+    return {"toolUse": {"toolUseId": made, "name": "Calculator_Add", "input": {"a": a, "b": b}}}
+
+
+TURNS: dict[str, list[JSON]] = {
+    "calls": [
+        THOUGHT,
+        HIDDEN,
+        FINISH_REASON_TO_WIRE,
+        _call("tooluse_1", 1, 2),
+        _call("tooluse_2", 3, 4),
+    ],
+    "only calls": [THOUGHT, _call("tooluse_1", 1, 2), _call("tooluse_2", 3, 4)],
+    "words": [HIDDEN, THOUGHT, FINISH_REASON_TO_WIRE],
+}
+"""What the model says first."""
+
+
+def whole(content: list[JSON]) -> Answer:
+    """An answer of Converse."""
+    called = any(isinstance(one, dict) and "toolUse" in one for one in content)
+    said: Object = {"role": "assistant", "content": content}
+    return answers(
+        {
+            "output": {"message": said},
+            "stopReason": "tool_use" if called else "end_turn",
+            "usage": USAGE,
+        }
+    )
+
+
+def _deltas(block: JSON) -> Iterator[Object]:
+    """A block in pieces."""
+    match block:
+        case {"reasoningContent": {"reasoningText": {"text": str(text), "signature": str(seal)}}}:
+            for name, piece in (
+                ("text", text[:3]),
+                ("text", text[3:]),
+                ("signature", seal[:8]),
+                ("signature", seal[8:]),
+            ):
+                yield {"reasoningContent": {name: piece}}
+        case {"toolUse": {"input": given}}:
+            text = json.dumps(given)
+            for piece in ("", text[:4], text[4:]):
+                yield {"toolUse": {"input": piece}}
+        case {"text": str(text)}:
+            yield {"text": text[:5]}
+            yield {"text": text[5:]}
+        case dict():
+            yield block
+
+
+def streamed(content: list[JSON]) -> Answer:
+    """An answer of ConverseStream; the messages are cut where no reader expects it."""
+    called = False
+    told: list[tuple[str, Object]] = [("messageStart", {"role": "assistant"})]
+    for n, block in enumerate(content):
+        if isinstance(block, dict) and isinstance(use := block.get("toolUse"), dict):
+            called = True
+            start: Object = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
+            told.append(("contentBlockStart", {"contentBlockIndex": n, "start": start}))
+        told += [
+            ("contentBlockDelta", {"contentBlockIndex": n, "delta": delta})
+            for delta in _deltas(block)
+        ]
+        told.append(("contentBlockStop", {"contentBlockIndex": n}))
+    told.append(("messageStop", {"stopReason": "tool_use" if called else "end_turn"}))
+    told.append(("metadata", {"usage": USAGE, "metrics": {"latencyMs": 1}}))
+    data = b"".join(write(dump(body), name) for name, body in told)
+    return streams(
+        *(data[at : at + 97] for at in range(0, len(data), 97)),
+        media="application/vnd.amazon.eventstream",
+    )
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[Behind]:
+    """A gateway to a Bedrock that says what it is told to."""
+    with behind("bedrock", whole(TURNS["words"])) as made:
+        yield made
+
+
+def scripted(door: Behind, *said: Answer) -> None:
+    """Let the model say this."""
+    door.up.answers[:] = said
+    door.up.got.clear()
+
+
+def two_turns(door: Behind, api: str, content: list[JSON], stream: bool) -> tuple[Turn, Object]:
+    """The first answer as the client has it, and what the model gets next."""
+    client, answer = CLIENTS[api], streamed if stream else whole
+    scripted(door, answer(content), answer([{"text": "Hi"}]))
+    history = client.begin("go")
+    turn = client.ask(door.url, MODEL, history, stream, thinks=True)
+    outputs = [run(name, given) for _, name, given in turn.calls]
+    more = [] if turn.calls else client.begin("and?")
+    assert (
+        client.ask(
+            door.url, MODEL, [*client.go_on(history, turn, outputs), *more], stream, thinks=True
+        ).text
+        == "Hi"
+    )
+    assert {one.path.rpartition("/")[2] for one in door.up.got} == {
+        "converse-stream" if stream else "converse"
+    }
+    return turn, door.up.got[1].json
+
+
+def blocks(body: Object, at: int) -> list[Object]:
+    """The content of a message."""
+    messages = body["messages"]
+    message = messages[at] if isinstance(messages, list) else None
+    content = message["content"] if isinstance(message, dict) else None
+    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+
+
+def results(body: Object) -> list[tuple[str, str]]:
+    """The ids of the results, and the number in each."""
+    told = [block["toolResult"] for block in blocks(body, 2)]
+    return [
+        (str(one["toolUseId"]), "".join(filter(str.isdigit, json.dumps(one["content"]))))
+        for one in told
+        if isinstance(one, dict)
+    ]
+
+
+SILENT = {
+    "anthropic": (
+        "its clients take the last block of a stream for the answer, so one without calls goes"
+        " without a token"
+    )
+}
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_turn_of_converse_comes_home_signature_and_all(door: Behind, api: str) -> None:
+    for stream, (name, content) in product((False, True), TURNS.items()):
+        turn, body = two_turns(door, api, content, stream)
+        assert "hm, two sums" in turn.thoughts and PREFIX not in turn.text, (name, stream)
+        silent = stream and name == "words" and api in SILENT
+        assert blocks(body, 1) == (content[-1:] if silent else content), (name, stream)
+        called = [] if name == "words" else [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+        assert [given for _, _, given in turn.calls] == called, (name, stream)
+        assert not called or results(body) == [("tooluse_1", "3"), ("tooluse_2", "7")], (
+            name,
+            stream,
+        )
+        assert PREFIX not in json.dumps(body) and complaints("bedrock", body) == "", (name, stream)
+
+
+def test_without_its_token_a_turn_of_converse_is_still_taken(door: Behind) -> None:
+    client = CLIENTS["openai-chat"]
+    scripted(door, whole(TURNS["calls"]), whole([{"text": "Hi"}]))
+    turn = client.ask(door.url, MODEL, client.begin("go"), False)
+    dropped = [one for one in turn.kept if isinstance(one, dict) and one.pop("reasoning_details")]
+    turn.kept = [*dropped]
+    assert (
+        len(dropped) == 1
+        and client.ask(
+            door.url, MODEL, client.go_on(client.begin("go"), turn, ["3", "7"]), False
+        ).text
+        == "Hi"
+    )
+    body = door.up.got[1].json
+    assert "reasoningContent" not in json.dumps(body) and complaints("bedrock", body) == ""
+    assert results(body) == [("tooluse_1", "3"), ("tooluse_2", "7")]

@@ -1,0 +1,116 @@
+"""A gateway on a real socket, run by uvicorn in a thread, in api of strict mocks. Knows
+no wire.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from threading import Thread
+from time import monotonic, sleep
+
+import uvicorn
+from msgspec import Struct
+
+from toolwire.execution.executor import ToolExecutor
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config.schema import ToolsConfig
+from toolwire.gateway.tools.gateway_tools import GatewayTools
+from toolwire.tools.registry import ToolSource
+from toolwire.tools.runnable import Runnable
+
+UPSTREAMS = {
+    "openai-chat": ("openai", "/v1"),
+    "openai-responses": ("openai-responses", "/v1"),
+    "anthropic": ("anthropic", ""),
+    "gemini": ("gemini", ""),
+    "bedrock": ("bedrock", ""),
+    "mistral": ("mistral", "/v1"),
+    "cohere": ("cohere", ""),
+    "ollama": ("ollama", ""),
+}
+"""Wires of models: the row of a provider, and what its address ends with."""
+
+
+@contextmanager
+def opened(app: Gateway) -> Iterator[str]:
+    """The address of a gateway that is served as long as the block runs."""
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
+    )
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        late = monotonic() + 10
+        while not server.started:
+            assert thread.is_alive() and monotonic() < late, "the gateway did not start"
+            sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+def gateway_tools(*tools: Runnable | ToolSource, row: ToolsConfig | None = None) -> GatewayTools:
+    """Tools of a gateway."""
+
+    async def gather(stack: AsyncExitStack) -> Collection[ToolSource]:
+        return list(tools)
+
+    return GatewayTools(gather, ToolExecutor, row or ToolsConfig())
+
+
+def model(upstream: str, base: str) -> str:
+    """The table of one model, under the name of its wire."""
+    row, below = UPSTREAMS[upstream]
+    return f'[models."{upstream}"]\nupstream = "{row}"\nbase_url = "{base}{below}"\nkey_env = "K"\n'
+
+
+class Said(Struct):
+    """An answer over HTTP."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The body."""
+        body = json.loads(self.text)
+        assert isinstance(body, dict)
+        return body
+
+
+def post(
+    url: str, body: object, headers: Mapping[str, str] | None = None, *, method: str = "POST"
+) -> Said:
+    """Ask with JSON; any status is an answer."""
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(
+        url, data, {"content-type": "application/json", **(headers or {})}, method=method
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=20) as got:
+            return Said(
+                got.status,
+                {name.lower(): value for name, value in got.headers.items()},
+                got.read().decode(),
+            )
+    except urllib.error.HTTPError as error:
+        with error:
+            headers = {name.lower(): value for name, value in error.headers.items()}
+            return Said(error.code, headers, error.read().decode())
+
+
+def get(url: str, headers: Mapping[str, str] | None = None) -> Said:
+    """Ask for a page."""
+    return post(url, None, headers, method="GET")

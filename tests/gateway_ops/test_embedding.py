@@ -1,0 +1,92 @@
+"""The gateway as an ASGI application in another program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gateway_ops.running import opened, post
+from mock.hosting import hosted
+
+from toolwire.errors import ConfigError
+from toolwire.gateway import Gateway
+from toolwire.tools import tool
+
+CHAT = {"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]}
+
+
+@tool
+def weather(city: str) -> str:
+    """The weather in a city.
+
+    Args:
+        city: The city.
+    """
+    return f"sunny in {city}"
+
+
+def test_a_gateway_of_a_file_serves_its_models(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('[models.demo]\nupstream = "demo"\n')
+    with opened(Gateway.from_config(file)) as url:
+        response = post(f"{url}/v1/chat/completions", CHAT)
+        assert response.status == 200 and "hello" in response.text
+
+
+def test_a_gateway_runs_python_tools_that_it_is_given(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    with hosted("anthropic") as mock:
+        file.write_text(f'[models.m]\nupstream = "anthropic"\nbase_url = "{mock.url}"\n')
+        app = Gateway.from_config(file, env={"ANTHROPIC_API_KEY": "k" * 20}, tools=[weather])
+        name = next(iter(app.tools.toolset.names), "") if app.tools else ""
+        assert name == "", "nothing is opened before the application starts"
+        with opened(app) as url:
+            assert app.tools is not None
+            (name,) = app.tools.toolset.names
+            question = f'[[call {name} {{"city": "Oslo"}}]] [[then]] [[text done]]'
+            body = {"model": "m", "messages": [{"role": "user", "content": question}]}
+            assert "sunny in Oslo" in post(f"{url}/v1/chat/completions", body).text
+
+
+def test_a_file_with_tool_sources_needs_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("")
+    file = tmp_path / "gateway.toml"
+    file.write_text(
+        f'[models.demo]\nupstream = "demo"\n[tools]\nsources = ["{tmp_path / "tools.py"}"]\n'
+    )
+    with pytest.raises(ConfigError, match="pass the tools as tools="):
+        Gateway.from_config(file)
+
+
+SIDE_EFFECTS = """
+import gc, logging, resource, signal, sys, threading
+from pathlib import Path
+
+def state():
+    return (
+        logging.getLogRecordFactory(), gc.get_threshold(), gc.isenabled(),
+        resource.getrlimit(resource.RLIMIT_NOFILE), signal.getsignal(signal.SIGHUP),
+        signal.getsignal(signal.SIGTERM), threading.active_count(),
+        [handler for name in logging.root.manager.loggerDict
+         for handler in logging.getLogger(name).handlers],
+    )
+
+from toolwire.gateway import Gateway
+before = state()
+file = Path(sys.argv[1])
+file.write_text('[models."*"]\\nupstream = "groq"\\n')
+Gateway.from_config(file, env={"GROQ_API_KEY": "k"})
+assert state() == before, (state(), before)
+print([name for name in sys.modules if name.startswith("toolwire.mock")])
+"""
+
+
+def test_constructing_a_gateway_changes_nothing_in_the_process_and_loads_no_mock(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", SIDE_EFFECTS, str(tmp_path / "gateway.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"

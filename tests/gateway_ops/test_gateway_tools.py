@@ -1,0 +1,347 @@
+"""Tools that the gateway runs itself: offered to every model, mixed with those of the client, run
+once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from threading import Event
+from time import monotonic, sleep
+from typing import NamedTuple
+
+import pytest
+from gateway_ops.client_requests import ADD, FRONTS, Row, answer_of
+from gateway_ops.running import UPSTREAMS, gateway_tools, get, model, opened, post
+from mock.hosting import Hosted, hosted
+
+from toolwire import Usage, decode
+from toolwire.conversation.json import Object, dump
+from toolwire.conversation.parts import Call, Text
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.config.schema import ToolsConfig
+from toolwire.mock.server import MockProvider, _MockReply
+from toolwire.server.asgi import Request
+from toolwire.tools import tool
+
+RINGS: Counter[str] = Counter()
+"""How often each doorbell was rung."""
+
+
+@tool(id="Doorbell.Ring@0.1.0")
+def ring(doorbell: str) -> str:
+    """Ring a doorbell.
+
+    Args:
+        doorbell: Which one.
+    """
+    RINGS[doorbell] += 1
+    return f"{doorbell} rang {RINGS[doorbell]} times"
+
+
+class Door(NamedTuple):
+    url: str
+    mocks: dict[str, Hosted]
+    gateway: Gateway
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[Door]:
+    with ExitStack() as stack:
+        mocks = {wire: stack.enter_context(hosted(wire)) for wire in UPSTREAMS}
+        toml = "".join(model(wire, one.url) for wire, one in mocks.items())
+        gateway = Gateway(ModelTable(read_config(toml), {"K": "k" * 20}), tools=gateway_tools(ring))
+        yield Door(stack.enter_context(opened(gateway)), mocks, gateway)
+
+
+class Turn(NamedTuple):
+    body: Object
+    text: str
+    calls: list[Call]
+
+
+def asked(
+    door: Door, api: Row, body: Object, upstream: str, *, stream: bool, key: str = ""
+) -> Turn:
+    """One answer as its client reads it."""
+    got = post(
+        door.url + api.path(upstream, stream),
+        body,
+        {"anthropic-version": "2023-06-01", "idempotency-key": key},
+    )
+    assert got.status == 200, got.text[:500]
+    answer = answer_of(got.text, api.wire, stream=stream)
+    said = [part for one in decode(answer, api.wire, "response").messages for part in one.parts]
+    calls = [part for part in said if isinstance(part, Call) and part.executor == "client"]
+    return Turn(answer, "".join(part.text for part in said if isinstance(part, Text)), calls)
+
+
+CELLS = [(api, stream) for api in FRONTS for stream in (True, False) if stream or api.whole]
+IDS = [f"{api.wire}-{'stream' if stream else 'whole'}" for api, stream in CELLS]
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize(("api", "stream"), CELLS, ids=IDS)
+def test_calls_of_client_and_gateway_in_one_turn_each_find_their_results(
+    door: Door, api: Row, stream: bool, upstream: str
+) -> None:
+    bell = f"{api.wire}.{upstream}.{stream}"
+    body = api.begin(
+        f'ring the doorbell "{bell}", and add 1 and 2, and add 3 and 4', upstream, stream
+    )
+    first = asked(door, api, body, upstream, stream=stream)
+    assert [(call.name, call.input) for call in first.calls] == [
+        ("add", {"a": 1, "b": 2}),
+        ("add", {"a": 3, "b": 4}),
+    ]
+    assert RINGS[bell] == 1
+    results = [(call.id, call.name, f"sum {n}") for n, call in enumerate(first.calls)]
+    second = asked(door, api, api.go_on(body, first.body, results), upstream, stream=stream)
+    assert not second.calls
+    assert f"{bell} rang 1 times" in second.text, (
+        "the gateway's result came back without anybody remembering it"
+    )
+    told = dict(line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line)
+    assert "sum 0" in told["add(a=1, b=2)"] and "sum 1" in told["add(a=3, b=4)"]
+    assert RINGS[bell] == 1
+    sent = door.mocks[upstream].mock.requests[-1]
+    assert sent.status == 200, "the strict server took the history"
+
+
+@pytest.mark.parametrize("upstream", ["openai-chat", "anthropic", "gemini"])
+@pytest.mark.parametrize(("api", "stream"), CELLS, ids=IDS)
+def test_a_model_that_calls_only_tools_of_the_gateway_is_asked_again_until_it_answers(
+    door: Door, api: Row, stream: bool, upstream: str
+) -> None:
+    bell = f"only.{api.wire}.{upstream}.{stream}"
+    body = api.begin(
+        f'ring the doorbell "{bell}", then ring the doorbell "{bell}2"', upstream, stream
+    )
+    got = asked(door, api, body, upstream, stream=stream)
+    assert not got.calls
+    if not stream:
+        used = decode(got.body, api.wire, "response").settings.get("usage")
+        assert isinstance(used, Usage) and used.output, "what all answers together took"
+    assert f"{bell}2 rang 1 times" in got.text
+    assert (RINGS[bell], RINGS[f"{bell}2"]) == (1, 1)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_request_that_is_sent_again_runs_nothing_again(door: Door, stream: bool) -> None:
+    api, bell = FRONTS[0], f"again.{stream}"
+    body = api.begin(
+        f'ring the doorbell "{bell}" and ring the doorbell "{bell}"', "anthropic", stream
+    )
+    for upstream in ("anthropic", "anthropic", "openai-chat"):
+        asked(door, api, {**body, "model": upstream}, upstream, stream=stream)
+    assert RINGS[bell] == 2, "twice, as was asked, and not six times"
+    asked(door, api, body, "anthropic", stream=stream, key="another")
+    assert RINGS[bell] == 4, "a client can say that it means another request"
+
+
+def test_the_same_request_much_later_is_another_one() -> None:
+    with hosted("anthropic") as mock:
+        models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
+        gateway = Gateway(
+            models, tools=gateway_tools(ring, row=ToolsConfig(idempotency_window=0.0))
+        )
+        with opened(gateway) as url:
+            at = Door(url, {"anthropic": mock}, gateway)
+            for _ in range(3):
+                asked(
+                    at,
+                    FRONTS[0],
+                    FRONTS[0].begin('ring the doorbell "late"', "anthropic", False),
+                    "anthropic",
+                    stream=False,
+                )
+    assert RINGS["late"] == 3
+
+
+def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door: Door) -> None:
+    api, upstream = FRONTS[0], "anthropic"
+    question = (
+        '[[call Doorbell_Ring {"a": 1, "b": 2}]] [[call gateway_Doorbell_Ring {"doorbell":'
+        ' "clash"}]]'
+    )
+    body = api.begin(question, upstream, False)
+    theirs: Object = {"name": "Doorbell_Ring", "description": "Theirs.", "parameters": ADD}
+    body["tools"] = [{"type": "function", "function": theirs}]
+    got = asked(door, api, body, upstream, stream=False)
+    assert [call.name for call in got.calls] == ["Doorbell_Ring"]
+    assert RINGS["clash"] == 1
+    after = asked(
+        door,
+        api,
+        api.go_on(body, got.body, [(got.calls[0].id, "", "theirs")]),
+        upstream,
+        stream=False,
+    )
+    assert "clash rang 1 times" in after.text and "theirs" in after.text
+
+
+def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(door: Door) -> None:
+    api = FRONTS[0]
+    body = {**api.begin("add 1 and 2", "openai-chat", False), "tool_choice": "required"}
+    got = asked(door, api, body, "openai-chat", stream=False)
+    assert [call.name for call in got.calls] == ["add"]
+    sent = door.mocks["openai-chat"].mock.requests[-1].body
+    assert isinstance(sent, dict) and isinstance(sent["tools"], list) and len(sent["tools"]) == 1
+
+
+def test_calls_of_the_gateway_are_counted_and_not_shown_if_so_wanted() -> None:
+    with hosted("openai-chat") as mock:
+        models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
+        gateway = Gateway(
+            models, tools=gateway_tools(ring, row=ToolsConfig(show_tool_calls="none"))
+        )
+        with opened(gateway) as url:
+            at = Door(url, {"openai-chat": mock}, gateway)
+            body = FRONTS[0].begin('ring the doorbell "hush"', "openai-chat", False)
+            got = asked(at, FRONTS[0], body, "openai-chat", stream=False)
+            numbers = get(f"{url}/metrics").text
+    assert "was called with" not in got.text and "hush rang 1 times" in got.text
+    assert 'toolwire_gateway_tool_calls_total{tool="Doorbell.Ring@0.1.0",state="done"} 1' in numbers
+
+
+def test_a_model_that_never_stops_calling_is_stopped() -> None:
+    with hosted("openai-chat") as mock:
+        models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
+        gateway = Gateway(models, tools=gateway_tools(ring, row=ToolsConfig(max_turns=2)))
+        with opened(gateway) as url:
+            at = Door(url, {"openai-chat": mock}, gateway)
+            body = FRONTS[0].begin(
+                '[[call Doorbell_Ring {"doorbell": "stop"}]] [[never-stop]]', "openai-chat", False
+            )
+            asked(at, FRONTS[0], body, "openai-chat", stream=False)
+    assert RINGS["stop"] == 3, "two turns, and one that was told not to call"
+
+
+# --- while it happens -----------------------------------------------------------------------------
+
+GATE = Event()
+WAITED: Counter[str] = Counter()
+
+
+@tool(id="Door.Wait@1.0.0")
+def wait(door: str) -> str:
+    """Wait at a door.
+
+    Args:
+        door: Which one.
+    """
+    WAITED[door] += 1
+    GATE.wait(5)
+    return f"{door} is open"
+
+
+WAITS = '[[text QQ]] [[call Door_Wait {"door": "%s"}]] [[then]] [[text ZZ]]'
+
+
+@contextmanager
+def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
+    """A gateway whose tool waits, and a connection on which it was asked."""
+    GATE.clear()
+    with hosted("anthropic") as mock:
+        gateway = Gateway(
+            ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20}),
+            tools=gateway_tools(wait),
+        )
+        with opened(gateway) as url:
+            asks = HTTPConnection(url.removeprefix("http://"), timeout=10)
+            asks.request(
+                "POST",
+                api.path("anthropic", True),
+                dump(body),
+                {"content-type": "application/json"},
+            )
+            try:
+                yield Door(url, {"anthropic": mock}, gateway), asks
+            finally:
+                GATE.set()
+                asks.close()
+
+
+@pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)
+def test_what_the_model_says_first_arrives_before_its_tool_is_done(api: Row) -> None:
+    with waiting(api, api.begin(WAITS % "a", "anthropic", True)) as (_, asks):
+        answer = asks.getresponse()
+        told = b""
+        while b'"Q' not in told and (more := answer.read1()):
+            told += more
+        assert b'"Q' in told, told[-500:]
+        assert b'"Z' not in told and not GATE.is_set()
+        GATE.set()
+        rest = answer.read()
+        assert b'"Z' in rest
+
+
+def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_same_call() -> None:
+    api = FRONTS[0]
+    body = api.begin(WAITS % "b", "anthropic", True)
+    with waiting(api, body) as (door, asks):
+        asks.getresponse().read1()
+        late = monotonic() + 5
+        while not WAITED["b"] and monotonic() < late:
+            sleep(0.01)
+        asks.close()
+        while (
+            (own_tools := door.gateway.tools) is not None
+            and own_tools.in_progress
+            and monotonic() < late
+        ):
+            sleep(0.01)
+        assert own_tools is not None and own_tools.in_progress == 0, "nobody waits for it any more"
+        assert len(door.mocks["anthropic"].mock.requests) == 1
+        GATE.set()
+        again = asked(door, api, body, "anthropic", stream=True)
+        assert "b is open" in again.text and WAITED["b"] == 1
+
+
+def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again() -> None:
+    with hosted("openai-chat") as first, hosted("anthropic") as second:
+        toml = model("openai-chat", first.url).replace(
+            "key_env", 'fallbacks = ["anthropic"]\nkey_env'
+        ) + model("anthropic", second.url)
+        gateway = Gateway(ModelTable(read_config(toml), {"K": "k" * 20}), tools=gateway_tools(ring))
+        _breaks(first.mock, 1)
+        with opened(gateway) as url:
+            body = FRONTS[0].begin('ring the doorbell "over"', "openai-chat", False)
+            got = asked(Door(url, {}, gateway), FRONTS[0], body, "openai-chat", stream=False)
+    assert "over rang 1 times" in got.text and RINGS["over"] == 1
+    assert len(second.mock.requests) == 2
+
+
+@pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)
+def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(api: Row) -> None:
+    with hosted("anthropic") as mock:
+        gateway = Gateway(
+            ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20}),
+            tools=gateway_tools(ring),
+        )
+        _breaks(mock.mock, 1)
+        with opened(gateway) as url:
+            body = api.begin(
+                '[[text QQ]] [[call Doorbell_Ring {"doorbell": "torn"}]]', "anthropic", True
+            )
+            got = post(url + api.path("anthropic", True), body)
+    assert got.status == 200 and '"Q' in got.text and "error" in got.text.lower()
+
+
+def _breaks(mock: MockProvider, after: int) -> None:
+    """Let a server fail after so many requests."""
+    answers = mock._reply
+    count = [0]
+
+    def reply(request: Request, raw: bytes | None) -> _MockReply:
+        count[0] += 1
+        if count[0] > after:
+            return _MockReply(
+                500, b'{"error": {"message": "broken"}}', {"content-type": "application/json"}
+            )
+        return answers(request, raw)
+
+    mock._reply = reply  # type: ignore[method-assign]

@@ -1,0 +1,479 @@
+"""What the gateway's own tools did comes back to the model, and the answer still ends with what the
+model said.
+
+Clients of one client API take the last block of an answer for the answer. So what happened behind
+it is told in its middle, and the message that comes back is cut there. The table of what must hold:
+
+| the model | the client gets | the model gets next |
+|---|---|---|
+| calls own tools, once or more, with words before or none | the words last | all it said and was told, then the last words |
+| calls own tools and the client's in one turn | the calls, then a token | its turn, and all results under its ids |
+| says words only | no token in a stream | the words |
+| a token does not fit | | what the client sent, as if there had never been one |
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from time import process_time
+from typing import NamedTuple
+
+import pytest
+from cases import DEEP
+from gateway.bodies import MESSAGE
+from gateway.clients import AnthropicMessages, History, Turn
+from gateway.serving import row, serving
+from gateway.upstreams import Scripted, answers
+from gateway_ops.running import UPSTREAMS, gateway_tools, model, opened, post
+from mock.hosting import Hosted, hosted
+from mock.tools import run
+
+from toolwire import decode
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.parts import Call, Message, Text
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.client_apis.routes import BY_WIRE
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.config.schema import ToolsConfig
+from toolwire.gateway.translation.continuation_tokens import (
+    MAX_TOKEN_BYTES,
+    PREFIX,
+    decode_token,
+    digest_messages,
+    encode_token,
+)
+from toolwire.gateway.translation.translator import Translator
+from toolwire.mock.demo_model import answer
+from toolwire.tools import tool
+
+CLIENT = AnthropicMessages()
+WIRES = tuple(UPSTREAMS) if DEEP else ("openai-chat", "openai-responses", "anthropic", "gemini")
+HIDDEN = "redacted_thinking"
+
+
+@tool(id="Bell.Ring@1.0.0")
+def ring(bell: str) -> str:
+    """Ring a bell.
+
+    Args:
+        bell: Which one.
+    """
+    return f"{bell} rang"
+
+
+class Door(NamedTuple):
+    urls: tuple[str, str]
+    """Two gateways that know nothing of each other; the second one shows nothing of its tools."""
+    mocks: dict[str, Hosted]
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[Door]:
+    with ExitStack() as stack:
+        mocks = {wire: stack.enter_context(hosted(wire)) for wire in WIRES}
+        models = read_config("".join(model(wire, one.url) for wire, one in mocks.items()))
+        rows = (ToolsConfig(), ToolsConfig(show_tool_calls="none"))
+        urls = [
+            stack.enter_context(
+                opened(
+                    Gateway(ModelTable(models, {"K": "k" * 20}), tools=gateway_tools(ring, row=one))
+                )
+            )
+            for one in rows
+        ]
+        yield Door((urls[0], urls[1]), mocks)
+
+
+RING = '[[call Bell_Ring {"bell": "%s"}]]'
+ADD = '[[call Calculator_Add {"a": 1, "b": 2}]]'
+OWN = {
+    "words before the call": f"[[text Let me see.]] {RING % 'a'} [[then]] [[text It rang.]]",
+    "no words": f"{RING % 'a'} [[then]] [[text It rang.]]",
+    "thoughts": f"[[think hm]] {RING % 'a'} [[then]] [[think so]] [[text It rang.]]",
+    "two at once": f"{RING % 'a'} {RING % 'b'} [[then]] [[text Both rang.]]",
+    "two rounds": (
+        f"[[text One.]] {RING % 'a'} [[then]] [[text Two.]] {RING % 'b'} [[then]] [[text Both"
+        " rang.]]"
+    ),
+    "three rounds without words": (
+        f"{RING % 'a'} [[then]] {RING % 'a'} [[then]] {RING % 'b'} [[then]] [[text All rang.]]"
+    ),
+}
+"""The model calls tools of the gateway only."""
+MIXED = {
+    "both at once": f"[[text Let me see.]] {ADD} {RING % 'a'} [[then]] [[text Done.]]",
+    "both at once, thinking": f"[[think hm]] {RING % 'a'} {ADD} [[then]] [[text Done.]]",
+    "its own first": f"[[text One.]] {RING % 'a'} [[then]] {ADD} [[then]] [[text Done.]]",
+    "its own first, then both": (
+        f"{RING % 'a'} [[then]] [[think hm]] {RING % 'b'} {ADD} [[then]] [[text Done.]]"
+    ),
+    "its own last": f"{ADD} [[then]] {RING % 'a'} [[then]] [[text Done.]]",
+    "all around": (
+        f"{RING % 'a'} [[then]] {RING % 'b'} {ADD} [[then]] [[text So.]] {RING % 'c'} [[then]]"
+        " [[text Done.]]"
+    ),
+}
+"""And tools of the client."""
+HISTORY = {"openai-responses": "input", "gemini": "contents"}
+
+
+def listed(body: JSON, wire: str) -> list[JSON]:
+    """The history in a request."""
+    value = body[HISTORY.get(wire, "messages")] if isinstance(body, dict) else None
+    assert isinstance(value, list)
+    return value
+
+
+def said(message: Message) -> tuple[str, list[tuple[str, str, JSON]]]:
+    """The words and calls of a turn; ids only where the wire has them."""
+    words = "".join(part.text for part in message.parts if isinstance(part, Text))
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    return words, [
+        (call.id if call.origin == "wire" else "", call.name, call.input) for call in calls
+    ]
+
+
+def kinds(turn: Turn) -> list[str]:
+    """The types of the blocks that a client got."""
+    (message,) = turn.kept
+    assert isinstance(message, dict)
+    return [str(block["type"]) for block in message["content"]]
+
+
+def talked(
+    urls: tuple[str, ...], wire: str, question: str, stream: bool
+) -> tuple[list[Turn], History]:
+    """What a client gets until nothing is called any more, asking the gateways in turn; and its
+    history with a last word."""
+    history, turns = CLIENT.begin(question), list[Turn]()
+    while not turns or turns[-1].calls:
+        turn = CLIENT.ask(
+            urls[len(turns) % len(urls)], wire, history, stream, thinks="[[think" in question
+        )
+        turns.append(turn)
+        history = (
+            CLIENT.go_on(history, turn, [run(name, given) for _, name, given in turn.calls])
+            if turn.calls
+            else history
+        )
+    return turns, [*history, *turns[-1].kept, *CLIENT.begin("[[text You are welcome.]]")]
+
+
+@pytest.mark.parametrize("upstream", WIRES)
+@pytest.mark.parametrize("shows", [True, False], ids=["shown", "hidden"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize("talk", OWN | MIXED)
+def test_each_request_goes_on_where_the_one_before_it_ended(
+    door: Door, talk: str, stream: bool, shows: bool, upstream: str
+) -> None:
+    """Nothing of what the model said and was told is lost or changed: its history only grows, by
+    what it says."""
+    seen = door.mocks[upstream].mock.requests
+    seen.clear()
+    urls = door.urls if shows else door.urls[1:]
+    turns, history = talked(urls, upstream, (OWN | MIXED)[talk], stream)
+    assert kinds(turns[-1])[-1] == "text", "the last block is the answer"
+    assert (
+        CLIENT.ask(urls[0], upstream, history, stream, thinks="thoughts" in talk).text
+        == "You are welcome."
+    )
+    asked = list(seen)
+    assert [one.status for one in asked] == [200] * len(asked), "the strict server took it"
+    for before, after in pairwise(asked):
+        old, new = listed(before.body, upstream), listed(after.body, upstream)
+        assert new[: len(old)] == old
+        assert PREFIX not in json.dumps(new)
+        was, now = decode(before.body, upstream), decode(after.body, upstream)
+        answered = answer(was, house=upstream)
+        told = [one for one in now.messages[len(was.messages) :] if one.role == "assistant"]
+        assert said(
+            Message("assistant", tuple([part for one in told for part in one.parts]))
+        ) == said(answered)
+        assert all(pair.call is not None and pair.result is not None for pair in now.pairs())
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_token_stands_before_the_answer_that_follows_it(door: Door, stream: bool) -> None:
+    turns, _ = talked(door.urls[:1], "anthropic", OWN["two rounds"], stream)
+    assert kinds(turns[0]) == [
+        "text",
+        "text",
+        "text",
+        HIDDEN,
+        "text",
+        "text",
+        "text",
+        HIDDEN,
+        "text",
+    ]
+    turns, _ = talked(door.urls[1:], "openai-chat", OWN["no words"], stream)
+    assert kinds(turns[0]) == [HIDDEN, "text"]
+
+
+def test_a_streamed_answer_numbers_its_blocks_without_a_gap(door: Door) -> None:
+    asked: list[JSON] = [{"role": "user", "content": MIXED["its own first, then both"]}]
+    tools: list[JSON] = [{"name": "Calculator_Add", "input_schema": {"type": "object"}}]
+    body: Object = {
+        "model": "gemini",
+        "max_tokens": 99,
+        "stream": True,
+        "messages": asked,
+        "tools": tools,
+    }
+    got = post(f"{door.urls[0]}/v1/messages", body, {"anthropic-version": "2023-06-01"})
+    told = [json.loads(line[6:]) for line in got.text.splitlines() if line.startswith("data: ")]
+    starts = [one for one in told if one["type"] == "content_block_start"]
+    assert [one["index"] for one in starts] == list(range(len(starts))) and len(starts) > 4
+    assert [one["index"] for one in told if one["type"] == "content_block_stop"] == list(
+        range(len(starts))
+    )
+    for one in told:
+        if one["type"] == "content_block_delta":
+            kind = {
+                "text_delta": "text",
+                "thinking_delta": "thinking",
+                "input_json_delta": "tool_use",
+            }[one["delta"]["type"]]
+            assert starts[one["index"]]["content_block"]["type"] == kind
+
+
+def test_an_answer_of_words_alone_streams_without_a_token(door: Door) -> None:
+    turns, _ = talked(door.urls[:1], "anthropic", "[[think hm]] [[text Hi]]", True)
+    assert kinds(turns[0]) == ["thinking", "text"]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_model_that_was_stopped_while_it_called_gets_its_calls_back(stream: bool) -> None:
+    with hosted("openai-chat") as server:
+        models = ModelTable(read_config(model("openai-chat", server.url)), {"K": "k" * 20})
+        with opened(
+            Gateway(models, tools=gateway_tools(ring, row=ToolsConfig(max_turns=1)))
+        ) as url:
+            turns, history = talked((url,), "openai-chat", f"{RING % 'a'} [[never-stop]]", stream)
+            CLIENT.ask(url, "openai-chat", history, stream)
+        rounds = list(server.mock.requests)
+    assert [len(listed(one.body, "openai-chat")) for one in rounds] == [1, 3, 6], (
+        "two turns of a call and a result, and a thanks"
+    )
+    assert len(turns) == 1
+
+
+SIGNED: list[JSON] = [
+    {"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"},
+    {"type": "text", "text": "Let me see."},
+    {"type": "tool_use", "id": "toolu_1", "name": "Bell_Ring", "input": {"bell": "a"}},
+]
+ASKS: list[JSON] = [
+    {"type": "thinking", "thinking": "so", "signature": "YWdhaW4="},
+    {"type": "tool_use", "id": "toolu_2", "name": "Calculator_Add", "input": {"a": 1, "b": 2}},
+]
+
+
+@pytest.mark.parametrize("first", [[SIGNED], []], ids=["after a tool of the gateway", "at once"])
+def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(
+    first: list[JSON],
+) -> None:
+    """Told anew, thoughts lose their signature even where both sides speak one wire."""
+    said = [
+        answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)
+    ]
+    up = Scripted(*said, answers(MESSAGE))
+    with (
+        serving(up) as url,
+        opened(
+            Gateway(
+                ModelTable(read_config(row("anthropic", url)), {"KEY": "k" * 20}),
+                tools=gateway_tools(ring),
+            )
+        ) as at,
+    ):
+        turn = CLIENT.ask(at, "m", CLIENT.begin("go"), True, thinks=True)
+        CLIENT.ask(at, "m", CLIENT.go_on(CLIENT.begin("go"), turn, ["3"]), True, thinks=True)
+    rang: Object = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a rang"}
+    added: Object = {"type": "tool_result", "tool_use_id": "toolu_2", "content": "3"}
+    wanted: list[JSON] = (
+        [{"role": "assistant", "content": SIGNED}, {"role": "user", "content": [rang]}]
+        if first
+        else []
+    )
+    wanted += [{"role": "assistant", "content": ASKS}, {"role": "user", "content": [added]}]
+    assert listed(up.got[-1].json, "anthropic")[1:] == wanted
+
+
+# --- how it comes back ----------------------------------------------------------------------------
+
+TALK = OWN["two rounds"]
+Blocks = list[Object]
+
+
+@pytest.fixture(scope="module")
+def told(door: Door) -> dict[str, Blocks]:
+    """What a client got of two rounds, by the wire of the model."""
+    out: dict[str, Blocks] = {}
+    for wire in WIRES:
+        (turn,), _ = talked(door.urls[:1], wire, TALK, True)
+        (message,) = turn.kept
+        assert isinstance(message, dict)
+        out[wire] = message["content"]
+    return out
+
+
+def request(
+    wire: str, *assistant: Blocks, translator: Translator | None = None
+) -> tuple[Object, int]:
+    """What a model gets of a history with these messages of the assistant, and how many tokens
+    were used."""
+    messages: list[JSON] = [{"role": "assistant", "content": [*one]} for one in assistant]
+    thanks: JSON = {"role": "user", "content": "Thanks."}
+    asked: Object = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": TALK}, *messages, thanks],
+    }
+    sent = (translator or Translator(BY_WIRE["anthropic"], wire, model="m")).request(dump(asked))
+    return sent.body, sent.restored_turns
+
+
+def plain(blocks: Blocks) -> Blocks:
+    """An answer without its tokens."""
+    return [block for block in blocks if block["type"] != HIDDEN]
+
+
+def edited(blocks: Blocks, old: str, new: str) -> Blocks:
+    """An answer in which something was changed."""
+    out: Blocks = json.loads(json.dumps(blocks).replace(old, new))
+    assert out != blocks
+    return out
+
+
+def rang(body: Object, wire: str) -> list[str]:
+    """Which bells the model knows to have rung by its own call."""
+    pairs = decode(body, wire).pairs()
+    assert all(pair.call is not None and pair.result is not None for pair in pairs)
+    return [
+        str(pair.call.input["bell"])
+        for pair in pairs
+        if pair.call is not None and isinstance(pair.call.input, dict)
+    ]
+
+
+def test_a_message_that_was_made_into_one_for_each_block_comes_back_as_well(
+    told: dict[str, Blocks],
+) -> None:
+    for wire, blocks in told.items():
+        one, many = request(wire, blocks), request(wire, *[[block] for block in blocks])
+        assert decode(one[0], wire).messages == decode(many[0], wire).messages
+        assert one[1] == many[1] == 2 and rang(one[0], wire) == ["a", "b"]
+
+
+CHANGES: dict[str, Callable[[Blocks], Blocks]] = {
+    "every piece edited": lambda blocks: edited(
+        edited(blocks, "One.", "First."), "Two.", "Second."
+    ),
+    "not to be read": lambda blocks: edited(blocks, PREFIX, f"{PREFIX}AA"),
+    "of another piece": lambda blocks: [
+        *blocks[:3],
+        blocks[7],
+        *blocks[4:7],
+        blocks[3],
+        *blocks[8:],
+    ],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_where_no_token_fits_the_history_is_as_if_there_had_never_been_one(
+    told: dict[str, Blocks], change: str
+) -> None:
+    for wire, blocks in told.items():
+        changed = CHANGES[change](blocks)
+        assert request(wire, changed) == request(wire, plain(changed))
+        assert request(wire, changed)[1] == 0
+
+
+def test_a_token_of_another_wire_is_left_out(told: dict[str, Blocks]) -> None:
+    for wire, other in pairwise(told):
+        assert request(other, told[wire]) == request(other, plain(told[wire]))
+
+
+def test_tokens_that_are_too_large_together_are_left_out_and_the_newest_count(
+    told: dict[str, Blocks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for wire, blocks in told.items():
+        sizes = [_size(str(block["data"])) for block in blocks if block["type"] == HIDDEN]
+        monkeypatch.setattr(
+            "toolwire.gateway.translation.restore_history.MAX_TOKEN_BYTES", sum(sizes)
+        )
+        assert rang(request(wire, blocks)[0], wire) == ["a", "b"]
+        monkeypatch.setattr(
+            "toolwire.gateway.translation.restore_history.MAX_TOKEN_BYTES", sum(sizes) - 1
+        )
+        assert rang(request(wire, blocks)[0], wire) == ["b"]
+        monkeypatch.setattr(
+            "toolwire.gateway.translation.restore_history.MAX_TOKEN_BYTES", sizes[-1] - 1
+        )
+        assert request(wire, blocks) == request(wire, plain(blocks))
+
+
+def _size(token: str) -> int:
+    raw = token.removeprefix(PREFIX)
+    return len(zlib.decompress(base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4))))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"), [("One.", "First.", ["b"]), ("Two.", "Second.", ["a"])]
+)
+def test_a_piece_that_was_edited_counts_and_the_others_come_back(
+    told: dict[str, Blocks], old: str, new: str, left: list[str]
+) -> None:
+    for wire, blocks in told.items():
+        body, used = request(wire, edited(blocks, old, new))
+        assert used == 1 and rang(body, wire) == left
+        assert new in json.dumps(body) and old not in json.dumps(listed(body, wire)[1:])
+        assert "Both rang." in json.dumps(listed(body, wire)[1:])
+
+
+def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(
+    told: dict[str, Blocks],
+) -> None:
+    for wire, blocks in told.items():
+        body, used = request(wire, blocks[:4])
+        assert used == 1 and rang(body, wire) == ["a"]
+        assert [one.role for one in decode(body, wire).messages if one.role == "assistant"] == [
+            "assistant"
+        ]
+
+
+def test_a_token_of_the_whole_message_covers_what_the_others_leave(told: dict[str, Blocks]) -> None:
+    blocks = told["openai-chat"]
+    held = decode_token(str(blocks[7]["data"]))
+    assert held is not None and held.covers_preceding and held.wire == "openai-chat"
+    rest = [*blocks[4:7], blocks[8]]
+    shown = digest_messages(
+        decode({**MESSAGE, "content": [*rest]}, "anthropic", "response").messages
+    )
+    whole: Object = {"type": HIDDEN, "data": encode_token(held.wire, held.messages, shown)}
+    body, used = request("openai-chat", [*blocks[:4], *rest[:-1], whole, rest[-1]])
+    assert used == 2 and rang(body, "openai-chat") == ["a", "b"]
+    assert "Both rang." not in json.dumps(listed(body, "openai-chat")[1:]), (
+        "the token is all that there was"
+    )
+
+
+def test_many_tokens_that_unfold_to_too_much_take_no_longer_than_one() -> None:
+    for size in (MAX_TOKEN_BYTES - 1000, 4 * MAX_TOKEN_BYTES):
+        held = b'{"wire":"anthropic","digest":"","body":"' + b"a" * size
+        for torn in (zlib.compress(held, 9), zlib.compress(held, 9)[:-9] + b"garbage!!"):
+            block: Object = {
+                "type": HIDDEN,
+                "data": PREFIX + base64.urlsafe_b64encode(torn).decode().rstrip("="),
+            }
+            start = process_time()
+            request("anthropic", *[[block] * 2] * 100)
+            assert process_time() - start < 2

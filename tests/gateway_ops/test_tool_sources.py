@@ -1,0 +1,247 @@
+"""Tools of the gateway's own from servers, and a ledger that replicas share: real programs, real
+sockets, a real PostgreSQL.
+
+Two gateways in processes of their own have the same configuration: tools of an MCP server that the
+official SDK made, of an MCP server of ours, and of an OXP server, all over HTTP; the model is a
+strict mock. The servers run here: it is seen what ran.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+from urllib.parse import quote
+
+import psycopg.conninfo
+import pytest
+from gateway.serving import Below, row, serving
+from gateway_ops.client_requests import FRONTS, Row, answer_of
+from gateway_ops.running import Said, post
+from gateway_ops.test_process import Running, running
+from mcp.server.mcpserver import MCPServer
+from oxp_server.serving import running as served
+from postgres import database
+
+from toolwire import decode
+from toolwire.conversation.json import Object
+from toolwire.conversation.parts import Call, Text
+from toolwire.mock.server import MockProvider
+from toolwire.tool_server import ToolServer
+from toolwire.tools import tool
+from toolwire.tools.registry import ToolSource
+
+RAN: Counter[str] = Counter()
+"""How often each thing was done."""
+MODELS = ("openai-chat", "anthropic")
+
+
+def _did(what: str, seconds: float = 0.0) -> str:
+    RAN[what] += 1
+    n = RAN[what]
+    time.sleep(seconds)
+    return f"{what} done {n} times"
+
+
+def foreign() -> MCPServer:
+    """A server that the official SDK made."""
+    server = MCPServer("bells")
+
+    @server.tool()
+    def ring(bell: str, seconds: float = 0.0) -> str:
+        """Ring a bell."""
+        return _did(f"bell {bell}", seconds)
+
+    return server
+
+
+@tool(id="Lamp.Light@1.0.0")
+def light(lamp: str) -> str:
+    """Light a lamp.
+
+    Args:
+        lamp: Which one.
+    """
+    return _did(f"lamp {lamp}")
+
+
+@tool(id="Door.Open@1.0.0")
+def unlock(door: str) -> str:
+    """Open a door.
+
+    Args:
+        door: Which one.
+    """
+    return _did(f"door {door}")
+
+
+class House(NamedTuple):
+    """Gateways that are alike, and the models behind them."""
+
+    gateways: list[Running]
+    mocks: dict[str, MockProvider]
+
+
+@contextmanager
+def ours(made: ToolSource, *, over: str) -> Iterator[str]:
+    """The source of one tool, of a server of ours."""
+    with served(ToolServer(made)) as where:
+        yield f"mcp+{where.url}/mcp" if over == "mcp" else where.url
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "KEY", "k" * 20)
+        mocks = {wire: MockProvider(wire) for wire in MODELS}
+        up = stack.enter_context(serving(Below(mocks)))
+        rows = [row(wire, f"{up}/{wire}", name=wire) for wire in MODELS]
+        sources = [
+            f"mcp+{stack.enter_context(serving(foreign().streamable_http_app()))}/mcp",
+            stack.enter_context(ours(light, over="mcp")),
+            stack.enter_context(ours(unlock, over="oxp")),
+        ]
+        rows.append(
+            f"[tools]\nsources = {json.dumps(sources)}\nledger = {json.dumps(_url(database()))}\n"
+        )
+        gateways = []
+        for name in ("one", "two"):
+            folder = tmp_path_factory.mktemp(name)
+            (folder / "g.toml").write_text("\n".join(rows))
+            gateways.append(stack.enter_context(running(folder, "g.toml")))
+        yield House(gateways, mocks)
+
+
+def _url(dsn: str) -> str:
+    """The address of a database as a configuration has it."""
+    parts = {
+        key: str(value)
+        for key, value in psycopg.conninfo.conninfo_to_dict(dsn).items()
+        if value is not None
+    }
+    name = parts.pop("dbname")
+    return f"postgresql:///{name}?" + "&".join(
+        f"{key}={quote(value, safe='')}" for key, value in parts.items()
+    )
+
+
+def called(what: str) -> str:
+    """A question to which the model calls one tool of each server, and one of the client."""
+    return (
+        f'[[call bells_ring {{"bell": "{what}"}}]] [[call Lamp_Light {{"lamp": "{what}"}}]] '
+        f'[[call Door_Open {{"door": "{what}"}}]] [[call add {{"a": 1, "b": 2}}]]'
+    )
+
+
+def ran(what: str) -> list[int]:
+    """How often each server was asked to do it."""
+    return [RAN[f"{kind} {what}"] for kind in ("bell", "lamp", "door")]
+
+
+class Turn(NamedTuple):
+    body: Object
+    text: str
+    calls: list[Call]
+
+
+def asked(at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = "") -> Turn:
+    """One answer as its client reads it."""
+    got = sent(at, api, body, model, stream=stream, key=key)
+    assert got.status == 200, got.text[:500]
+    answer = answer_of(got.text, api.wire, stream=stream)
+    said = [part for one in decode(answer, api.wire, "response").messages for part in one.parts]
+    calls = [part for part in said if isinstance(part, Call) and part.executor == "client"]
+    return Turn(answer, "".join(part.text for part in said if isinstance(part, Text)), calls)
+
+
+def sent(at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = "") -> Said:
+    """What came back."""
+    given = {"anthropic-version": "2023-06-01"} | ({"idempotency-key": key} if key else {})
+    return post(at.url + api.path(model, stream), body, given)
+
+
+CELLS = [(api, stream) for api in FRONTS for stream in (True, False) if stream or api.whole]
+
+
+def in_one_turn(house: House, model: str) -> None:
+    """Calls of three servers and of the client in one turn each find their results."""
+    for api, stream in CELLS:
+        what = f"{model} {api.wire} {stream}"
+        body = api.begin(called(what), model, stream)
+        first = asked(house.gateways[0], api, body, model, stream=stream)
+        assert [(call.name, call.input) for call in first.calls] == [("add", {"a": 1, "b": 2})], (
+            what,
+            first.text,
+        )
+        assert ran(what) == [1, 1, 1], what
+        results = [(call.id, call.name, "three") for call in first.calls]
+        second = asked(
+            house.gateways[1], api, api.go_on(body, first.body, results), model, stream=stream
+        )
+        assert not second.calls and ran(what) == [1, 1, 1], what
+        told = dict(
+            line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line
+        )
+        assert "three" in told["add(a=1, b=2)"], what
+        for name, kind in {
+            "bells_ring(bell": "bell",
+            "Lamp_Light(lamp": "lamp",
+            "Door_Open(door": "door",
+        }.items():
+            assert f"{kind} {what} done 1 times" in next(
+                out for call, out in told.items() if call.startswith(name)
+            ), told
+        assert house.mocks[model].requests[-1].status == 200, "the strict server took the history"
+
+
+def one_after_the_other(house: House, stream: bool) -> None:
+    """A request under one key runs its tools once, whichever replica it comes to."""
+    one, two = house.gateways
+    api, what = FRONTS[0], f"again {stream}"
+    body = api.begin(called(what), "anthropic", stream)
+    told = [
+        asked(at, api, body, "anthropic", stream=stream, key="k1") for at in (one, one, two, two)
+    ]
+    assert ran(what) == [1, 1, 1]
+    assert all(
+        f"{kind} {what} done 1 times" in turn.text
+        for turn in told
+        for kind in ("bell", "lamp", "door")
+    )
+    asked(two, api, body, "anthropic", stream=stream, key="k2")
+    assert ran(what) == [2, 2, 2], "another key is another request"
+    asked(one, api, body, "anthropic", stream=stream, key="k2")
+    assert ran(what) == [2, 2, 2]
+
+
+def at_once(house: House) -> None:
+    """A request that comes to both replicas at once runs its tools once."""
+    api, what = FRONTS[0], "at once"
+    words = f'[[call bells_ring {{"bell": "{what}", "seconds": 0.5}}]]'
+    body = api.begin(words, "openai-chat", False)
+
+    def ask(n: int) -> Turn:
+        return asked(house.gateways[n % 2], api, body, "openai-chat", stream=False, key="same")
+
+    with ThreadPoolExecutor(6) as pool:
+        told = list(pool.map(ask, range(6)))
+    assert RAN[f"bell {what}"] == 1
+    assert all(f"bell {what} done 1 times" in turn.text for turn in told), [
+        turn.text for turn in told
+    ]
+
+
+def test_tools_of_three_servers_run_once_over_two_replicas_and_their_results_find_their_calls(
+    house: House,
+) -> None:
+    """One test, for the servers take long to start."""
+    for model in MODELS:
+        in_one_turn(house, model)
+    for stream in (True, False):
+        one_after_the_other(house, stream)
+    at_once(house)

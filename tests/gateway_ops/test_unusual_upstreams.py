@@ -1,0 +1,170 @@
+"""What a gateway makes of servers that answer with what no server of a model says, and of an answer
+that cannot go on."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
+
+import httpx
+import pytest
+from gateway.bodies import ASKED, CHAT_STREAM
+from gateway.serving import gateway, row, serving
+from gateway.upstreams import Answer, Scripted, streams
+from gateway_ops.running import gateway_tools
+
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.cancel_on_disconnect import DisconnectWatch
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.tools.tool_loop import ToolLoop
+from toolwire.server.asgi import Message
+from toolwire.tools import tool
+
+PATH, BODY = ASKED["openai-chat"]
+
+
+@contextmanager
+def says(answer: bytes) -> Iterator[str]:
+    """The address of a server that says this to everybody, and goes."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+
+        def run() -> None:
+            with suppress(OSError):
+                while True:
+                    with door.accept()[0] as line:
+                        line.recv(1 << 20)
+                        line.sendall(answer)
+                        line.shutdown(socket.SHUT_WR)
+                        line.recv(1 << 20)
+
+        thread = Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{door.getsockname()[1]}"
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+            thread.join(5)
+
+
+@pytest.mark.parametrize("stream", (False, True))
+@pytest.mark.parametrize("status", (600, 999))
+def test_a_status_beyond_all_is_a_502_that_names_it_and_another_model_may_be_asked(
+    status: int, stream: bool
+) -> None:
+    other = Scripted(streams(*CHAT_STREAM))
+    with (
+        says(b"HTTP/1.1 %d What\r\ncontent-length: 0\r\n\r\n" % status) as odd,
+        serving(other) as good,
+    ):
+        with serving(gateway(row("openai-chat", odd))) as door:
+            told = httpx.post(door + PATH, json={**BODY, "stream": stream})
+            assert told.status_code == 502 and f"status {status}" in told.json()["error"]["message"]
+        toml = row("openai-chat", odd, name="m", more={"fallbacks": ["other"]}) + row(
+            "openai-chat", good, name="other"
+        )
+        with serving(gateway(toml)) as door:
+            assert (
+                httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True}).status_code
+                == 200
+            )
+
+
+PAGES = {
+    "in lines": b"<!doctype html>\n<html>\n<body>please log in</body>\n</html>\n",
+    "in one line": b"<html>please log in</html>",
+    "after a line": b"\r\n <html>\nplease log in</html>\n",
+}
+
+
+@pytest.mark.parametrize("wire", ("openai-chat", "anthropic", "gemini"))
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_no_stream_of_any_wire_and_another_model_may_be_asked(
+    name: str, wire: str
+) -> None:
+    path, body = ASKED[wire]
+    path = path.replace(":generateContent", ":streamGenerateContent") + (
+        "?alt=sse" if wire == "gemini" else ""
+    )
+    page = Answer(headers={"content-type": "text/html"}, body=PAGES[name])
+    with serving(Scripted(page)) as odd, serving(gateway(row(wire, odd))) as door:
+        told = httpx.post(door + path, json={**body, "stream": True})
+        assert told.status_code == 502 and "log in" not in told.text
+
+
+def test_a_stream_that_begins_with_a_comment_or_an_empty_line_is_passed_on_byte_for_byte() -> None:
+    said = (b": ping\n\n", b"\n", *CHAT_STREAM)
+    with serving(Scripted(streams(*said))) as up, serving(gateway(row("openai-chat", up))) as door:
+        told = httpx.post(door + PATH, json={**BODY, "stream": True})
+        assert told.status_code == 200 and told.content.startswith(b": ping\n\n\ndata: ")
+
+
+def test_a_field_of_the_client_is_passed_on_as_the_bytes_it_came_as() -> None:
+    up = Scripted(streams(*CHAT_STREAM))
+    with (
+        serving(up) as url,
+        serving(gateway(row("openai-chat", url, more={"headers": ["x-whose"]}))) as door,
+    ):
+        for whose in ("grün".encode(), "grün".encode("latin-1")):
+            httpx.post(door + PATH, json={**BODY, "stream": True}, headers={b"x-whose": whose})
+            assert up.got[-1].headers["x-whose"].encode("latin-1") == whose
+
+
+def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_another_loop() -> (
+    None
+):
+    app = gateway(row("openai-chat", "http://model.example"))
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def used(seconds: float) -> bool:
+        await app.open()
+        with DisconnectWatch(receive, app._state.disconnect_timer) as leaving:
+            await asyncio.sleep(seconds)
+        await app.close()
+        return leaving.disconnected
+
+    told = []
+    for seconds in (0.0, 0.3):
+        with asyncio.Runner() as runner:
+            told.append(runner.run(used(seconds)))
+    assert told == [False, True]
+
+
+@tool
+def nothing() -> str:
+    """Do nothing."""
+    return "done"
+
+
+@pytest.mark.parametrize("begun", (False, True))
+def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def run(work: ToolLoop, *given: object) -> AsyncGenerator[bytes]:
+        asked.append(work._translator.wire)
+        if begun:
+            yield b"data: first\n\n"
+        raise ValueError("an answer of more than 9 bytes")
+
+    monkeypatch.setattr(ToolLoop, "run", run)
+    with serving(Scripted(streams(*CHAT_STREAM))) as url:
+        toml = row("openai-chat", url, name="m", more={"fallbacks": ["other"]}) + row(
+            "anthropic", url, name="other"
+        )
+        app = Gateway(ModelTable(read_config(toml), {"KEY": "k"}), tools=gateway_tools(nothing))
+        with serving(app) as door:
+            if begun:
+                # all that can be done is to break it off
+                with pytest.raises(httpx.RemoteProtocolError):
+                    httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True})
+            else:
+                told = httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True})
+                assert told.status_code == 502 and "of more than" in told.text
+    assert asked == (["openai-chat"] if begun else ["openai-chat", "anthropic"])
