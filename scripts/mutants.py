@@ -427,7 +427,7 @@ MUTANTS = [
         ACCUMULATE, "if event.cut and not text and isinstance(part, Call):", "if False:", STREAMS
     ),
     Mutant(
-        "wires/engine/buffered_parts.py",
+        "wires/families/chat/call_buffer.py",
         "break",
         "continue",
         STREAMS + " tests/laws/test_streams.py",

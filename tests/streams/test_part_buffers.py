@@ -7,9 +7,9 @@ from toolwire.conversation.parts import Part, describe
 from toolwire.streaming.accumulate import complete_part
 from toolwire.streaming.delta_cache import DeltaCache
 from toolwire.streaming.events import Chunk, PartComplete, PartDelta, PartEnd, PartStart
-from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
+from toolwire.wires.families.chat.call_buffer import CallBuffer
 
 
 def arguments(part: Part) -> str:
@@ -33,7 +33,7 @@ def test_a_call_that_was_cut_off_before_its_first_argument_is_no_call_without_ar
 
 
 def test_parallel_calls_are_released_in_the_order_in_which_they_started() -> None:
-    buffer = PartBuffer()
+    buffer = CallBuffer()
     for slot in (0, 1):
         buffer.start(PartStart(slot, Call(f"c{slot}", "f")))
         buffer.delta(PartDelta(slot, f'{{"n":{slot}}}'))
@@ -109,7 +109,7 @@ def test_parts_that_the_source_left_open_are_ended() -> None:
     writer.start(PartStart(0, Text("")))
     writer.delta(PartDelta(0, "one"))
     assert writer.close_unfinished() == [{"close": None}]
-    assert writer.unfinished_parts() == []
+    assert writer.parts_in_queue() == []
 
 
 # --- the cache of deltas --------------------------------------------------------------------------

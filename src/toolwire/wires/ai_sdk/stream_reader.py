@@ -48,7 +48,7 @@ DEFAULT_MESSAGE_ID = "msg-0"
 """The id of a message without one; bodies without an id are written with the same."""
 
 
-class _OpenText(Struct):
+class _TextBlock(Struct):
     """A text or reasoning part that is open."""
 
     block: Object
@@ -71,8 +71,8 @@ class ChunkReader(StreamReader):
         """Events before the message has an id: servers send data chunks first."""
         self.message: Object = {"id": DEFAULT_MESSAGE_ID, "role": "assistant"}
         self.parts: list[Object] = []
-        self.texts: list[_OpenText] = []
-        self.open_texts: dict[tuple[str, JSON], _OpenText] = {}
+        self.texts: list[_TextBlock] = []
+        self.open_texts: dict[tuple[str, JSON], _TextBlock] = {}
         self.tools = StreamedToolParts(self._on_new_tool_part)
         self.queue = EventQueue(self._call_events)
         self.data_parts: set[tuple[JSON, str]] = set()
@@ -142,7 +142,7 @@ class ChunkReader(StreamReader):
         out: list[Event] = []
         if (kind, key) in self.open_texts:
             out = self._read_text_end({"type": f"{kind}-end", "id": chunk.get("id")})
-        text = _OpenText({"type": kind, "text": "", "state": "streaming"}, self.next_slot(), [])
+        text = _TextBlock({"type": kind, "text": "", "state": "streaming"}, self.next_slot(), [])
         if kind == "reasoning":
             text.block["id"] = chunk.get("id")
         text.block.update(other_keys(chunk, "id"))
@@ -185,7 +185,7 @@ class ChunkReader(StreamReader):
         text.block["state"] = "done"
         return [*self._add_text_fields(text, chunk), *self.queue.emit(PartEnd(text.slot))]
 
-    def _add_text_fields(self, text: _OpenText, chunk: Chunk) -> list[Event]:
+    def _add_text_fields(self, text: _TextBlock, chunk: Chunk) -> list[Event]:
         """Add the other fields of a later chunk to an open text."""
         fields = other_keys(chunk, "id", "delta")
         fields = {key: value for key, value in fields.items() if value is not None}

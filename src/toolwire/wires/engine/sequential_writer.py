@@ -149,7 +149,7 @@ class SequentialWriter(StreamWriter):
 
     # --- the end ---
 
-    def unfinished_parts(self) -> list[QueuedPart]:
+    def parts_in_queue(self) -> list[QueuedPart]:
         """The parts that the source left open, in order."""
         return [queued for queue in self._queues.values() for queued in queue]
 

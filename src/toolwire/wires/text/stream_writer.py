@@ -31,7 +31,7 @@ from toolwire.wires.text.scanner import Scanner
 from toolwire.wires.text.stream_reader import TextStreamReader
 
 
-class _OpenText:
+class _TextState:
     """A text part that is being written."""
 
     __slots__ = ("_has_tags", "_scanner", "blank", "choice", "part")
@@ -63,7 +63,7 @@ class TextStreamWriter(ChatWriter):
         super().__init__(spec, context, version)
         self.contents: dict[int, AssistantText] = {}
         """The content of each choice."""
-        self.texts: dict[int, _OpenText] = {}
+        self.texts: dict[int, _TextState] = {}
         """Open text parts by slot."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
@@ -85,7 +85,7 @@ class TextStreamWriter(ChatWriter):
         if not isinstance(event.part, Text):
             return super().start(event)
         blank = self._content(event.choice).resume() if event.more else ""
-        self.texts[event.slot] = _OpenText(event.choice, event.part, blank)
+        self.texts[event.slot] = _TextState(event.choice, event.part, blank)
         return self.start_choice(event.choice)
 
     def delta(self, event: PartDelta) -> list[Chunk]:

@@ -23,11 +23,11 @@ from toolwire.streaming.events import (
     PartStart,
     StreamError,
 )
-from toolwire.wires.engine.buffered_parts import PartBuffer
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import REASONING_JOINED
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 from toolwire.wires.families.chat.blocks import TEXT_FIELDS
+from toolwire.wires.families.chat.call_buffer import CallBuffer
 from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_reader import ChatReader
 
@@ -39,7 +39,7 @@ class WrittenChoice(Struct, eq=False):
     started_calls: int = 0
     written_calls: int = 0
     """Calls that were written whole."""
-    buffer: PartBuffer = field(default_factory=PartBuffer)
+    buffer: CallBuffer = field(default_factory=CallBuffer)
     """Calls that are written whole, in the order in which they started."""
     has_reasoning: bool = False
     has_output: bool = False

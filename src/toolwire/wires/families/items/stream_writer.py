@@ -135,7 +135,7 @@ class ItemStreamWriter(SequentialWriter):
         return {**body, "output": self._output}
 
     def error(self, event: StreamError) -> list[Chunk]:
-        for queued in self.unfinished_parts():
+        for queued in self.parts_in_queue():
             texts = self._open.texts if queued.opened and self._open is not None else queued.texts
             item = self._item(with_text(queued.part, "".join(texts)))
             if item is not None:
