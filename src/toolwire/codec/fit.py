@@ -16,7 +16,7 @@ from toolwire.conversation.id_rules import IdRule, invalid_ids, matcher
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Choice, Conversation, Kind
-from toolwire.conversation.observations import Observations
+from toolwire.conversation.observations import Observation, Observations, native_calls
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import Lowering
@@ -37,7 +37,10 @@ def fit(
     """
     conversation, seen = lowering.conversation, lowering.observations
     source_profile = PROFILES.get(conversation.wire)
-    native_ids = seen.native_ids
+    native_ids: dict[str, str] = {}
+    if not seen.holds(Observation.OTHER_WIRE):  # ids that the target has sent stay as they are
+        native = native_calls(conversation.messages, target.name, executor="client")
+        native_ids = {call.id: call.id for call in native}
     ids = fit_calls(
         conversation,
         seen.calls,

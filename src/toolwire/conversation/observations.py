@@ -8,10 +8,18 @@ a well-formed history pays for this pass only. This module knows no rule and no 
 
 from __future__ import annotations
 
-import re
-
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import APPROVAL, Call, Message, Reasoning, Result, Text, Traceable
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import (
+    APPROVAL,
+    Call,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    Traceable,
+)
 
 
 class Observation:
@@ -54,14 +62,15 @@ class Observation:
     PLAIN = 1 << 14
     """There is nothing but text, calls of the client in assistant messages, and results of text
     without an error flag."""
+    RESULTS_TOGETHER = 1 << 15
+    """The results of the calls of one message are in one message."""
 
 
-ALL = (1 << 15) - 1
+ALL = (1 << 16) - 1
 """All properties."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
 REASONING_SETTINGS = ("effort", "budget")
-_is_server_tool_id = re.compile("|".join(SERVER_TOOL_IDS)).match
 
 
 class Observations:
@@ -73,7 +82,6 @@ class Observations:
         "flags",
         "leftovers",
         "names",
-        "native_ids",
         "native_server_calls",
         "results",
     )
@@ -89,8 +97,6 @@ class Observations:
         self.native_server_calls: list[Call] = []
         """Calls that the target's own provider ran: they are written back as they are."""
         self.results: list[Result] = []
-        self.native_ids: dict[str, str] = {}
-        """Ids of calls that were read from the target's own wire: they stay as they are."""
         self.leftovers: list[Traceable] = []
         """What has a signature, or fields that only its own wire knows."""
 
@@ -102,123 +108,144 @@ class Observations:
 def observe(conversation: Conversation, target: str) -> Observations:
     """Look at every part of a conversation that goes to the wire `target`."""
     seen = Observations()
-    calls, results, leftovers = seen.calls, seen.results, seen.leftovers
-    missing = 0
-    pending: list[str] = []
-    """Ids of calls whose results have not come yet."""
-    caller: Message | None = None
-    """The newest message with calls."""
-    opened = False
-    for message in conversation.messages:
-        role, parts, source = message.role, message.parts, message.source
-        if not opened:
-            if role == "user":
-                opened = True
-            elif role != "system":
-                missing |= Observation.STARTS_WITH_USER
-                opened = True
-        elif role == "system":
-            missing |= Observation.PLAIN
-        raw = source.raw
-        native = message.wire == target
-        if native:
-            missing |= Observation.OTHER_WIRE
-        elif (
-            source.spec is not None
-            and raw.__class__ is dict
-            and not source.spec.keys.issuperset(raw)
-        ):
-            leftovers.append(message)
-        if not parts:
-            missing |= Observation.NO_BLANK_TEXT
-            if pending:
-                missing |= Observation.RESULTS_IN_PLACE
-        for part in parts:
-            if part.__class__ is Text:
-                text = part.text
-                if pending:
-                    missing |= Observation.RESULTS_IN_PLACE
-                if caller is message or part.refusal:
-                    missing |= Observation.PLAIN
-                if text[:1] <= " " and not text.strip():
-                    missing |= Observation.NO_BLANK_TEXT
-            elif part.__class__ is Call:
-                if part.executor != "client":
-                    missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
-                    missing |= Observation.RESULTS_IN_PLACE
-                    if native:
-                        seen.native_server_calls.append(part)
-                        continue
-                elif part.family == APPROVAL:
-                    missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
-                calls.append(part)
-                if role != "assistant":
-                    missing |= Observation.RESULTS_IN_PLACE | Observation.PLAIN
-                if pending and caller is not message:
-                    missing |= Observation.RESULTS_IN_PLACE
-                caller = message
-                pending.append(part.id)
-                arguments = part.args.content
-                if arguments.__class__ is str and arguments[:1] != "{":
-                    missing |= Observation.OBJECT_ARGUMENTS
-                if native:
-                    seen.native_ids[part.id] = part.id
-            elif part.__class__ is Result:
-                results.append(part)
-                if len(parts) > 1 and not all(other.__class__ is Result for other in parts):
-                    missing |= Observation.RESULTS_ALONE
-                if pending and pending[0] == part.call_id and role != "assistant":
-                    del pending[0]
-                else:
-                    missing |= Observation.RESULTS_IN_PLACE
-                if part.error:
-                    missing |= Observation.NO_ERROR_RESULTS | Observation.PLAIN
-                if part.executor != "client" or part.family == APPROVAL:
-                    missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
-                if part.output.__class__ is tuple:
-                    missing |= Observation.PLAIN
-                    if not native:
-                        leftovers += part.output
-            else:
-                missing |= Observation.PLAIN
-                if pending:
-                    missing |= Observation.RESULTS_IN_PLACE
-                if part.__class__ is Reasoning:
-                    missing |= Observation.NO_REASONING
-            if native:
-                continue
-            origin = part.source
-            block = origin.raw
-            if part.signature is not None or (
-                block.__class__ is dict
-                and block is not raw
-                and origin.spec is not None
-                and not origin.spec.clean(block)
-            ):
-                leftovers.append(part)
-    if calls:
-        missing |= _observe_calls(seen)
-    seen.flags = ALL & ~(missing | _observe_settings(conversation, seen))
-    if conversation.wire != target:
-        for tool in conversation.tools:
-            origin = tool.source
-            if origin.spec is not None and not origin.spec.clean(origin.raw):
-                leftovers.append(tool)
+    messages = conversation.messages
+    missing = _observe_parts(messages, seen) | _observe_roles(messages)
+    if target in [message.wire for message in messages]:
+        missing |= Observation.OTHER_WIRE
+    if seen.calls:
+        missing |= _observe_calls(messages, target, seen)
+    if seen.results:
+        missing |= _observe_results(seen.results)
+    missing |= _observe_settings(conversation, seen)
+    seen.flags = ALL & ~missing
+    if conversation.wire != target or not conversation.pristine:
+        seen.leftovers = _leftovers(conversation, target)
     return seen
 
 
-def _observe_calls(seen: Observations) -> int:
-    """The properties of the ids and names of calls that do not hold."""
+def _observe_parts(messages: tuple[Message, ...], seen: Observations) -> int:
+    """Collect calls and results, and return the properties of texts and of the order of parts that
+    do not hold."""
+    calls, results = seen.calls, seen.results
+    texts: list[str] = []
     missing = 0
+    pending: list[str] = []
+    """Ids of calls whose results have not come yet, the next one last."""
+    for message in messages:
+        is_assistant = message.role == "assistant"
+        has_calls = has_results = False
+        for part in message.parts:
+            if part.__class__ is Result:
+                results.append(part)
+                if not pending or is_assistant or pending.pop() != part.call_id:
+                    missing |= Observation.RESULTS_IN_PLACE
+                has_results = True
+                continue
+            if pending and not (has_calls and part.__class__ is Call):
+                missing |= Observation.RESULTS_IN_PLACE
+            if part.__class__ is Text:
+                texts.append(part.text)
+                if has_calls or part.refusal:
+                    missing |= Observation.PLAIN
+            elif part.__class__ is Call:
+                calls.append(part)
+                pending.append(part.id)
+                has_calls = True
+            else:
+                missing |= _OTHER_PARTS.get(part.__class__, Observation.PLAIN)
+        if has_calls:
+            pending.reverse()
+            missing |= 0 if is_assistant else Observation.RESULTS_IN_PLACE | Observation.PLAIN
+        elif has_results:
+            missing |= _observe_result_message(message, is_last=not pending)
+        elif not message.parts:
+            texts.append("")
+            missing |= Observation.RESULTS_IN_PLACE if pending else 0
+    if "" in texts or any(map(str.isspace, texts)):
+        missing |= Observation.NO_BLANK_TEXT
+    return missing
+
+
+_OTHER_PARTS: dict[type[Part], int] = {Reasoning: Observation.PLAIN | Observation.NO_REASONING}
+"""The properties that do not hold if there is a part of a type other than text, call or result."""
+
+
+def _observe_result_message(message: Message, *, is_last: bool) -> int:
+    """The properties of a message with results that do not hold."""
+    missing = 0 if is_last else Observation.RESULTS_TOGETHER
+    if len(message.parts) > 1 and not all(part.__class__ is Result for part in message.parts):
+        missing |= Observation.RESULTS_ALONE
+    return missing
+
+
+def _observe_roles(messages: tuple[Message, ...]) -> int:
+    """The properties of the roles that do not hold."""
+    roles = [message.role for message in messages]
+    first = 0
+    while first < len(roles) and roles[first] == "system":
+        first += 1
+    missing = 0
+    if first < len(roles) and roles[first] != "user":
+        missing |= Observation.STARTS_WITH_USER
+    if roles.count("system") > first:
+        missing |= Observation.PLAIN
+    return missing
+
+
+def _observe_results(results: list[Result]) -> int:
+    """The properties of results that do not hold."""
+    missing = 0
+    for result in results:
+        if result.error:
+            missing |= Observation.NO_ERROR_RESULTS | Observation.PLAIN
+        if result.executor != "client" or result.family == APPROVAL:
+            missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
+        if result.output.__class__ is tuple:
+            missing |= Observation.PLAIN
+    return missing
+
+
+def _observe_calls(messages: tuple[Message, ...], target: str, seen: Observations) -> int:
+    """The properties of calls that do not hold."""
+    missing = 0
+    for call in seen.calls:
+        if call.executor != "client":
+            missing |= _BROKEN_BY_SERVER_CALLS
+        elif call.family == APPROVAL:
+            missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
+        arguments = call.args.content
+        if arguments.__class__ is str and arguments[:1] != "{":
+            missing |= Observation.OBJECT_ARGUMENTS
+    if missing & Observation.NO_SERVER_TOOLS:
+        seen.native_server_calls = native_calls(messages, target, executor="provider")
+        native = PartSet(seen.native_server_calls)
+        seen.calls = [call for call in seen.calls if call not in native]
     call_ids = seen.call_ids = [call.id for call in seen.calls]
     if len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
-    if any(map(_is_server_tool_id, call_ids)):
+    joined_ids = " ".join(call_ids)
+    if any(prefix in joined_ids for prefix in SERVER_TOOL_IDS):
         missing |= Observation.CLIENT_IDS
     seen.names = {call.name for call in seen.calls}
     if not all(map(str.strip, seen.names)):
         missing |= Observation.NAMED_CALLS
     return missing
+
+
+_BROKEN_BY_SERVER_CALLS = (
+    Observation.NO_SERVER_TOOLS | Observation.PLAIN | Observation.RESULTS_IN_PLACE
+)
+
+
+def native_calls(messages: tuple[Message, ...], wire: str, *, executor: str) -> list[Call]:
+    """The calls of messages that were read from a wire, by who runs them."""
+    return [
+        part
+        for message in messages
+        if message.wire == wire
+        for part in message.parts
+        if part.__class__ is Call and part.executor == executor
+    ]
 
 
 def _observe_settings(conversation: Conversation, seen: Observations) -> int:
@@ -229,6 +256,36 @@ def _observe_settings(conversation: Conversation, seen: Observations) -> int:
         missing |= Observation.DISTINCT_TOOLS
     if not tools and (seen.calls or seen.results):
         missing |= Observation.CALLS_DEFINED
-    if any(name in conversation.settings for name in REASONING_SETTINGS):
+    if not conversation.settings.keys().isdisjoint(REASONING_SETTINGS):
         missing |= Observation.NO_REASONING
     return missing
+
+
+def _leftovers(conversation: Conversation, target: str) -> list[Traceable]:
+    """What other wires sent with a signature, or with fields that only they know, in order."""
+    found: list[Traceable] = []
+    for message in conversation.messages:
+        if message.wire == target:
+            continue
+        source = message.source
+        raw, spec = source.raw, source.spec
+        if raw.__class__ is dict and spec is not None and not spec.keys.issuperset(raw):
+            found.append(message)
+        for part in message.parts:
+            if part.__class__ is Result and part.output.__class__ is tuple:
+                found += part.output
+            source = part.source
+            if part.signature is not None or (
+                source.raw.__class__ is dict
+                and source.raw is not raw
+                and source.spec is not None
+                and not source.spec.clean(source.raw)
+            ):
+                found.append(part)
+    if conversation.wire != target:
+        found += [
+            tool
+            for tool in conversation.tools
+            if tool.source.spec is not None and not tool.source.spec.clean(tool.source.raw)
+        ]
+    return found
