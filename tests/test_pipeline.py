@@ -143,6 +143,7 @@ def violations_of_excluded_rules(conversation: Conversation, target: str) -> lis
         rule.name
         for rule in all_rules()
         if (rule.ruled_out_by or rule.applies)
+        and (facts.own_wire or (rule.scope == "conversation" and not rule.handled_by))
         and rule.name not in checked
         and list(rule.check(facts))
     ]

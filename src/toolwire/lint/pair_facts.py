@@ -12,7 +12,7 @@ from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.observations import Observations, observe
+from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
@@ -28,6 +28,9 @@ from toolwire.conversation.parts import (
 )
 from toolwire.profiles.table import Profile
 
+_PAIRED_IN_ORDER = (
+    Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS | Observation.NO_SERVER_TOOLS
+)
 ITEM_WIRES = ("openai-responses", "azure-foundry")
 """Wires on which every text, call and result is an item of its own."""
 
@@ -161,11 +164,24 @@ class PairFacts:
         return pairs(self.messages, ordered=self.conversation.ordered)
 
     @cached_property
+    def are_paired_in_order(self) -> bool:
+        """True if the first result belongs to the first call, the second to the second, and so on.
+
+        One pass over the history shows that, so that most histories need no pairing.
+        """
+        return self.observations.holds(_PAIRED_IN_ORDER)
+
+    @cached_property
     def _pairs_by_id(self) -> tuple[PartMap[Call, Result], PartMap[Result, Call]] | None:
         """Results by call and calls by result if ids alone decide.
 
         None if an id is missing, unknown or repeated, or if a result precedes its call.
         """
+        if self.are_paired_in_order:
+            return (
+                PartMap(zip(self.calls, self.results, strict=False)),
+                PartMap(zip(self.results, self.calls, strict=False)),
+            )
         calls = [*self.calls, *self.server_calls] if self.server_calls else self.calls
         call_by_id = {call.id: call for call in calls}
         if len(call_by_id) < len(calls):
@@ -210,11 +226,15 @@ class PairFacts:
     @cached_property
     def open_calls(self) -> list[Call]:
         """The client's calls without a result, in order."""
+        if self.are_paired_in_order:
+            return self.calls[len(self.results) :]
         return [call for call in self.calls if call not in self.result_of]
 
     @cached_property
     def results_without_call(self) -> list[Result]:
         """The client's results without a call, in order."""
+        if self.are_paired_in_order:
+            return []
         return [
             result
             for result in self.results
@@ -264,6 +284,8 @@ class PairFacts:
     @cached_property
     def batches(self) -> list[CallBatch]:
         """The batches of calls with their results, in order."""
+        if self.are_paired_in_order:
+            return self._batches_in_order()
         calls_at: dict[int, list[Call]] = {}
         for call in self.calls:
             calls_at.setdefault(self.message_index(call), []).append(call)
@@ -275,6 +297,18 @@ class PairFacts:
                 callers = []
             callers.append(n)
         return [*batches, self._batch(callers, calls_at)] if callers else batches
+
+    def _batches_in_order(self) -> list[CallBatch]:
+        """The batches if every message with calls is one, and its results follow in order."""
+        batches: list[CallBatch] = []
+        answered = 0
+        for n, message in enumerate(self.messages):
+            calls = tuple([part for part in message.parts if part.__class__ is Call])
+            if calls:
+                results = tuple(self.results[answered : answered + len(calls)])
+                batches.append(CallBatch((n,), calls, results))
+                answered += len(calls)
+        return batches
 
     def _batch(self, callers: list[int], calls_at: dict[int, list[Call]]) -> CallBatch:
         calls = [call for n in callers for call in calls_at[n]]

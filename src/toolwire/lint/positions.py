@@ -6,6 +6,7 @@ knows no wire.
 
 from __future__ import annotations
 
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Part, Result
 from toolwire.lint.pair_facts import ITEM_WIRES, CallBatch, PairFacts
@@ -15,6 +16,9 @@ def find_position_violations(facts: PairFacts) -> dict[str, list[CallBatch]]:
     """The batches that violate a rule about the positions of results, by the name of the rule."""
     profile = facts.profile
     batches: dict[str, list[CallBatch]] = {}
+    in_place = facts.are_paired_in_order and facts.observations.holds(Observation.RESULTS_ALONE)
+    if in_place and not profile.results_share_one_message:
+        return batches
     if facts.conversation.kind == "request" and (
         profile.result_placement in ("next", "alone") or profile.results_follow_call_order
     ):

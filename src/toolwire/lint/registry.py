@@ -74,7 +74,8 @@ def _rules_on_own_wire(flags: int) -> tuple[Rule, ...]:
     return tuple(
         rule
         for rule in _rules_in_fix_order()
-        if rule.ruled_out_on == "other wires" or not rule.is_ruled_out(flags)
+        if rule.scope != "stream"
+        and (rule.ruled_out_on == "other wires" or not rule.is_ruled_out(flags))
     )
 
 

@@ -67,8 +67,9 @@ class Rule(Struct, frozen=True, eq=False):
     do not."""
     order: int = 50
     """When its fix runs: shapes (10), ids (20), pairs (30), positions (40), the rest (50)."""
-    scope: Literal["conversation", "body"] = "conversation"
-    """`body`: about the JSON of the target's own wire, which a translation writes from scratch."""
+    scope: Literal["conversation", "body", "stream"] = "conversation"
+    """`body`: about the JSON of the target's own wire, which a translation writes from scratch.
+    `stream`: about the events of a recorded stream."""
     handled_by: Literal["", "fit", "write"] = ""
     """The later stage that takes care of it when a conversation goes to another wire."""
     applies: Callable[[Profile], bool] | None = None

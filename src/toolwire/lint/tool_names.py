@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from toolwire.conversation.fitting import fit_names
-from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR, IdRule, invalid_ids
+from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR, IdRule, all_fit, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Choice, Tool
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import own_body, replace_parts
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import FixedBody, FixedConversation
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
@@ -96,10 +97,14 @@ def _new_name(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None
     return name
 
 
+@once_per_history
 def names_to_fit(facts: Facts) -> dict[str, JsonPath]:
     """The names that the target refuses, with their paths; missing and blank names do not count."""
     rule = name_rule_for(facts)
     if not (rule.chars or rule.longest):
+        return {}
+    names = facts.observations.names.union([tool.name for tool in facts.conversation.tools])
+    if all_fit(names, rule) and not any(NAMESPACE_SEPARATOR in name for name in names):
         return {}
     paths = name_paths(facts)
     return {name: paths[name] for name in invalid_ids(list(paths), rule) if name.strip()}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     assistant_blocks,
     converse_call,
@@ -59,6 +60,7 @@ RULE = Rule(
     fix=_fix,
     order=43,
     handled_by="write",
+    ruled_out_by=(Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS,),
     bad=(
         blocks_example(
             USER,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
     call_part,
@@ -58,6 +59,7 @@ RULE = Rule(
     fix=_fix,
     order=44,
     handled_by="write",
+    ruled_out_by=(Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS,),
     bad=(
         contents_example(
             HI,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
     assistant_blocks,
@@ -63,6 +64,9 @@ RULE = Rule(
     fix=_fix,
     order=42,
     handled_by="write",
+    ruled_out_by=(
+        Observation.RESULTS_IN_PLACE | Observation.RESULTS_TOGETHER | Observation.UNIQUE_CALL_IDS,
+    ),
     bad=(
         blocks_example(
             USER,

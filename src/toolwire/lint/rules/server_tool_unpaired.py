@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result, describe
 from toolwire.lint.examples.blocks import assistant_blocks, text_block, tool_result, tool_use
@@ -54,8 +55,6 @@ def _is_abandoned(facts: Facts, index: int, *, beside_client_calls: bool) -> boo
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.server_calls and len(facts.results) <= len(facts.result_of):
-        return
     for call, result in _incomplete_pairs(facts):
         if call is not None:
             problem = "has no result" if result is None else "and its result are in two messages"
@@ -91,6 +90,7 @@ RULE = Rule(
     fix=_fix,
     order=29,
     scope="body",
+    ruled_out_by=(Observation.NO_SERVER_TOOLS,),
     bad=(
         blocks_example(USER, assistant_blocks(_USE), USER),
         blocks_example(USER, assistant_blocks(_SEARCH_RESULT, text_block("so it is")), USER),

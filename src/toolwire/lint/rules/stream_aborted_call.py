@@ -65,7 +65,7 @@ RULE = Rule(
     title="a stream ended in the middle of a call",
     cost="refuse",
     check=_check,
-    scope="body",
+    scope="stream",
     bad=(
         stream_example(chunk(call_fragment('{"a": ', index=0, id="c1", name="f"))),
         stream_example(

@@ -57,7 +57,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
-    scope="body",
+    scope="stream",
     bad=(
         stream_example(
             chunk(call_fragment("", index=0, id=None, name="f")),

@@ -41,7 +41,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
-    scope="body",
+    scope="stream",
     bad=(
         stream_example(
             chunk(call_fragment("{}", id="c1", name="f")),

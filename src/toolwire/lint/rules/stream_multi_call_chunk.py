@@ -42,7 +42,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
-    scope="body",
+    scope="stream",
     bad=(
         stream_example(
             chunk(
