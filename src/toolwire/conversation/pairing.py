@@ -7,8 +7,8 @@ guesses. The walk is linear in the number of parts. This module knows no wire.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
 
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
@@ -54,7 +54,7 @@ class _Walk:
         self.assistant_messages = 0
         self.message_of_call: PartMap[Call, int] = PartMap()
         """The number of the assistant message that holds a call."""
-        self.open_by_id: dict[str, tuple[int, deque[Call]]] = {}
+        self.open_by_id: dict[str, tuple[int, _OpenCalls]] = {}
         """The turn in which an id was last used, and its calls without a result."""
         self.by_item_id: dict[str, Call | None] = {}
         """Calls by the id of their item; None for an item id that is not unique."""
@@ -111,12 +111,12 @@ class _Walk:
         self.calls.append(call)
         known = self.open_by_id.get(call.id)
         if known is None or known[0] != self.turn:
-            self.open_by_id[call.id] = (self.turn, deque((call,)))
+            self.open_by_id[call.id] = (self.turn, _OpenCalls(call))
         else:
-            turn_calls = known[1]
-            turn_calls.append(call)
-            first_message = self.message_of_call.get(turn_calls[0], self.assistant_messages)
-            if first_message != self.assistant_messages:
+            open_calls = known[1]
+            first = open_calls.first
+            open_calls.add(call)
+            if first is not None and self.message_of_call[first] != self.assistant_messages:
                 self.shared_ids[call.id] = self.assistant_messages
         self.message_of_call[call] = self.assistant_messages
         if call.item is not None:
@@ -148,13 +148,13 @@ class _Walk:
             if result.call_id in self.shared_ids and len(calls) > 1:
                 self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
             elif calls:
-                self._join(_take(calls, result), result, "id")
+                self._join(calls.take(result), result, "id")
             return
         call = self.by_item_id.get(result.call_id)
         if call is not None and call not in self.joined:
             # The result has the id of the item where the id of the call belongs.
             self._join(call, result, "id")
-            self.open_by_id[call.id][1].remove(call)
+            self.open_by_id[call.id][1].discard(call)
         elif self.ordered:
             self.waiting.append(result)
 
@@ -168,10 +168,10 @@ class _Walk:
             calls = self.open_by_id[call_id][1]
             is_one_call = len({(call.name, call.arguments) for call in calls}) == 1
             while len(calls) > len(results) and not is_one_call:
-                calls.popleft()
+                calls.take()
             for result in results:
                 if calls:
-                    self._join(_take(calls, result), result, "id")
+                    self._join(calls.take(result), result, "id")
 
     def _open_calls(self) -> list[Call]:
         return [
@@ -200,20 +200,55 @@ class _Walk:
         self.results_with_calls.add(result)
 
 
-def _take(calls: deque[Call], result: Result) -> Call:
-    """Remove and return the call of a result among the open calls of one id.
+class _OpenCalls:
+    """The calls of a turn under one id that have no result, in order."""
 
-    Of several it is the first that the same side ran, and of those the first of the named tool.
-    """
-    first = calls[0]
-    same_side = first.executor == result.executor
-    if len(calls) == 1 or (same_side and result.name in (None, "", first.name)):
-        return calls.popleft()
-    candidates = [call for call in calls if call.executor == result.executor] or list(calls)
-    named = [call for call in candidates if call.name == result.name]
-    taken = (named or candidates)[0]
-    for position, call in enumerate(calls):
-        if call is taken:
-            del calls[position]
-            break
-    return taken
+    __slots__ = ("_by_number", "_count", "_numbers")
+
+    def __init__(self, call: Call) -> None:
+        self._by_number: OrderedDict[int, Call] = OrderedDict()
+        self._numbers: dict[tuple[str, str], deque[int]] = {}
+        """The numbers of the calls of each side and tool; some may be taken. An empty text stands
+        for all sides or all tools."""
+        self._count = 0
+        self.add(call)
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._by_number.values())
+
+    @property
+    def first(self) -> Call | None:
+        """The oldest call."""
+        return next(iter(self._by_number.values()), None)
+
+    def add(self, call: Call) -> None:
+        """Add a call."""
+        self._by_number[self._count] = call
+        for key in {(call.executor, call.name), (call.executor, ""), ("", call.name)}:
+            self._numbers.setdefault(key, deque()).append(self._count)
+        self._count += 1
+
+    def take(self, result: Result | None = None) -> Call:
+        """Remove and return the call of a result; without one, the oldest call.
+
+        Of several it is the first that the same side ran, and of those the first of the named tool.
+        """
+        if result is not None and len(self._by_number) > 1:
+            name = result.name or ""
+            keys = [(result.executor, name), (result.executor, "")]
+            for key in [*keys, ("", name)] if name else keys:
+                numbers = self._numbers.get(key)
+                while numbers:
+                    call = self._by_number.pop(numbers.popleft(), None)
+                    if call is not None:
+                        return call
+        return self._by_number.popitem(last=False)[1]
+
+    def discard(self, call: Call) -> None:
+        """Remove a call."""
+        number = next((n for n, other in self._by_number.items() if other is call), None)
+        if number is not None:
+            del self._by_number[number]

@@ -36,15 +36,25 @@ def orphans_of_removed_calls(facts: Facts) -> PartMap[Result, Message]:
     """
     leading, rewritten = PartSet(leading_orphans(facts)), calls_of_rewritten_ids(facts)
     callers: PartMap[Result, Message] = PartMap()
+    last_indexes = _last_indexes_without_results(facts) if facts.orphans else []
     for result in facts.orphans:
         if result in leading or result in rewritten or result.origin == "minted":
             continue
-        index = facts.message_index(result) - 1
-        while index >= 0 and facts.holds_only_results(index):
-            index -= 1
+        index = last_indexes[facts.message_index(result)]
         if index >= 0 and _may_lack_calls(facts.messages[index]):
             callers[result] = facts.messages[index]
     return callers
+
+
+def _last_indexes_without_results(facts: Facts) -> list[int]:
+    """For each message the index of the last one before it that holds more than results, or -1."""
+    indexes: list[int] = []
+    last = -1
+    for n in range(len(facts.messages)):
+        indexes.append(last)
+        if not facts.holds_only_results(n):
+            last = n
+    return indexes
 
 
 def _may_lack_calls(message: Message) -> bool:

@@ -182,24 +182,23 @@ class PairFacts:
                 PartMap(zip(self.calls, self.results, strict=False)),
                 PartMap(zip(self.results, self.calls, strict=False)),
             )
-        calls = [*self.calls, *self.server_calls] if self.server_calls else self.calls
-        call_by_id = {call.id: call for call in calls}
-        if len(call_by_id) < len(calls):
+        if not self.observations.holds(Observation.UNIQUE_CALL_IDS):
             return None
-        result_of: PartMap[Call, Result] = PartMap()
-        call_of: PartMap[Result, Call] = PartMap()
-        for result in self.results:
-            call = call_by_id.get(result.call_id)
-            if (
-                call is None
-                or result.origin == "minted"
-                or call in result_of
-                or self.message_index(result) <= self.message_index(call)
-            ):
-                return None
-            result_of[call] = result
-            call_of[result] = call
-        return result_of, call_of
+        calls: dict[str, tuple[Call, int]] = {}
+        """Each call that has no result yet, and the index of its message, by the id."""
+        pairs_by_id: list[tuple[Call, Result]] = []
+        for n, message in enumerate(self.messages):
+            for part in message.parts:
+                if part.__class__ is Call:
+                    calls[part.id] = (part, n)
+                elif part.__class__ is Result:
+                    call, index = calls.pop(part.call_id, (None, n))
+                    if call is None or index == n or part.origin == "minted":
+                        return None
+                    pairs_by_id.append((call, part))
+        if len(calls) + len(pairs_by_id) < len(self.calls) + len(self.server_calls):
+            return None
+        return PartMap(pairs_by_id), PartMap((result, call) for call, result in pairs_by_id)
 
     @cached_property
     def result_of(self) -> PartMap[Call, Result]:
@@ -287,8 +286,10 @@ class PairFacts:
         if self.are_paired_in_order:
             return self._batches_in_order()
         calls_at: dict[int, list[Call]] = {}
-        for call in self.calls:
-            calls_at.setdefault(self.message_index(call), []).append(call)
+        for n, message in enumerate(self.messages):
+            for part in message.parts:
+                if part.__class__ is Call and part.executor == "client":
+                    calls_at.setdefault(n, []).append(part)
         batches: list[CallBatch] = []
         callers: list[int] = []
         for n in calls_at:

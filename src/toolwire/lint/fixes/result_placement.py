@@ -87,8 +87,9 @@ class _Layout:
         last = max((facts.message_index(result) for result in batch.results), default=end)
         self._removed.update(batch.caller_indexes)
         self._removed.update(n for n in range(end + 1, last) if _is_empty(facts.messages[n]))
-        later = PartSet((*self._moved, *trailing))
-        inserted = [without_parts(message, later) for message in callers]
+        inserted = [without_parts(message, self._moved) for message in callers]
+        if trailing:
+            inserted = [without_parts(message, PartSet(trailing)) for message in inserted]
         inserted += self._result_messages(results, end)
         if trailing:
             inserted.append(Message("assistant", trailing, None, facts.conversation.wire))

@@ -185,10 +185,12 @@ class _MessageLowering:
         for message in messages:
             if message.role == "assistant":
                 self._flush_media()
-            if message.wire == self._wire and not any(map(is_new, message.parts)):
-                lowered = message
-            else:
-                lowered = self._with_media(self._lower_message(message))
+            lowered = message
+            if message.wire != self._wire or any(map(is_new, message.parts)):
+                if message.role == "system" or not _is_plain(message.parts):
+                    lowered = self._lower_message(message)
+                if self._following:
+                    lowered = self._with_media(lowered)
             if lowered.parts or not message.parts or self._kind == "response":
                 self._out.append(lowered)
                 self._leading = self._leading and lowered.role == "system"
@@ -225,7 +227,7 @@ class _MessageLowering:
     def _with_media(self, message: Message) -> Message:
         """A message of the user with the media of the results before it, or of its own results."""
         others = [part for part in message.parts if not isinstance(part, Result)]
-        if not self._following or not others or message.role not in ("user", "tool"):
+        if not others or message.role not in ("user", "tool"):
             return message
         results = [part for part in message.parts if isinstance(part, Result)]
         following, self._following = self._following, []
@@ -237,6 +239,17 @@ class _MessageLowering:
             self._out.append(Message("user", tuple(self._following)))
             self._following = []
             self._leading = False
+
+
+def _is_plain(parts: tuple[Part, ...]) -> bool:
+    """True for one text, or results of text: every target can hold them as they are."""
+    only = parts[0] if len(parts) == 1 else None
+    if only.__class__ is Text:
+        return not only.refusal
+    return all(
+        part.__class__ is Result and part.output.__class__ is str and not part.error
+        for part in parts
+    )
 
 
 def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:

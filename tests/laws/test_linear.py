@@ -1,0 +1,130 @@
+"""Linear: a history twice as long takes about twice the time, however broken it is.
+
+Whoever sends a history decides how many of its results have no call, or how many of its calls share
+an id. The time is compared with that of half the history, in CPU time of this process.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from toolwire import check, decode, repair, translate
+from toolwire.conversation.json import JSON, dump
+
+SIZE = 300
+LIMIT = 3.2
+"""Quadratic time gives 4; the rest is noise."""
+TARGETS = ("anthropic", "gemini")
+
+
+def call(call_id: str, name: str = "f", arguments: str = "{}") -> JSON:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def ask(*calls: JSON) -> JSON:
+    return {"role": "assistant", "content": None, "tool_calls": list(calls)}
+
+
+def answer(call_id: str, text: str = "ok") -> JSON:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+USER: JSON = {"role": "user", "content": "go on"}
+
+
+def many(step: Callable[[int], list[JSON]], size: int) -> list[JSON]:
+    return [message for n in range(size) for message in step(n)]
+
+
+HISTORIES: dict[str, Callable[[int], list[JSON]]] = {
+    "orphan results": lambda size: many(lambda n: [answer(f"c{n}")], size),
+    "results without ids": lambda size: [
+        ask(*(call("", f"f{n}") for n in range(size))),
+        *many(lambda n: [{"role": "tool", "content": "ok", "name": f"f{n}"}], size),
+    ],
+    "calls under one id": lambda size: [
+        ask(*(call("c", arguments=f'{{"n":{n}}}') for n in range(size))),
+        *many(lambda n: [answer("c")], size),
+    ],
+    "calls under one id, of many tools": lambda size: [
+        ask(*(call("c", f"f{n}") for n in range(size))),
+        *many(lambda n: [{**_object(answer("c")), "name": f"f{size - n - 1}"}], size),
+    ],
+    "one id in every turn": lambda size: many(
+        lambda n: [USER, ask(call("c", arguments=f'{{"n":{n}}}')), answer("c")], size
+    ),
+    "open calls of one tool": lambda size: [ask(*(call(f"c{n}") for n in range(size))), USER],
+    "results of one call": lambda size: [ask(call("c")), *many(lambda n: [answer("c")], size)],
+    "results before their calls": lambda size: [
+        *many(lambda n: [answer(f"c{n}")], size),
+        *many(lambda n: [ask(call(f"c{n}"))], size),
+    ],
+    "results in reverse": lambda size: [
+        ask(*(call(f"c{n}") for n in range(size))),
+        *many(lambda n: [answer(f"c{size - n - 1}")], size),
+    ],
+    "results one message too late": lambda size: many(
+        lambda n: [USER, ask(call(f"c{n}")), USER, answer(f"c{n}")], size
+    ),
+    "system messages": lambda size: many(lambda n: [{"role": "system", "content": "s"}], size),
+    "empty messages": lambda size: many(lambda n: [{"role": "user", "content": ""}], size),
+    "ids that are outputs": lambda size: many(
+        lambda n: [USER, ask(call(f"c{n}")), answer(f"Sum: {n}", f"Sum: {n}")], size
+    ),
+}
+
+
+def _object(value: JSON) -> dict[str, JSON]:
+    assert isinstance(value, dict)
+    return value
+
+
+def least_time(work: Callable[[], object]) -> float:
+    """The least CPU time of some runs, without garbage collection."""
+    times: list[float] = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            start = process_time()
+            work()
+            times.append(process_time() - start)
+    finally:
+        gc.enable()
+    return min(times)
+
+
+def growth(name: str, work: Callable[[bytes], object]) -> float:
+    """How many times longer the history of double size takes."""
+    bodies = [
+        dump({"model": "m", "messages": [USER, *HISTORIES[name](size)]})
+        for size in (SIZE, 2 * SIZE)
+    ]
+    work(bodies[0])  # what is imported or cached on first use does not count
+    half, whole = (least_time(lambda body=body: work(body)) for body in bodies)  # type: ignore[misc]
+    return whole / half
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_reading_and_pairing_take_linear_time(name: str) -> None:
+    assert growth(name, lambda body: decode(body, "openai-chat").pairs()) < LIMIT
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_check_takes_linear_time(name: str) -> None:
+    assert growth(name, lambda body: check(body, "openai-chat")) < LIMIT
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_repair_takes_linear_time(name: str) -> None:
+    assert growth(name, lambda body: repair(body, "openai-chat")) < LIMIT
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_translation_takes_linear_time(name: str, target: str) -> None:
+    assert growth(name, lambda body: translate(body, "openai-chat", target).json()) < LIMIT
