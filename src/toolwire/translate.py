@@ -199,7 +199,7 @@ def _score(value: JSON, wire: Wire) -> int:
 
 _CERTAIN = 3
 """The score of a body with fields or blocks that no other wire has."""
-_MOST_UNKNOWN = 1 / 3
+_MOST_UNKNOWN = 1 / 2
 """The share of unknown blocks that a body may have: wires gain new blocks all the time."""
 
 

@@ -20,6 +20,7 @@ from toolwire.conversation.observations import Observation, Observations, native
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import Lowering
+from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import Wire
 
 
@@ -64,7 +65,8 @@ def fit(
         context.sent_ids = {call_id: call_id for call_id in invalid if not is_minted(call_id)}
     context.losses = lowering.losses
     for part in lowering.leftovers:
-        context.report_unknown_fields(part)
+        keeps_signature = kind == "request" and takes_signature(part, target.capabilities)
+        context.report_unknown_fields(part, keeps_signature=keeps_signature)
     return context
 
 

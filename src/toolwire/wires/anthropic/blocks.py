@@ -43,6 +43,8 @@ from toolwire.wires.engine.specs import (
     text_or_none,
 )
 
+MAKER = "anthropic"
+"""Who signs reasoning here. Other platforms that serve the same models take it back."""
 WriteCall: TypeAlias = "Callable[[Call, EncodeContext], JSON]"
 
 
@@ -135,6 +137,14 @@ def _write_thinking(part: Reasoning, context: EncodeContext) -> JSON:
     if part.hidden is not None:
         return {"type": "redacted_thinking", "data": part.hidden}
     return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}
+
+
+def _write_foreign_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
+    """Write reasoning of another wire. Lowering leaves it in a request only if its signature is
+    valid here; an answer holds reasoning of other providers too, without theirs."""
+    return _write_thinking(
+        part if context.kind == "request" else replace(part, signature=None), context
+    )
 
 
 # --- calls and results ----------------------------------------------------------------------------
@@ -314,6 +324,7 @@ BLOCKS = blocks(
         read=_read_thinking,
         write=_write_thinking,
         keys=keys("type", "thinking", "signature"),
+        signed_by=MAKER,
         deltas={
             "thinking_delta": ("thinking", "thinking"),
             "signature_delta": ("signature", "signature"),
@@ -376,8 +387,7 @@ FOREIGN: dict[type[Part], Callable[..., JSON]] = {
     Media: _write_media,
     Call: _write_tool_use,
     Result: _write_tool_result,
-    # Only answers hold reasoning of other providers; its signature is not valid here.
-    Reasoning: lambda part, context: _write_thinking(replace(part, signature=None), context),
+    Reasoning: _write_foreign_reasoning,
 }
 """The functions that write parts of other wires; None for an empty text."""
 
@@ -391,6 +401,7 @@ CAPABILITIES = Capabilities(
     media_names=frozenset({"file"}),
     url_types=False,
     reasoning_in_history=False,
+    reasoning_signed_by=MAKER,
     system_anywhere=False,
     candidates=False,
     choice_names="one",

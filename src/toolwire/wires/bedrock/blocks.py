@@ -53,6 +53,9 @@ def read_block(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
     return read_block_by_field(NAME, specs, block, path)
 
 
+MAKER = "anthropic"
+"""Who signs reasoning here: of the models on this platform only those of this maker do."""
+
 # --- text and reasoning ---------------------------------------------------------------------------
 
 
@@ -92,6 +95,14 @@ def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     if part.signature is not None:
         reasoning["signature"] = part.signature
     return {"reasoningContent": {"reasoningText": reasoning}}
+
+
+def _write_foreign_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
+    """Write reasoning of another wire. Lowering leaves it in a request only if its signature is
+    valid here; an answer holds reasoning of other providers too, without theirs."""
+    return _write_reasoning(
+        part if context.kind == "request" else replace(part, signature=None), context
+    )
 
 
 # --- calls and results ----------------------------------------------------------------------------
@@ -220,6 +231,7 @@ BLOCKS = blocks(
         read=_read_reasoning,
         write=_write_reasoning,
         keys=keys("reasoningContent"),
+        signed_by=MAKER,
         inner=(("reasoningContent", keys("reasoningText", "redactedContent")),),
         deltas={
             "reasoningContent.text": ("text", "reasoningContent.reasoningText.text"),
@@ -331,8 +343,7 @@ FOREIGN: dict[type[Part], Callable[..., JSON]] = {
     Media: write_media,
     Call: _write_tool_use,
     Result: _write_tool_result,
-    # Only answers hold reasoning of other providers; its signature is not valid here.
-    Reasoning: lambda part, context: _write_reasoning(replace(part, signature=None), context),
+    Reasoning: _write_foreign_reasoning,
 }
 """The functions that write parts of other wires; None for an empty text."""
 
@@ -341,6 +352,7 @@ CAPABILITIES = Capabilities(
     media={"user": MESSAGE_MEDIA, "assistant": MESSAGE_MEDIA, "result": RESULT_MEDIA},
     media_names=frozenset({"file"}),
     reasoning_in_history=False,
+    reasoning_signed_by=MAKER,
     system_anywhere=False,
     candidates=False,
     choice_names="one",

@@ -74,6 +74,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """The forms in which only the MIME type says of which kind a medium is."""
     reasoning_in_history: bool = True
     """A request can hold reasoning of another provider."""
+    reasoning_signed_by: str = ""
+    """A request can hold reasoning with a signature of this maker, whichever wire it came over."""
     reasoning_in_answers: bool = True
     """A response can hold reasoning of another provider."""
     opaque_reasoning: bool = False

@@ -311,10 +311,11 @@ class EncodeContext:
 
     # --- unknown fields ---
 
-    def report_unknown_fields(self, read: Traceable) -> None:
+    def report_unknown_fields(self, read: Traceable, *, keeps_signature: bool = False) -> None:
         """Report the fields and the signature of a block of another wire that are not carried."""
         raw, spec = read.raw, read.spec
-        if isinstance(read, Part) and read.signature not in (None, PLACEHOLDER_SIGNATURE):
+        signature = read.signature if isinstance(read, Part) and not keeps_signature else None
+        if signature not in (None, PLACEHOLDER_SIGNATURE):
             self.report_loss(read, SIGNATURE_LOST)
         if not isinstance(raw, dict) or spec is None or isinstance(read, Opaque):
             return

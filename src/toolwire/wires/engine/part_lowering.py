@@ -19,12 +19,14 @@ from toolwire.conversation.parts import (
     Result,
     Source,
     Text,
+    Traceable,
     describe,
     output_text,
     say_error,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
 from toolwire.wires.engine.media import mime_of, type_shows
+from toolwire.wires.engine.specs import Block
 
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 REASONING_MOVED = "reasoning stands before all other content here"
@@ -107,6 +109,14 @@ def _lower_media(
     return media
 
 
+def takes_signature(part: Traceable, capabilities: Capabilities) -> bool:
+    """True for signed reasoning that the target's provider has made, on this wire or another."""
+    maker, spec = capabilities.reasoning_signed_by, part.spec
+    if not maker or not isinstance(part, Reasoning) or not part.signature:
+        return False
+    return isinstance(spec, Block) and spec.signed_by == maker
+
+
 def _lower_reasoning(
     part: Reasoning, capabilities: Capabilities, *, kind: str, losses: list[Loss]
 ) -> tuple[Part, ...]:
@@ -118,7 +128,7 @@ def _lower_reasoning(
     holds = (
         capabilities.reasoning_in_answers
         if kind == "response"
-        else capabilities.reasoning_in_history
+        else capabilities.reasoning_in_history or takes_signature(part, capabilities)
     )
     if not holds:
         losses.append(Loss(part.path, "reasoning of another provider is not taken back"))

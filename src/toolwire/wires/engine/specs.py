@@ -61,6 +61,8 @@ class Block(Struct, frozen=True, eq=False):
     answer: Block | None = None
     """The spec of the result, if call and result share one block: such a block is read as two
     parts."""
+    signed_by: str = ""
+    """Who signs reasoning in this block: every wire of the same maker takes it back."""
     deltas: Mapping[str, tuple[str, str]] = {}
     """The deltas of the block in a stream: delta type → field of the delta, field of the block. The
     first one is the text of the part; for a call it is JSON text."""

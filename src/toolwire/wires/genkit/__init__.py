@@ -27,7 +27,6 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    messages_field="messages",
     stream=STREAM,
     capabilities=CAPABILITIES,
 )
