@@ -1,12 +1,14 @@
-"""How ids and names are fitted, assigned and mapped back, one step at a time."""
+"""How ids and names are fitted, assigned and mapped back, and what is reported, one step at a time."""
 
 from __future__ import annotations
 
-from toolwire import Call, Conversation, IdMap, Message, decode, encode
+from msgspec.structs import replace
+
+from toolwire import Call, Conversation, IdMap, Message, Text, decode, encode
 from toolwire.conversation.fitting import IdFitter, fit, fit_names
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.ids import mint
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 
 WORD = IdRule("a-zA-Z0-9_-", 64)
 
@@ -145,3 +147,27 @@ def test_the_form_of_a_result_comes_home_although_its_minted_id_was_left_out() -
     assert "tool_call_id" not in str(there.body)
     home = encode(decode(there.json(), "ollama"), "anthropic", ids=there.ids)
     assert '"is_error":true' in home.json().decode()
+
+
+# --- parts of the target's own wire ---------------------------------------------------------------
+
+
+def test_a_part_of_the_own_wire_stays_beside_a_part_that_was_added() -> None:
+    thinking: JSON = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    unknown: JSON = {"type": "hologram", "depth": 3}
+    text: JSON = {"type": "text", "text": "Hi"}
+    body: JSON = {
+        "max_tokens": 9,
+        "messages": [{"role": "assistant", "content": [thinking, unknown, text]}],
+    }
+    conversation = decode(body, "anthropic")
+    (message,) = conversation.messages
+    longer = replace(message, parts=(*message.parts, Text("more")))
+    written = encode(replace(conversation, messages=(longer,)), "anthropic")
+    assert written.losses == []
+    assert get(written.body, ("messages", 0, "content")) == [
+        thinking,
+        unknown,
+        text,
+        {"type": "text", "text": "more"},
+    ]
