@@ -31,7 +31,7 @@ IDENTITY = "tests/test_ids.py tests/test_fitting.py tests/test_identity.py tests
 HOME = "tests/test_fitting.py tests/lint/test_repair_id_map.py tests/test_translate.py tests/laws/test_there_and_back.py"
 PAIRING = "tests/test_pairing.py tests/test_identity.py tests/laws/test_attacks.py"
 LOWERING = "tests/test_lowering.py tests/test_fitting.py"
-LOSSES = "tests/test_lowering.py tests/test_translate.py tests/laws/test_no_silent_loss.py"
+LOSSES = "tests/test_fitting.py tests/test_lowering.py tests/test_translate.py tests/laws/test_no_silent_loss.py"
 STREAMS = (
     "tests/streams/test_part_buffers.py tests/streams/test_irregular.py"
     " tests/streams/test_restream.py tests/streams/test_traps.py"
