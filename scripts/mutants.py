@@ -288,7 +288,12 @@ MUTANTS = [
         PAIRING + " tests/test_server_tools.py",
     ),
     # --- lowering ---
-    Mutant(LOWER, 'if kind == "response" and not native:', 'if kind == "response":', LOWERING),
+    Mutant(
+        LOWER,
+        'if kind == "response" and not (native and messages is source.messages):',
+        "if False:",
+        LOWERING,
+    ),
     Mutant(LOWER, "if native and not is_new(part):", "if False:", LOWERING),
     Mutant(
         LOWER,
@@ -314,7 +319,7 @@ MUTANTS = [
         "return [*parts[:start], *rest, *late]",
         LOWERING,
     ),
-    Mutant(LOWER, "for message in kept[1:]", "for message in kept[2:]", LOWERING),
+    Mutant(LOWER, "count = max(1, len(read))", "count = 2", LOWERING),
     Mutant(
         LOWER,
         'if role == "system" and not (native or self._leading or capabilities.system_anywhere):',
@@ -345,7 +350,12 @@ MUTANTS = [
         "flagged = [tool for tool in tools if tool.strict]",
         LOWERING,
     ),
-    Mutant(LOWER, "if len(names) > 1:", "if len(names) > 0:", LOWERING),
+    Mutant(
+        LOWER,
+        'elif capabilities.choice_names == "one" and len(names) > 1:',
+        'elif capabilities.choice_names == "one":',
+        LOWERING,
+    ),
     Mutant(
         LOWER,
         "dropped = [name for name in names if name not in held and getattr(value, name) is not None]",
@@ -513,8 +523,8 @@ MUTANTS = [
     Mutant("history.py", "if output.call_id != call.id:", "if False:", HISTORY),
     Mutant(
         "history.py",
-        "spans.append((turn.caller_indexes[0], max([turn.caller_indexes[-1], *indexes])))",
-        "pass",
+        "splits.append(depth > 0 or (n > 0 and _continues(facts.messages[n - 1], message)))",
+        "splits.append(n > 0 and _continues(facts.messages[n - 1], message))",
         HISTORY,
     ),
     Mutant(
