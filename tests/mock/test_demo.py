@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from toolwire import Call, Conversation, Message, Reasoning, Text, Tool, decode, encode
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice
-from toolwire.mock.demo_model import DIRECTIVES, answer, said
+from toolwire.mock.demo_model import DIRECTIVES, answer, demo_answer
 
 TEXT: Object = {"type": "string"}
 TOOLS = (
@@ -283,7 +283,7 @@ def test_a_tool_that_nobody_offers_is_called_if_told_so_and_only_once() -> None:
 
 
 def test_how_an_answer_is_given_is_said_beside_it() -> None:
-    given = said(conversation("[[error 429 2]] [[slow 0.5]] [[cut]] hello"))
+    given = demo_answer(conversation("[[error 429 2]] [[slow 0.5]] [[cut]] hello"))
     assert (given.status, given.times, given.pause, given.cut) == (429, 2, 0.5, True)
     assert len(words(answer(conversation("[[size 5000]] [[text hello]]")))) == 5000
 
@@ -307,7 +307,7 @@ def test_every_directive_changes_the_answer(word: str) -> None:
             conversation(f"{script}[[{word} {takes.get(word, '')}]] [[text x]]"),
         )
         plain, told = (after(one, answer(one), 4) for one in (plain, told))
-    assert repr(said(told)) != repr(said(plain))
+    assert repr(demo_answer(told)) != repr(demo_answer(plain))
 
 
 # --- text instead of calls ------------------------------------------------------------------------

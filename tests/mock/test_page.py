@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from toolwire.mock.demo_model import DIRECTIVES
-from toolwire.mock.paths import ROUTES, found
+from toolwire.mock.paths import ROUTES, find_route
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mock.md").read_text()
 
@@ -35,4 +35,4 @@ def test_every_path_on_the_page_is_one_where_the_mock_listens() -> None:
         assert paths
         for path in paths:
             method = "GET" if f"`GET {path}`" in cell else "POST"
-            assert isinstance(found(wire, method, re.sub(r"\{\w+\}", "m1", path)), tuple), path
+            assert isinstance(find_route(wire, method, re.sub(r"\{\w+\}", "m1", path)), tuple), path

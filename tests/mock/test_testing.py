@@ -10,13 +10,15 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
+import toolwire_pytest
 from anthropic import Anthropic, BadRequestError
 
 from toolwire import HttpModel, UsageError
 from toolwire.agent.agent import Agent
 from toolwire.testing import MockServer
 
-pytest_plugins = ["toolwire_pytest"]
+PLUGIN = Path(toolwire_pytest.__file__)
+toolwire_mock = toolwire_pytest.toolwire_mock
 
 
 def test_an_official_client_talks_to_a_mock_and_its_requests_are_recorded(
@@ -87,13 +89,18 @@ def test_an_unknown_provider_is_refused_with_a_suggestion() -> None:
 
 def test_the_plugin_does_not_import_toolwire() -> None:
     code = "import sys, toolwire_pytest; print('toolwire' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PLUGIN.parent
+    )
     assert done.stdout.strip() == "False"
 
 
 def test_the_plugin_is_an_entry_point_of_the_distribution() -> None:
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert 'pytest11.toolwire = "toolwire_pytest"' in text and "src/toolwire_pytest.py" in text
+    assert (
+        'pytest11.toolwire = "toolwire_pytest"' in text
+        and "pytest_plugin/toolwire_pytest.py" in text
+    )
 
 
 def test_agent_and_gateway_do_not_import_the_mocks() -> None:

@@ -91,7 +91,8 @@ class Thread(Struct, frozen=True, eq=False):
         """Return the ledger key of a call of the next response; no other call ever has it.
 
         Every process that continues this thread makes the same key. It depends on the calls before,
-        and on nothing that may be made anew: not on minted ids, nor on the order of calls with ids.
+        and on nothing that changes from process to process: not on minted ids, nor on the order of
+        calls with ids.
         """
         earlier = sum(len(calls_of(message)) for message in self.messages)
         minted = call.origin == "minted" or is_minted(call.id)

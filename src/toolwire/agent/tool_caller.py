@@ -18,7 +18,7 @@ from toolwire.agent.commands import RunTool
 from toolwire.agent.events import Limits, ToolFinished, ToolStarted
 from toolwire.agent.tool_results import (
     arguments_of,
-    failed_result,
+    error_result,
     result_of,
     shorten,
     unknown_tool_result,
@@ -38,7 +38,7 @@ PRINCIPAL = "agent"
 """The owner of the calls in the ledger."""
 
 
-class _Outcome(Struct, frozen=True):
+class _CallOutcome(Struct, frozen=True):
     """The result of a call, and the state that is reported."""
 
     result: Result
@@ -96,10 +96,10 @@ class ToolCaller:
             async with self._slots:
                 start = perf_counter()
                 if isinstance(decision, Deny):
-                    outcome = _Outcome(failed_result(call, decision.reason), "denied")
+                    outcome = _CallOutcome(error_result(call, decision.reason), "denied")
                 elif tool is None:
                     result = unknown_tool_result(call, self._tools.names)
-                    outcome = _Outcome(result, "unknown-tool")
+                    outcome = _CallOutcome(result, "unknown-tool")
                 else:
                     self._report(ToolStarted(command.number, call))
                     outcome = await self._execute(command, tool)
@@ -107,10 +107,10 @@ class ToolCaller:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            outcome = _Outcome(failed_result(call, "the call was cancelled"), "failed")
+            outcome = _CallOutcome(error_result(call, "the call was cancelled"), "failed")
         except Exception as error:
             why = f"the call could not be run: {type(error).__name__}"
-            outcome = _Outcome(failed_result(call, why), "failed")
+            outcome = _CallOutcome(error_result(call, why), "failed")
         finished = ToolFinished(
             command.number,
             call,
@@ -141,17 +141,17 @@ class ToolCaller:
         except LedgerUnavailable:
             return False
 
-    async def _execute(self, command: RunTool, tool: Runnable) -> _Outcome:
+    async def _execute(self, command: RunTool, tool: Runnable) -> _CallOutcome:
         call = command.call
         arguments = arguments_of(call)
         if arguments is None:
-            result = failed_result(call, "the arguments are not a JSON object")
-            return _Outcome(result, "bad-arguments")
+            result = error_result(call, "the arguments are not a JSON object")
+            return _CallOutcome(result, "bad-arguments")
         repeatable = tool.read_only or tool.idempotent or tool.on_crash == "retry"
         unsafe = command.resumed and self._records_lost and not repeatable
         if unsafe and not await self._is_recorded(command):
             why = "it is not known whether this call ran before the interruption"
-            return _Outcome(failed_result(call, why), "lost")
+            return _CallOutcome(error_result(call, why), "lost")
         request = ToolCall(
             tool=tool,
             input=arguments,
@@ -166,12 +166,12 @@ class ToolCaller:
                 self._executor.execute(request), self._limits.tool_seconds
             )
         except InvalidInput as error:
-            result = failed_result(call, f"the arguments do not fit: {error}")
-            return _Outcome(result, "bad-arguments")
+            result = error_result(call, f"the arguments do not fit: {error}")
+            return _CallOutcome(result, "bad-arguments")
         except MissingRequirements as error:
-            return _Outcome(failed_result(call, str(error)), "missing-requirements")
+            return _CallOutcome(error_result(call, str(error)), "missing-requirements")
         except TimeoutError:
-            result = failed_result(call, "the tool took too long; it may still be running")
-            return _Outcome(result, "timeout")
+            result = error_result(call, "the tool took too long; it may still be running")
+            return _CallOutcome(result, "timeout")
         result = shorten(call, result_of(call, answer), self._limits.result_chars)
-        return _Outcome(result, answer.state, answer.replayed)
+        return _CallOutcome(result, answer.state, answer.replayed)

@@ -32,21 +32,21 @@ STATE_TEXT = {
 """What a model reads about a call without an outcome, by the state of its record."""
 
 
-def failed_result(call: Call, why: str) -> Result:
+def error_result(call: Call, why: str) -> Result:
     """Return the result of a call that no tool answered."""
     return call.result(without_surrogates(f"{MARK} {why}"), error=True)
 
 
 def unknown_tool_result(call: Call, known: Collection[str]) -> Result:
     """Return the result of a call of a tool that does not exist."""
-    return failed_result(call, f"there is no tool {call.name!r}{suggest(call.name, sorted(known))}")
+    return error_result(call, f"there is no tool {call.name!r}{suggest(call.name, sorted(known))}")
 
 
 def result_of(call: Call, answer: ToolCallResult) -> Result:
     """Return the result of a call that the executor handled."""
     outcome = answer.outcome
     if outcome is None:
-        return failed_result(call, STATE_TEXT[answer.state])
+        return error_result(call, STATE_TEXT[answer.state])
     if outcome.failure is None:
         return call.result(_clean(outcome.value))
     lines = [outcome.failure.message]

@@ -1,1 +1,1 @@
-"""A strict mock of providers' servers, and the offline model that answers in them."""
+"""Strict mocks of providers' servers, and the offline model that answers in them."""

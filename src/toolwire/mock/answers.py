@@ -1,8 +1,8 @@
-"""An answer of the offline model as a body or a stream of a wire: with ids, usage and signatures as
-its provider makes them.
+"""A response of the offline model as a body or a stream, with ids, usage and signatures as its
+provider makes them.
 
-The stream is written by the wire's own writer, in pieces; bodies by its rows. Knows wires through
-their tables, and of each provider only how it names its answers.
+The wire's own writer writes the stream, in pieces. Of each provider, only the form of its response
+ids is known here.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _UNSAID = {
 }
 """Settings for which a wire has no field."""
 PIECES = 4
-"""In so many pieces a text or the arguments of a call come, if they are long enough."""
+"""The number of pieces of a text or of arguments in a stream, if they are long enough."""
 
 
-def thoughtful(view: Facts) -> bool:
+def wants_reasoning(view: Facts) -> bool:
     """Whether the model of a request is one that thinks aloud: the request says so, or the model is
     known for it."""
     if view.profile.wire in ("openai-responses", "azure-foundry"):
@@ -69,7 +69,7 @@ def thoughtful(view: Facts) -> bool:
     )
 
 
-def thinking(message: Message) -> Message:
+def with_reasoning(message: Message) -> Message:
     """The message with a thought before everything else, unless it has one."""
     if any(isinstance(part, Reasoning) for part in message.parts):
         return message
@@ -121,7 +121,7 @@ class MockAnswer:
         """The whole body."""
         written = encode(self.conversation, self.profile.wire, "response").body
         assert isinstance(written, dict)
-        return self._with_more(self._sealed(written))
+        return self._with_more(self._with_signature(written))
 
     def _with_more(self, body: Object) -> Object:
         """A body with what a real server echoes of the request."""
@@ -181,7 +181,7 @@ class MockAnswer:
 
     # --- what only the provider can make ---
 
-    def _sealed(self, body: Object) -> Object:
+    def _with_signature(self, body: Object) -> Object:
         return next(iter(_SignatureRule(self).chunk(body)))
 
     @property
@@ -218,7 +218,7 @@ class _SignatureRule:
         if self._wire == "gemini" and not self._signed:
             self._part(chunk)
         if self._wire in ("openai-responses", "azure-foundry") and self._answer.sealed_thoughts:
-            self._thought(chunk)
+            self._encrypt_reasoning(chunk)
         yield chunk
 
     def _block(self, chunk: Chunk) -> Iterator[Chunk]:
@@ -249,15 +249,15 @@ class _SignatureRule:
                     part["thoughtSignature"] = self._answer.signature
                     self._signed = True
 
-    def _thought(self, value: JSON) -> None:
+    def _encrypt_reasoning(self, value: JSON) -> None:
         if isinstance(value, dict):
             if value.get("type") == "reasoning" and "summary" in value:
                 value["encrypted_content"] = f"gAAAA{token(40, self._answer.signature)}"
             for one in value.values():
-                self._thought(one)
+                self._encrypt_reasoning(one)
         elif isinstance(value, list):
             for one in value:
-                self._thought(one)
+                self._encrypt_reasoning(one)
 
 
 def _pieces(text: str) -> list[str]:

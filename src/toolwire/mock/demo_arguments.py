@@ -1,8 +1,8 @@
-"""The arguments of one call, taken from the words of a question by the schema of the tool.
+"""Find the arguments of a call in the words of a question, by the schema of the tool.
 
-Said outright (`city=Oslo`, `limit: 3`) comes first; then values of an enum, numbers in their order,
-what is quoted, and names after a preposition. Several values for the one thing that a tool takes
-are several calls. Knows no tools, only schemas.
+Explicit values (`city=Oslo`, `limit: 3`) come first; then values of an enum, numbers in their
+order, quoted texts, and names after a preposition. Several values for the only parameter of a tool
+are several calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RESULT = re.compile(
     re.I,
 )
 _QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|`([^`]*)`")
-_LED = re.compile(
+_PREPOSITION = re.compile(
     r"\b(in|for|of|at|to|from|about|on|named|called|with|into|than)\s+", re.IGNORECASE
 )
 _PROPER = r"[A-ZÀ-ÞА-Я][\w'’.-]*(?:\s+[A-ZÀ-ÞА-Я][\w'’-]*)*|[぀-鿿]+"
@@ -99,10 +99,10 @@ class _FoundValue:
     def several(self) -> list[Object]:
         """The arguments, once for each value of the field that has several."""
         self._outright()
-        self._listed()
-        self._quoted()
+        self._find_enum_values()
+        self._find_quoted()
         self._numbers()
-        self._led()
+        self._find_names()
         self._switches()
         self._rest()
         ordered = [key for key in self.fields if key in self.given]
@@ -150,7 +150,7 @@ class _FoundValue:
             return said.lower() in ("true", "yes", "on", "1"), at + len(said)
         return said, at + len(said)
 
-    def _listed(self) -> None:
+    def _find_enum_values(self) -> None:
         """Values of an enum."""
         for key, field in self._open():
             options = field.get("enum")
@@ -189,18 +189,18 @@ class _FoundValue:
             if values:
                 self.given[lists[0]] = values
             return
-        self._taken(scalars, values)
+        self._assign(scalars, values)
 
-    def _taken(self, fields: Sequence[tuple[str, str]], values: Sequence[JSON]) -> None:
+    def _assign(self, fields: Sequence[tuple[str, str]], values: Sequence[JSON]) -> None:
         if len(values) > 1 and self._only([key for key, _ in fields]):
             key, kind = fields[0]
-            self.given[key] = _typed(values[0], kind)
-            self.more = (key, [_typed(value, kind) for value in values])
+            self.given[key] = _as_kind(values[0], kind)
+            self.more = (key, [_as_kind(value, kind) for value in values])
             return
         for (key, kind), value in zip(fields, values, strict=False):
-            self.given[key] = _typed(value, kind)
+            self.given[key] = _as_kind(value, kind)
 
-    def _quoted(self) -> None:
+    def _find_quoted(self) -> None:
         """What stands in quotes, in order; a JSON list or object for what takes one."""
         for key, field in self._open():
             kind = kind_of(field)
@@ -223,10 +223,10 @@ class _FoundValue:
             self.given.setdefault(key, value)
             self._blank(start, end)
 
-    def _led(self) -> None:
+    def _find_names(self) -> None:
         """Names after a preposition, or names at all."""
         texts = self._texts()
-        for match in list(_LED.finditer(self.text)):
+        for match in list(_PREPOSITION.finditer(self.text)):
             if not texts:
                 return
             names = _LIST.match(self.text, match.end())
@@ -238,7 +238,7 @@ class _FoundValue:
                 for key in texts
                 if set(re.split(r"[\s_-]+", key.lower())) & set(_HINTS.get(match[1].lower(), ()))
             ]
-            self._named((hinted or texts)[0], values)
+            self._assign_names((hinted or texts)[0], values)
             texts = self._texts()
         for names in list(_LIST.finditer(self.text)):
             if not texts:
@@ -246,7 +246,9 @@ class _FoundValue:
             first = not self.text[: names.start()].strip("\0 \t\n")
             if first or "\0" in names[0]:
                 continue  # a sentence begins with a capital letter
-            self._named(texts[0], [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one])
+            self._assign_names(
+                texts[0], [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one]
+            )
             texts = self._texts()
 
     def _texts(self) -> list[str]:
@@ -256,7 +258,7 @@ class _FoundValue:
             if kind_of(field) == "string" and (key in self.required or not self.required)
         ]
 
-    def _named(self, key: str, values: list[str]) -> None:
+    def _assign_names(self, key: str, values: list[str]) -> None:
         self.given[key] = values[0]
         if len(values) > 1 and self.more is None:
             self.more = (key, [*values])
@@ -287,7 +289,7 @@ class _FoundValue:
             left = " ".join(word for word in words if not _naming(word, self.clause.naming)).strip(
                 " ,;.?!:"
             )
-            led = list(_LED.finditer(left))
+            led = list(_PREPOSITION.finditer(left))
             text = left[led[-1].end() :] if led and left[led[-1].end() :].strip() else left
             if text:
                 self.given[key] = text
@@ -328,10 +330,10 @@ def _number(text: str, kind: str) -> JSON:
         if re.fullmatch(r"-?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?", text)
         else int(float(text))
     )
-    return _typed(value, kind)
+    return _as_kind(value, kind)
 
 
-def _typed(value: JSON, kind: str) -> JSON:
+def _as_kind(value: JSON, kind: str) -> JSON:
     """An integer where one is wanted and nothing is lost by it."""
     return (
         int(value)

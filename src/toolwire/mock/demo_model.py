@@ -1,9 +1,8 @@
-"""The offline model: reads the tools and the question, calls what is asked for, and quotes every
-result under its call.
+"""The offline model: reads the tools and the question, makes the calls, and quotes every result
+under its call.
 
-For tests and demonstrations. It is a function of the conversation: the same conversation gets the
-same answer, ids included, in every process. What it can be told to do is the table of `DIRECTIVES`.
-Knows wires only by how their ids look.
+It is a function of the conversation: the same conversation gets the same response, ids included, in
+every process. `DIRECTIVES` lists what a question can tell it to do.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
 from toolwire.mock.demo_ids import call_id, token
-from toolwire.mock.demo_questions import QuestionStep, asked, steps
+from toolwire.mock.demo_questions import QuestionStep, find_calls, steps
 from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, directives
 from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
 from toolwire.wires.text.tags import find_tools
 
-__all__ = ["DIRECTIVES", "DemoAnswer", "Directive", "answer", "said"]
+__all__ = ["DIRECTIVES", "DemoAnswer", "Directive", "answer", "demo_answer"]
 
 LONGEST = 4000
 """More of a result is not quoted: how much there was is said instead."""
@@ -51,10 +50,10 @@ class DemoAnswer(Struct, frozen=True):
 def answer(conversation: Conversation, *, house: str = "") -> Message:
     """What the model says next. `house` is the profile whose ids the calls get; without it, the
     conversation's wire."""
-    return said(conversation, house=house).message
+    return demo_answer(conversation, house=house).message
 
 
-def said(conversation: Conversation, *, house: str = "") -> DemoAnswer:
+def demo_answer(conversation: Conversation, *, house: str = "") -> DemoAnswer:
     """What the model says next, and how."""
     turn = _DemoTurn(conversation, house)
     manner = {told.word: told for told in turn.told}
@@ -88,8 +87,8 @@ class _DemoTurn:
         offered = conversation.tools
         self.in_text = False
         if not offered and conversation.wire != "text":
-            offered, self.in_text = _offered(conversation), True
-        self.tools = _allowed(offered, conversation.settings.get("choice"))
+            offered, self.in_text = _tools_in_system(conversation), True
+        self.tools = _tools_by_choice(offered, conversation.settings.get("choice"))
         at, self.question = _question(self.messages)
         self.told = directives(self.question)
         words = {told.word for told in self.told}
@@ -114,18 +113,18 @@ class _DemoTurn:
     def parts(self) -> tuple[Part, ...]:
         """The parts of the answer."""
         scripted = any(DIRECTIVES[told.word].says for told in self.told)
-        said, wanted = self._scripted() if scripted else self._read()
+        said, wanted = self._follow_script() if scripted else self._read()
         if "never-stop" in self.words and not wanted:
-            wanted = self._again()
+            wanted = self._repeat_call()
         if self.settings.get("parallel") is False:
             wanted = wanted[:1]
-        calls = self._called(wanted)
+        calls = self._make_calls(wanted)
         if not calls and not any(isinstance(part, Text) for part in said):
             said = (*said, Text(self._closing()))
-        said = tuple(self._filled(part) for part in said)
-        return (*said, *self._written(calls)) if self.in_text else (*said, *calls)
+        said = tuple(self._pad(part) for part in said)
+        return (*said, *self._as_text(calls)) if self.in_text else (*said, *calls)
 
-    def _scripted(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
+    def _follow_script(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
         """What the script says next: its answers are what stands between `then` and `then`."""
         answers: list[list[Script]] = [[]]
         for told in self.told:
@@ -143,7 +142,7 @@ class _DemoTurn:
             said: list[Part] = (
                 [] if begun else [part for told in script if (part := _part(told)) is not None]
             )
-            return tuple(said), [_scripted_call(told, self.results) for told in calls[done:]]
+            return tuple(said), [_call_of_directive(told, self.results) for told in calls[done:]]
         return (), []
 
     def _read(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
@@ -154,28 +153,28 @@ class _DemoTurn:
         before: list[JSON] = []
         at = 0
         for step in steps(self.question[:READ]):
-            calls = asked(step, self.tools, before)
+            calls = find_calls(step, self.tools, before)
             lacking = next((one for one in calls if one.lacks), None)
-            if lacking is not None and not self._forced():
+            if lacking is not None and not self._must_call():
                 words = f"To call {lacking.tool.name} I need: {', '.join(lacking.lacks)}."
                 return (Text(words if not self.pairs else f"{self._closing()}\n{words}"),), []
             if calls and done < len(calls):
-                return (), [_WantedCall(one.tool.name, _filled(one)) for one in calls[done:]]
+                return (), [_WantedCall(one.tool.name, _arguments_of(one)) for one in calls[done:]]
             done -= len(calls)
             if calls:
                 before = self.results[at : at + len(calls)]
                 at += len(calls)
-        if self._forced() and not self.pairs:
+        if self._must_call() and not self.pairs:
             tool = self.tools[0]
-            given = asked(f"{tool.name} {self.question[:READ]}", [tool], [])
-            return (), [_WantedCall(tool.name, _filled(given[0]) if given else {})]
+            given = find_calls(f"{tool.name} {self.question[:READ]}", [tool], [])
+            return (), [_WantedCall(tool.name, _arguments_of(given[0]) if given else {})]
         return (), []
 
-    def _forced(self) -> bool:
+    def _must_call(self) -> bool:
         choice = self.settings.get("choice")
         return isinstance(choice, Choice) and choice.mode == "required"
 
-    def _again(self) -> list[_WantedCall]:
+    def _repeat_call(self) -> list[_WantedCall]:
         """The last calls once more, or the first tool there is."""
         if self.pairs:
             call = self.pairs[-1][0]
@@ -191,11 +190,11 @@ class _DemoTurn:
                 if not self.tools
                 else f"You said: {words}\nNone of the tools here is for that."
             )
-        return "\n".join(_quoted(call, result) for call, result in self.pairs)
+        return "\n".join(_describe_pair(call, result) for call, result in self.pairs)
 
     # --- how to say it ---
 
-    def _called(self, wanted: list[_WantedCall]) -> list[Call]:
+    def _make_calls(self, wanted: list[_WantedCall]) -> list[Call]:
         seed = token(12, self.question, len(self.messages))
         taken = {call.id for call in self.all_calls}
         count = len(self.all_calls)
@@ -217,7 +216,7 @@ class _DemoTurn:
         way for the next."""
         return call_id(self.house, f"{seed}{salt}", n + int(salt[1:] or 0), name)
 
-    def _written(self, calls: list[Call]) -> tuple[Part, ...]:
+    def _as_text(self, calls: list[Call]) -> tuple[Part, ...]:
         """The calls as text in tags."""
         if not calls:
             return ()
@@ -230,7 +229,7 @@ class _DemoTurn:
         message = decode(body, "text", "response").messages[0].raw
         return (Text(str(message["content"])),) if isinstance(message, dict) else ()
 
-    def _filled(self, part: Part) -> Part:
+    def _pad(self, part: Part) -> Part:
         size = next(
             (int(told.numbers[0]) for told in self.told if told.word == "size" and told.numbers), 0
         )
@@ -274,7 +273,7 @@ def _same(one: Part, other: Part) -> bool:
     return one is other
 
 
-def _offered(conversation: Conversation) -> tuple[Tool, ...]:
+def _tools_in_system(conversation: Conversation) -> tuple[Tool, ...]:
     """The tools that a system prompt offers in tags."""
     texts = [
         part.text
@@ -289,7 +288,7 @@ def _offered(conversation: Conversation) -> tuple[Tool, ...]:
     return ()
 
 
-def _allowed(tools: tuple[Tool, ...], choice: object) -> tuple[Tool, ...]:
+def _tools_by_choice(tools: tuple[Tool, ...], choice: object) -> tuple[Tool, ...]:
     if not isinstance(choice, Choice):
         return tools
     if choice.mode == "none":
@@ -340,13 +339,15 @@ def _part(told: Script) -> Part | None:
     return Reasoning(told.rest) if told.word == "think" else None
 
 
-def _scripted_call(told: Script, results: list[JSON]) -> _WantedCall:
+def _call_of_directive(told: Script, results: list[JSON]) -> _WantedCall:
     if told.word == "unknown-tool":
         return _WantedCall("no_such_tool", {})
-    return _WantedCall(told.rest, _resolved(told.value if told.value is not None else {}, results))
+    return _WantedCall(
+        told.rest, _insert_results(told.value if told.value is not None else {}, results)
+    )
 
 
-def _resolved(value: JSON, results: list[JSON]) -> JSON:
+def _insert_results(value: JSON, results: list[JSON]) -> JSON:
     """JSON with `$1` and the like replaced by results."""
     if (
         isinstance(value, str)
@@ -356,19 +357,19 @@ def _resolved(value: JSON, results: list[JSON]) -> JSON:
     ):
         return results[int(value[1:]) - 1]
     if isinstance(value, list):
-        return [_resolved(one, results) for one in value]
+        return [_insert_results(one, results) for one in value]
     return (
-        {key: _resolved(one, results) for key, one in value.items()}
+        {key: _insert_results(one, results) for key, one in value.items()}
         if isinstance(value, dict)
         else value
     )
 
 
-def _filled(one: QuestionStep) -> Object:
+def _arguments_of(one: QuestionStep) -> Object:
     return {**one.given, **dict.fromkeys(one.lacks, "")} if one.lacks else one.given
 
 
-def _quoted(call: Call, result: Result | None) -> str:
+def _describe_pair(call: Call, result: Result | None) -> str:
     """A result under its call."""
     held = call.input
     given = (

@@ -1,10 +1,8 @@
-"""A question in plain words: which of the tools on offer it asks for, step by step, and with what
-arguments.
+"""Find the calls that a question in plain words asks for, step by step, with their arguments.
 
 Tools are found by the words of their names, then of their descriptions. A step is a list of calls
-that can be made at once; `then` begins the next, which may speak of `the result`. It reads simple
-sentences, not language: what it does not find is left out. Knows no wire, and guesses nothing that
-is not in the text.
+that can run at once; `then` starts the next step, which may refer to `the result`. Only simple
+sentences are understood.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ def steps(text: str) -> list[str]:
     return [step.strip() for step in (*found, text[start:]) if step.strip()]
 
 
-def asked(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> list[QuestionStep]:
+def find_calls(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> list[QuestionStep]:
     """The calls that one step asks for, given the results of the step before."""
     known = _KnownTool(tools)
     found: list[QuestionStep] = []
@@ -113,7 +111,7 @@ class _KnownTool:
         """The words that name a tool, so that none of them is taken for an argument."""
         return frozenset(self._names[id(tool)] | {stem(word) for word in split(tool.name)})
 
-    def named(self, text: str) -> Tool | None:
+    def by_name(self, text: str) -> Tool | None:
         """The tool that a text names: by its whole name, else by the most words of it, in the order
         they are said."""
         low = text.lower()
@@ -137,7 +135,7 @@ class _KnownTool:
                 best, most = tool, score
         return best
 
-    def described(self, text: str) -> Tool | None:
+    def by_description(self, text: str) -> Tool | None:
         """The tool whose description has the most words of a text, two at least."""
         said = {stem(word) for word in split(text)}
         scores = [(len(said & self._about[id(tool)]), -n) for n, tool in enumerate(self.tools)]
@@ -164,9 +162,9 @@ def _clauses(text: str, known: _KnownTool) -> list[tuple[str, Tool]]:
     hidden = _QUOTES.sub(lambda quoted: "\0" * len(quoted[0]), text)
     cuts = [0, *(end for match in _BREAK.finditer(hidden) for end in match.span()), len(text)]
     pieces = [(cuts[n], cuts[n + 1]) for n in range(0, len(cuts), 2)]
-    tools = [known.named(text[start:end]) for start, end in pieces]
+    tools = [known.by_name(text[start:end]) for start, end in pieces]
     if not any(tools):
-        tool = known.described(text)
+        tool = known.by_description(text)
         return [] if tool is None else [(text, tool)]
     found: list[tuple[int, int, Tool]] = []
     first = next(n for n, tool in enumerate(tools) if tool is not None)

@@ -1,8 +1,7 @@
-"""What a question may tell the offline model to do, word for word: directives in double brackets.
+"""Directives in double brackets, which tell the offline model exactly what to do.
 
-`[[call weather {"city": "Oslo"}]] [[then]] [[text done]]`. The table is the documentation: one row
-for each directive. A question with directives is a script, and nothing else in it is read; what is
-no directive of the table is words. Knows no wire.
+`[[call weather {"city": "Oslo"}]] [[then]] [[text done]]`. The table documents them, one row each.
+If a question has directives, the rest of it is not read.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _ROWS = (
     ),
     Directive("text", "WORDS", "says these words", True),
     Directive("think", "WORDS", "thinks these words, on wires that can show it", True),
-    Directive("unknown-tool", "", "calls `no_such_tool`, which nobody offers", True),
+    Directive("unknown-tool", "", "calls `no_such_tool`, which is not defined", True),
     Directive(
         "broken-json",
         "",
@@ -80,7 +79,7 @@ _OPENING = re.compile(
 )
 _JSON = JSONDecoder()
 MOST = 1000
-"""So many directives are read of one question."""
+"""The number of directives that are read of one question."""
 
 
 class Script(Struct, frozen=True):
@@ -104,14 +103,14 @@ def directives(text: str) -> list[Script]:
         opened = _OPENING.search(text, at)
         if opened is None:
             break
-        told, end = _told(text, opened[1], opened.end())
+        told, end = _read_directive(text, opened[1], opened.end())
         at = opened.end() if told is None else end
         if told is not None:
             found.append(told)
     return found
 
 
-def _told(text: str, word: str, at: int) -> tuple[Script | None, int]:
+def _read_directive(text: str, word: str, at: int) -> tuple[Script | None, int]:
     """The directive whose word ends here, and where it ends; JSON in it may hold brackets."""
     value: JSON = None
     rest, close = "", text.find("]]", at)

@@ -1,5 +1,4 @@
-"""How each provider's server wraps a refusal: the body, the status and the header fields of an
-error. Knows no rule."""
+"""The body, status and header fields of an error, as each provider's server writes them."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ class ErrorResponse(Struct, frozen=True):
     """The rule that found it, if one did."""
 
 
-def _by(table: dict[int, str], status: int) -> str:
+def _lookup(table: dict[int, str], status: int) -> str:
     return table.get(status) or table[500 if status >= 500 else 400]
 
 
@@ -84,7 +83,7 @@ def _chat(no: ErrorResponse) -> JSON:
     return {
         "error": {
             "message": no.message,
-            "type": _by(_OPENAI, no.status),
+            "type": _lookup(_OPENAI, no.status),
             "param": no.param,
             "code": code,
         }
@@ -96,7 +95,7 @@ def _azure(no: ErrorResponse) -> JSON:
     return {
         "error": {
             "message": no.message,
-            "type": _by(_OPENAI, no.status),
+            "type": _lookup(_OPENAI, no.status),
             "param": no.param,
             "code": code,
         }
@@ -106,13 +105,15 @@ def _azure(no: ErrorResponse) -> JSON:
 def _anthropic(no: ErrorResponse) -> JSON:
     return {
         "type": "error",
-        "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message},
+        "error": {"type": _lookup(_ANTHROPIC, no.status), "message": no.message},
         "request_id": "req_mock",
     }
 
 
 def _gemini(no: ErrorResponse) -> JSON:
-    return {"error": {"code": no.status, "message": no.message, "status": _by(_GOOGLE, no.status)}}
+    return {
+        "error": {"code": no.status, "message": no.message, "status": _lookup(_GOOGLE, no.status)}
+    }
 
 
 def _mistral(no: ErrorResponse) -> JSON:
@@ -125,15 +126,20 @@ def _mistral(no: ErrorResponse) -> JSON:
     return {
         "object": "error",
         "message": no.message,
-        "type": _by(_MISTRAL, no.status),
+        "type": _lookup(_MISTRAL, no.status),
         "param": no.param,
         "code": no.code,
     }
 
 
 def _cerebras(no: ErrorResponse) -> JSON:
-    kind = "wrong_api_format" if no.status == 400 else _by(_OPENAI, no.status)
-    return {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": kind}
+    kind = "wrong_api_format" if no.status == 400 else _lookup(_OPENAI, no.status)
+    return {
+        "message": no.message,
+        "type": _lookup(_OPENAI, no.status),
+        "param": no.param,
+        "code": kind,
+    }
 
 
 def _minimax(no: ErrorResponse) -> JSON:
@@ -161,7 +167,7 @@ SHAPES: dict[str, Callable[[ErrorResponse], JSON]] = {
 """A profile, or the wire it speaks, and the body of its errors."""
 
 
-def wrapped(house: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, str]]:
+def write_error(house: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, str]]:
     """The body of a refusal in the shape of the first of these names that has one, and the header
     fields that go with it."""
     shape = next(SHAPES[one] for one in house if one in SHAPES)
@@ -170,7 +176,7 @@ def wrapped(house: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, 
         name = (
             no.code
             if no.code in AWS_NAMES or (no.code or "").endswith("Exception")
-            else _by(_AWS, no.status)
+            else _lookup(_AWS, no.status)
         )
         headers["x-amzn-errortype"] = str(name)
     if no.status in (429, 503, 529):
@@ -208,7 +214,7 @@ _BROKEN = {
 }
 
 
-def asked_for(wire: str, status: int, model: str) -> ErrorResponse:
+def error_for_status(wire: str, status: int, model: str) -> ErrorResponse:
     """The refusal that a question asked for by its status."""
     if status == 529:
         return ErrorResponse("Overloaded", 529)

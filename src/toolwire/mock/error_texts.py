@@ -1,10 +1,9 @@
-"""What each provider writes when it refuses a history: the symptom of a broken rule, and the words
-for it.
+"""What each provider writes when it refuses a history: the symptom of a violated rule, and its
+text.
 
-A rule says what went wrong, a provider only what it noticed, so several rules may share the words.
-The texts are those that `explain` knows, as they were reported; where nobody reported one, it is
-written as that server writes others of its kind. Words in braces are filled in by whoever looks at
-the history. Knows texts and rules, not bodies.
+A provider reports only what it notices, so several rules may share one text. The texts are those
+that `explain` knows, as users reported them; where none was reported, the text follows others of
+the same server. Names in braces are filled in from the history.
 """
 
 from __future__ import annotations
@@ -53,6 +52,7 @@ SYMPTOMS: dict[str, str] = {
     "item-id-stale": "stale",
     "duplicate-item": "item-twice",
     "wrong-vocabulary": "vocabulary",
+    "wrong-role": "role",
     "output-not-string": "output",
     "reasoning-missing": "reasoning",
     "reasoning-dangling": "dangling",
@@ -76,8 +76,8 @@ SYMPTOMS: dict[str, str] = {
     "content-shape": "content",
     "legacy-function-call": "legacy",
 }
-"""Each rule, and what a server notices of it. `shape` is an id that is too long, or of other
-characters, or nobody's."""
+"""Each rule, and what a server notices of it. `shape` is an id that is too long, has other
+characters, or belongs to no call."""
 
 QUIET: dict[str, str] = {
     "native-id-mangled": "the request is taken; the model calls its tools less well",
@@ -203,6 +203,8 @@ _ITEMS = {
     "long-name": f"Invalid '{{where}}.name': {_LONG}",
 }
 _BLOCKS = {
+    "role:user": "messages.{index}: `tool_use` blocks can only be in `assistant` messages",
+    "role": "messages.{index}: `tool_result` blocks can only be in `user` messages",
     "no-id": "{field}: Field required",
     "empty-id": "{field}: String should match pattern '^[a-zA-Z0-9_-]+$'",
     "id-type": "{field}: Input should be a valid string",
@@ -463,6 +465,7 @@ WORDS: dict[str, dict[str, str]] = {
 otherwise than its wire."""
 
 LIKE = {
+    "role": "unasked",
     "parted": "unanswered",
     "stranger": "unasked",
     "bad-id": "long-id",

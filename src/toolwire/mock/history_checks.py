@@ -1,8 +1,6 @@
-"""Whether a provider would take a history, and what it writes if not: the rules find the fault, the
-table has the words.
+"""Check a history as its provider does: the rules find the violation, the table has the text.
 
-A rule without words for a provider is not refused: nobody is known to notice it there. Knows
-providers through their tables.
+A rule without a text for a provider is not refused: that provider is not known to notice it.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ _IDS = ("id", "tool_call_id", "call_id", "tool_use_id")
 _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 
 
-def judged(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
+def check_history(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
     """The refusal of a history that its provider would not take; and what it would take although it
     is wrong."""
     findings = [
@@ -63,7 +61,7 @@ def judged(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
     for n, one in enumerate(findings):
         if one.name == "pending-tail" and not view.profile.rejects_missing_results:
             continue
-        told = _told(one, findings, view)
+        told = _error_for(one, findings, view)
         if told is None:
             quiet.append(one)
         else:
@@ -72,7 +70,7 @@ def judged(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
     return min(refused, key=lambda one: one[:2])[2] if refused else None, quiet
 
 
-def _told(
+def _error_for(
     finding: Finding, findings: Sequence[Finding], view: Facts
 ) -> tuple[str, ErrorResponse] | None:
     spot = _ErrorPosition(finding, view)
@@ -175,7 +173,7 @@ class _ErrorPosition:
     def param(self) -> str | None:
         """The place as chat servers name it."""
         return (
-            _bracketed(self.path)
+            _bracket_path(self.path)
             if self.path and self.path[0] in ("messages", "input", "tools")
             else None
         )
@@ -204,7 +202,7 @@ class _ErrorPosition:
         """Everything that a text may speak of."""
         where = self._where()
         wire = self.view.profile.wire
-        write = _bracketed if wire not in ("anthropic", "bedrock") else _dotted
+        write = _bracket_path if wire not in ("anthropic", "bedrock") else _dot_path
         block = self.block
         index = _index(self.path)
         message = self.path[: 2 if len(self.path) > 1 else 1]
@@ -238,8 +236,8 @@ class _ErrorPosition:
             "field": f"{write(where)}.{field}",
             "index": str(place),
             "position": str(place + 1),
-            "next": _dotted((*message[:1], place + 1)),
-            "dotted": _dotted(message),
+            "next": _dot_path((*message[:1], place + 1)),
+            "dotted": _dot_path(message),
             "smithy": smithy,
             "kind": self.kind,
             "snake": "function_response" if result else "function_call",
@@ -266,7 +264,7 @@ class _ErrorPosition:
             for one in self.view.results
             if one.call_id == getattr(self.part, "id", self.id) or one.call_id == self.id
         ]
-        return [_bracketed(at[:2]) for at in places] or [_bracketed(self.path[:2])]
+        return [_bracket_path(at[:2]) for at in places] or [_bracket_path(self.path[:2])]
 
 
 def _part(conversation: Conversation, path: JsonPath) -> Traceable | None:
@@ -283,13 +281,13 @@ def _index(path: JsonPath) -> int | None:
     return path[1] if len(path) > 1 and isinstance(path[1], int) else None
 
 
-def _bracketed(path: JsonPath) -> str:
+def _bracket_path(path: JsonPath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(
         "."
     )
 
 
-def _dotted(path: JsonPath) -> str:
+def _dot_path(path: JsonPath) -> str:
     return ".".join(map(str, path))
 
 
@@ -302,7 +300,7 @@ def _type(value: object) -> str:
     return next((said for kind, said in _TYPES if isinstance(value, kind)), "null")
 
 
-def told_briefly(findings: Iterable[Finding]) -> str:
+def findings_header(findings: Iterable[Finding]) -> str:
     """What was found and not refused, for a header field."""
     return (
         "; ".join(f"{one.code} {one.name} {text_of(one.pointer)}" for one in findings)

@@ -1,5 +1,4 @@
-"""The paths under which each provider's server listens, and its lists of models. Rows of data;
-knows no body of a request."""
+"""The paths of each provider's server, and its lists of models, as data."""
 
 from __future__ import annotations
 
@@ -84,7 +83,7 @@ HOUSES = {
 MODEL = "toolwire-demo"
 
 
-def found(wire: str, method: str, path: str) -> tuple[MockRoute, dict[str, str]] | bool:
+def find_route(wire: str, method: str, path: str) -> tuple[MockRoute, dict[str, str]] | bool:
     """The route of a request and what its path names; True if the path is known under another
     method, False if it is not."""
     known = False
@@ -98,7 +97,7 @@ def found(wire: str, method: str, path: str) -> tuple[MockRoute, dict[str, str]]
     return known
 
 
-def listed(wire: str, created: int) -> JSON:
+def model_list(wire: str, created: int) -> JSON:
     """The list of models as a wire writes it."""
     if wire == "anthropic":
         return {

@@ -1,7 +1,7 @@
-"""What a request must have before anybody looks at its history: a key, a model, messages, roles. In
-each provider's own words.
+"""Check what a request needs before its history: a key, a model, messages, roles.
 
-A row is a fact. What the rules of the history find is not repeated here. Knows no ids.
+The errors are in each provider's own words. What the rules of the history find is not repeated
+here.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ KEYS: dict[str, KeyCheck | None] = {
 a good one."""
 
 
-def unknown_caller(
+def check_key(
     house: tuple[str, ...], headers: Mapping[str, str], query: str
 ) -> ErrorResponse | None:
     """The refusal of a request without a key."""
@@ -113,7 +113,7 @@ def _missing(name: str) -> ErrorResponse:
     )
 
 
-def _required(name: str) -> ErrorResponse:
+def _field_required(name: str) -> ErrorResponse:
     return ErrorResponse(f"{name}: Field required", param=name)
 
 
@@ -127,9 +127,9 @@ NEEDS: dict[str, tuple[FieldCheck, ...]] = {
     "openai-responses": (FieldCheck("model", str, _missing("model"), filled=True),),
     "azure-foundry": (FieldCheck("model", str, _missing("model"), filled=True),),
     "anthropic": (
-        FieldCheck("model", str, _required("model"), filled=True),
-        FieldCheck("max_tokens", int, _required("max_tokens"), filled=True),
-        FieldCheck("messages", list, _required("messages")),
+        FieldCheck("model", str, _field_required("model"), filled=True),
+        FieldCheck("max_tokens", int, _field_required("max_tokens"), filled=True),
+        FieldCheck("messages", list, _field_required("messages")),
         FieldCheck(
             "messages",
             list,
@@ -235,12 +235,12 @@ UNREADABLE = {
 }
 
 
-def unreadable(wire: str, why: str) -> ErrorResponse:
+def unreadable_body(wire: str, why: str) -> ErrorResponse:
     """The refusal of a body that is no JSON object."""
     return ErrorResponse(UNREADABLE.get(wire, UNREADABLE["openai-chat"]).format(why=why))
 
 
-def lacking(body: Object, profile: Profile) -> ErrorResponse | None:
+def check_fields(body: Object, profile: Profile) -> ErrorResponse | None:
     """The refusal of a request that lacks what every request has."""
     for need in NEEDS.get(profile.wire, ()):
         value = body.get(need.name)
@@ -299,7 +299,7 @@ def _more(body: Object, profile: Profile) -> ErrorResponse | None:
     return None
 
 
-def disordered(body: Object, profile: Profile) -> ErrorResponse | None:
+def check_turns(body: Object, profile: Profile) -> ErrorResponse | None:
     """The refusal of messages that are none, or not in turns: looked for after the rules of the
     history, which say more."""
     if profile.wire == "gemini":

@@ -1,12 +1,10 @@
-"""A model's server for tests: it speaks a wire as its provider does, and refuses what that refuses,
-in its own words.
+"""A strict mock of a provider's server, as an ASGI application.
 
     uvicorn.run(toolwire.mock.server.app("anthropic"), port=8080)
 
-The offline model gives the answers (`agent.demo`); what it can be told to do is the table of its
-directives. With `strict` a history is checked by the rules of the profile before it is answered, so
-that a client is tested against an honest provider. Any key is a good one. What is wrong and yet
-taken is told in the header field `toolwire-findings`. Knows providers through tables.
+`demo_model` gives the responses. With `strict`, a history is checked by the rules of the profile
+first, and refused in the provider's words. Any key is accepted. Violations that a provider does not
+notice are listed in the header field `toolwire-findings`.
 """
 
 from __future__ import annotations
@@ -24,12 +22,12 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.facts import Facts
-from toolwire.mock.answers import CREATED, MockAnswer, thinking, thoughtful
-from toolwire.mock.demo_model import DemoAnswer, said
-from toolwire.mock.error_bodies import ErrorResponse, asked_for, wrapped
-from toolwire.mock.history_checks import judged, told_briefly
-from toolwire.mock.paths import HOUSES, ROUTES, MockRoute, found, listed, model
-from toolwire.mock.request_checks import disordered, lacking, unknown_caller, unreadable
+from toolwire.mock.answers import CREATED, MockAnswer, wants_reasoning, with_reasoning
+from toolwire.mock.demo_model import DemoAnswer, demo_answer
+from toolwire.mock.error_bodies import ErrorResponse, error_for_status, write_error
+from toolwire.mock.history_checks import check_history, findings_header
+from toolwire.mock.paths import HOUSES, ROUTES, MockRoute, find_route, model, model_list
+from toolwire.mock.request_checks import check_fields, check_key, check_turns, unreadable_body
 from toolwire.profiles.table import Profile
 from toolwire.server.asgi import (
     MIB,
@@ -48,7 +46,7 @@ from toolwire.streaming.events import Chunk
 from toolwire.streaming.stream_input import resolve_stream
 
 KEPT = 200
-"""So many answers, and requests, are remembered."""
+"""The number of responses, and of requests, that are remembered."""
 
 
 class MockRequest(Struct, frozen=True):
@@ -114,7 +112,7 @@ class MockProvider:
         if body == "gone":
             return
         reply = self._reply(request, body if isinstance(body, bytes) else None)
-        await _sent(reply, send)
+        await _send_reply(reply, send)
 
     # --- one request ---
 
@@ -126,23 +124,23 @@ class MockProvider:
         }
         query = request.scope.get("query_string", b"")
         asked = query.decode("latin-1") if isinstance(query, bytes) else ""
-        profile, route, named = self._routed(request.method, request.path)
+        profile, route, named = self._find_route(request.method, request.path)
         house = (profile.name, profile.wire)
         body: JSON = None
         try:
-            if self.keys and (stranger := unknown_caller(house, headers, asked)) is not None:
+            if self.keys and (stranger := check_key(house, headers, asked)) is not None:
                 raise _RejectedRequest(stranger)
             if route is None:
-                raise _RejectedRequest(_nowhere(request, known=bool(named)))
+                raise _RejectedRequest(_not_found(request, known=bool(named)))
             if raw is None:
                 raise _RejectedRequest(
                     ErrorResponse("The request is too large, or came too slowly.", 413)
                 )
             if route.does in ("answer", "stream", "count"):
-                body = _parsed(raw, profile)
-            reply = self._done(route, named, body, profile, headers, asked)
+                body = _parse_body(raw, profile)
+            reply = self._handle(route, named, body, profile, headers, asked)
         except _RejectedRequest as no:
-            told, more = wrapped(house, no.refusal)
+            told, more = write_error(house, no.refusal)
             reply = _MockReply(
                 no.refusal.status, dump(told), {"content-type": "application/json", **more}
             )
@@ -154,17 +152,19 @@ class MockProvider:
     def _note(self, request: Request, body: JSON, status: int, rule: str = "") -> None:
         self.requests.append(MockRequest(request.method, request.path, body, status, rule))
 
-    def _routed(self, method: str, path: str) -> tuple[Profile, MockRoute | None, dict[str, str]]:
+    def _find_route(
+        self, method: str, path: str
+    ) -> tuple[Profile, MockRoute | None, dict[str, str]]:
         """Whose path it is, and which; a path that is known under another method is named so."""
         at = ""
         for profile in self.profiles:
-            here = found(profile.wire, method, path)
+            here = find_route(profile.wire, method, path)
             if isinstance(here, tuple):
                 return profile, *here
             at = at or (profile.name if here else "")
         return self.profiles[0], None, {"method": at} if at else {}
 
-    def _done(
+    def _handle(
         self,
         route: MockRoute,
         named: dict[str, str],
@@ -174,7 +174,7 @@ class MockProvider:
         query: str,
     ) -> _MockReply:
         if route.does == "models":
-            return _whole(listed(profile.wire, CREATED))
+            return _whole(model_list(profile.wire, CREATED))
         if route.does == "model":
             return _whole(model(profile.wire, named["model"].removeprefix("models/"), CREATED))
         if route.does == "stored":
@@ -201,26 +201,26 @@ class MockProvider:
                 {"totalTokens": many} if profile.wire == "gemini" else {"input_tokens": many}
             )
         streams = route.does == "stream" or body.get("stream", profile.wire == "ollama") is True
-        return self._answered(
+        return self._answer(
             body, profile, named, streams, "alt=sse" in query or profile.wire != "gemini"
         )
 
-    def _answered(
+    def _answer(
         self, body: Object, profile: Profile, named: dict[str, str], streams: bool, framed: bool
     ) -> _MockReply:
         view = self._read(body, profile)
         quiet: dict[str, str] = {}
         if self.strict:
-            refusal, findings = judged(view)
-            refusal = refusal or disordered(body, profile)
+            refusal, findings = check_history(view)
+            refusal = refusal or check_turns(body, profile)
             if refusal is not None:
                 raise _RejectedRequest(refusal)
             if findings:
-                quiet["toolwire-findings"] = told_briefly(findings)
-        spoken = said(view.conversation, house=profile.name)
+                quiet["toolwire-findings"] = findings_header(findings)
+        spoken = demo_answer(view.conversation, house=profile.name)
         name = named.get("model") or str(body.get("model") or "")
         self._fail(spoken, body, profile, name)
-        message = thinking(spoken.message) if thoughtful(view) else spoken.message
+        message = with_reasoning(spoken.message) if wants_reasoning(view) else spoken.message
         options = body.get("stream_options")
         counted = (
             not streams
@@ -232,14 +232,14 @@ class MockProvider:
         if not spoken.cut:
             self._keep(view, answer, body)
         return (
-            _streamed(answer, spoken, quiet, framed=framed)
+            _stream_reply(answer, spoken, quiet, framed=framed)
             if streams
-            else _written(answer, spoken, quiet)
+            else _whole_reply(answer, spoken, quiet)
         )
 
     def _read(self, body: Object, profile: Profile) -> Facts:
         """The history of a request, with what was kept of it here."""
-        lacks = lacking(body, profile)
+        lacks = check_fields(body, profile)
         if lacks is not None:
             raise _RejectedRequest(lacks)
         before = body.get("previous_response_id")
@@ -264,7 +264,7 @@ class MockProvider:
             ) from None
 
     def _fail(self, spoken: DemoAnswer, body: Object, profile: Profile, name: str) -> None:
-        """Fail as the question asked for: the same request so many times."""
+        """Fail as often as the question says, for the same request."""
         if spoken.status == 200:
             return
         key = blake2b(dump(body), digest_size=16).digest()
@@ -272,7 +272,7 @@ class MockProvider:
             self._asked.clear()
         self._asked[key] += 1
         if not spoken.times or self._asked[key] <= spoken.times:
-            raise _RejectedRequest(asked_for(profile.wire, spoken.status, name))
+            raise _RejectedRequest(error_for_status(profile.wire, spoken.status, name))
 
     def _keep(self, view: Facts, answer: MockAnswer, body: Object) -> None:
         if (
@@ -305,12 +305,12 @@ def _whole(body: JSON) -> _MockReply:
     return _MockReply(200, dump(body), {"content-type": "application/json"})
 
 
-def _written(answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str]) -> _MockReply:
+def _whole_reply(answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str]) -> _MockReply:
     reply = _whole(answer.body())
     return replace(reply, headers={**reply.headers, **more}, pause=spoken.pause, cut=spoken.cut)
 
 
-def _streamed(
+def _stream_reply(
     answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str], *, framed: bool
 ) -> _MockReply:
     _, how = resolve_stream(answer.profile.wire)
@@ -334,7 +334,7 @@ def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
         yield b"]"
 
 
-async def _sent(reply: _MockReply, send: Send) -> None:
+async def _send_reply(reply: _MockReply, send: Send) -> None:
     """Send it; one that is cut is left in the middle, which the server ends by closing the
     connection."""
     headers = [
@@ -347,13 +347,13 @@ async def _sent(reply: _MockReply, send: Send) -> None:
     if reply.pieces is None:
         headers.append((b"content-length", str(len(reply.body)).encode()))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    async for piece in _paced(reply):
+    async for piece in _pieces(reply):
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     if not reply.cut:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _paced(reply: _MockReply) -> AsyncIterator[bytes]:
+async def _pieces(reply: _MockReply) -> AsyncIterator[bytes]:
     for piece in (reply.body[: len(reply.body) // 2],) if reply.pieces is None else reply.pieces:
         yield piece
         await _wait(reply.pause)
@@ -367,17 +367,17 @@ async def _wait(seconds: float) -> None:
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _parsed(raw: bytes, profile: Profile) -> Object:
+def _parse_body(raw: bytes, profile: Profile) -> Object:
     try:
         body, _ = load(raw, profile.wire)
     except DecodeError as broken:
-        raise _RejectedRequest(unreadable(profile.wire, broken.why)) from None
+        raise _RejectedRequest(unreadable_body(profile.wire, broken.why)) from None
     if not isinstance(body, dict):
-        raise _RejectedRequest(unreadable(profile.wire, "expected an object"))
+        raise _RejectedRequest(unreadable_body(profile.wire, "expected an object"))
     return body
 
 
-def _nowhere(request: Request, *, known: bool) -> ErrorResponse:
+def _not_found(request: Request, *, known: bool) -> ErrorResponse:
     if known:
         return ErrorResponse(f"Not allowed to {request.method} on {request.path}.", 405)
     return ErrorResponse(f"Invalid URL ({request.method} {request.path})", 404)

@@ -117,7 +117,7 @@ def find_endpoint(
 def _split_name(model: str) -> tuple[Provider, str]:
     """The provider and the model of `PROVIDER:MODEL`."""
     name, colon, rest = model.partition(":")
-    provider = _named(name)
+    provider = _find_provider(name)
     if provider is not None:
         return provider, rest
     if not colon:
@@ -132,7 +132,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
     """The address, the provider and the model of `URL#PROVIDER:MODEL`."""
     base_url, _, rest = model.partition("#")
     name, _, named_model = rest.partition(":")
-    provider = _named(name)
+    provider = _find_provider(name)
     if provider is None or not named_model:
         raise UsageError(
             f"{model}: say whose API it has and which model, as in {base_url}#vllm:some-model"
@@ -140,7 +140,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
     return base_url, provider, named_model
 
 
-def _named(name: str) -> Provider | None:
+def _find_provider(name: str) -> Provider | None:
     """The provider of a name; for a profile without an own address, one with the same wire."""
     if name in BY_NAME:
         return BY_NAME[name]

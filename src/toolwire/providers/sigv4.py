@@ -1,7 +1,6 @@
-"""Sign a request as AWS wants it (Signature Version 4).
+"""Sign requests for AWS (Signature Version 4).
 
-By hand, because the library that does it is a hundred times the size of this one; tests hold it
-against that library.
+Written by hand, because botocore is a hundred times as large as this module; tests compare the two.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from hmac import new as hmac
 from urllib.parse import SplitResult, quote, urlsplit
 
 _UNSIGNED = {"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"}
-"""What somebody on the way may change."""
+"""Header fields that a proxy may change."""
 _USUAL = {"http": 80, "https": 443}
 
 
@@ -27,11 +26,17 @@ def sign(
     service: str,
     now: datetime | None = None,
 ) -> dict[str, str]:
-    """The header fields of a request with those that sign it. `env` has the key, the region and
-    perhaps a session token.
+    """Return the header fields of a request with those that sign it.
 
-    The path of the address is encoded, and signed encoded once more: so does every service of
-    theirs but the store of files.
+    Args:
+        method: The HTTP method.
+        url: Where the request goes. Its path is encoded, and encoded once more for the signature,
+            as for every AWS service but S3.
+        headers: The header fields.
+        body: The body.
+        env: The key, the region, and a session token if there is one.
+        service: The AWS service.
+        now: The time of the signature; by default now.
     """
     at = now or datetime.now(UTC)
     stamp, day = at.strftime("%Y%m%dT%H%M%SZ"), at.strftime("%Y%m%d")
@@ -67,7 +72,7 @@ def sign(
 
 
 def _host(split: SplitResult) -> str:
-    """As it is sent: without who asks, and without the usual port."""
+    """The Host field: without a login, and without the default port."""
     host = split.netloc.rpartition("@")[2]
     return host if split.port != _USUAL.get(split.scheme) else host.rpartition(":")[0]
 

@@ -9,7 +9,7 @@ from time import time
 
 from msgspec.structs import replace
 
-from toolwire.agent.tool_results import arguments_of, failed_result, result_of, shorten
+from toolwire.agent.tool_results import arguments_of, error_result, result_of, shorten
 from toolwire.conversation.parts import Call, Result
 from toolwire.execution.errors import MissingRequirements
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
@@ -54,7 +54,7 @@ class ToolRuns:
         replayed = False
         if arguments is None:
             result, state = (
-                failed_result(call, "the arguments are not a JSON object"),
+                error_result(call, "the arguments are not a JSON object"),
                 "bad-arguments",
             )
         else:
@@ -72,12 +72,12 @@ class ToolRuns:
                 result = shorten(call, result_of(call, answer), MAX_RESULT_LENGTH)
                 state, replayed = answer.state, answer.replayed
             except InvalidInput as error:
-                result = failed_result(call, f"the arguments do not match the schema: {error}")
+                result = error_result(call, f"the arguments do not match the schema: {error}")
                 state = "bad-arguments"
             except MissingRequirements as error:
-                result, state = failed_result(call, str(error)), "missing-requirements"
+                result, state = error_result(call, str(error)), "missing-requirements"
             except TimeoutError:
-                result = failed_result(call, "the tool timed out; it may still be running")
+                result = error_result(call, "the tool timed out; it may still be running")
                 state = "timeout"
         self._report(ToolRun(str(tool.id), state, replayed))
         return result

@@ -173,7 +173,7 @@ class ConnectionPool:
         handshake = TunnelHandshake(route, self.loop)
         transport = await self._start(lambda: handshake, found, route.server)
         try:
-            await handshake.opened()
+            await handshake.wait_until_open()
             secure = await self.loop.start_tls(
                 transport, connection, tls_context(), server_hostname=route.url.host.rstrip(".")
             )

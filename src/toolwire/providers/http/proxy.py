@@ -84,7 +84,7 @@ class TunnelHandshake(asyncio.Protocol):
         self._head = b""
         self._opened: asyncio.Future[None] = loop.create_future()
 
-    async def opened(self) -> None:
+    async def wait_until_open(self) -> None:
         """Wait until the tunnel is open. Raises ProtocolError if the proxy refuses it."""
         await self._opened
 
@@ -122,4 +122,4 @@ class TunnelHandshake(asyncio.Protocol):
     def _fail(self, why: str) -> None:
         if not self._opened.done():
             self._opened.set_exception(ProtocolError(why))
-            self._opened.exception()  # nobody may be waiting any more
+            self._opened.exception()  # the caller may have stopped waiting
