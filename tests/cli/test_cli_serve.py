@@ -542,7 +542,7 @@ main()
         ("uvicorn", "mock --wire anthropic", "server"),
         ("uvicorn", "run hello --model demo:", "server"),
         ("psycopg", f"serve {EXAMPLES} --ledger postgresql://127.0.0.1/db", "postgres"),
-        ("aiohttp", "tools http://127.0.0.1:1", "tools"),
+        ("httptools", "tools http://127.0.0.1:1", "tools"),
         ("opentelemetry", f"call Calculator.Add a=1 b=2 --tools {EXAMPLES}", "tools"),
     ],
 )

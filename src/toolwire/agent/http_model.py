@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from importlib import import_module
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from toolwire.agent.reply_reader import ReplyReader
 from toolwire.codec import Encoded, decode, resolve
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.model import Usage
-from toolwire.errors import InputError
+from toolwire.errors import InputError, UsageError
 from toolwire.execution.redaction import Redactor
 from toolwire.lint import check
 from toolwire.lint.explain import explain
@@ -111,6 +111,7 @@ class HttpModel:
             name, _, rest = model.partition(":")
             if name == DEMO and provider is None:
                 self._demo_wire = rest or "openai"
+                _demo_module()
                 model = _demo_endpoint(self._demo_wire, "http://127.0.0.1")
             else:
                 variables = os.environ if env is None else env
@@ -185,7 +186,7 @@ class HttpModel:
             attempt += 1
 
     async def _start_demo(self, wire: str) -> None:
-        server: object = import_module("toolwire.mock.demo_server").DemoServer()
+        server: object = _demo_module().DemoServer()
         assert isinstance(server, _LocalServer)
         self._demo = server
         await server.open()
@@ -308,6 +309,14 @@ class HttpModel:
             retry_after=retry_after(response.headers),
             meaning=tuple(map(str, meaning)),
         )
+
+
+def _demo_module() -> ModuleType:
+    """Import the offline model. Raises UsageError if a package that it needs is missing."""
+    try:
+        return import_module("toolwire.mock.demo_server")
+    except ModuleNotFoundError as error:
+        raise UsageError(f"this needs {error.name}: pip install 'toolwire[server]'") from None
 
 
 def _demo_endpoint(wire: str, base_url: str) -> ModelEndpoint:

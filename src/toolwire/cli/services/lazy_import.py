@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
 _EXTRAS = {
     "jsonschema_rs": "tools",
-    "aiohttp": "tools",
-    "yarl": "tools",
+    "aiohappyeyeballs": "tools",
+    "httptools": "tools",
     "jwt": "tools",
     "opentelemetry": "tools",
     "uvicorn": "server",
     "uvloop": "server",
-    "httptools": "server",
     "mcp": "server",
     "mcp_types": "server",
     "httpx2": "server",
