@@ -81,3 +81,9 @@ def test_an_error_survives_pickling_with_its_attributes() -> None:
 def test_an_error_that_is_not_about_a_body_has_no_location() -> None:
     error = UsageError("there is no key; set OPENAI_API_KEY")
     assert str(error) == "there is no key; set OPENAI_API_KEY"
+
+
+def test_the_page_about_errors_shows_the_tree() -> None:
+    page = (SOURCE.parents[1] / "docs" / "errors.md").read_text()
+    tree = [line[4:] for line in (errors.__doc__ or "").splitlines() if line.startswith("    ")]
+    assert "\n".join(tree) in page
