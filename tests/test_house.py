@@ -69,7 +69,6 @@ DOES_IO = (
     "gateway.forward",
     "gateway.key_files",
     "gateway.keys",
-    "gateway.mock_providers",
     "gateway.mock_upstream",
     "gateway.observe.observer",
     "gateway.observe.recorder",
@@ -115,7 +114,7 @@ ONLY_IN_IO = {
     "uuid",
     "uvicorn",
 }
-IMPORTED_ON_DEMAND = {"gateway.mock_upstream": ["toolwire.gateway.mock_providers.mock_server"]}
+IMPORTED_ON_DEMAND = {"gateway.mock_upstream": ["toolwire.mock.demo_server.mock_server"]}
 """Imports inside functions: what only a demo needs."""
 SHARED = {"engine", "families"}
 WIRES = sorted(
@@ -235,7 +234,7 @@ def test_imports_are_at_the_top_of_the_file(path: Path) -> None:
 def test_only_the_mock_upstream_and_the_command_line_import_the_mock(path: Path) -> None:
     name = name_of(path)
     targets = [target for _, target in imports(path) if target.startswith("toolwire.mock")]
-    allowed = top(name) in ("mock", "cli", "testing") or name == "gateway.mock_providers"
+    allowed = top(name) in ("mock", "cli", "testing") or name in IMPORTED_ON_DEMAND
     assert not targets or allowed, targets
 
 

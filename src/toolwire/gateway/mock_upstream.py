@@ -21,7 +21,7 @@ class _MockServer(Protocol):
 
 def load_mock_server() -> _MockServer:
     """A server with the mocks of all providers. The only place that imports them."""
-    from toolwire.gateway.mock_providers import mock_server
+    from toolwire.mock.demo_server import mock_server
 
     return mock_server()
 

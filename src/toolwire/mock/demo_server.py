@@ -24,8 +24,8 @@ from toolwire.server.run import ConnectionLimits, config
 _JSON = ((b"content-type", b"application/json"),)
 
 
-class DemoServer:
-    """Serves mocks of providers while it is open. Each is started by its first request.
+class MockProviders:
+    """The mocks of all providers as one ASGI application, each below the name of its provider.
 
     Args:
         strict: Whether histories that the provider would refuse are refused.
@@ -33,10 +33,51 @@ class DemoServer:
 
     def __init__(self, *, strict: bool = True) -> None:
         self._strict = strict
-        self._listener: socket.socket | None = None
-        self._server: _BackgroundServer | None = None
-        self._task: asyncio.Task[None] | None = None
         self._mocks: dict[str, MockProvider] = {}
+
+    def mock(self, provider: str) -> MockProvider:
+        """Return the mock of a provider; its `requests` are recorded."""
+        found = _find_provider(provider)
+        if found.name not in self._mocks:
+            self._mocks[found.name] = MockProvider(found.profile, strict=self._strict)
+        return self._mocks[found.name]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send, _nothing, _nothing)
+            return
+        name, _, rest = str(scope["path"]).removeprefix("/").partition("/")
+        if name not in BY_NAME:
+            await answer(send, 404, b"{}", _JSON)
+            return
+        await self.mock(name)({**scope, "path": f"/{rest}"}, receive, send)
+
+
+class BackgroundServer(uvicorn.Server):
+    """A server inside a program that handles its own signals."""
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `should_exit` is set."""
+        await self._serve(sockets)
+
+
+def mock_server(app: MockProviders | None = None) -> BackgroundServer:
+    """Return a server of the mocks of all providers, which is not started."""
+    return BackgroundServer(config(app or MockProviders(), ConnectionLimits(grace=1)))
+
+
+class DemoServer:
+    """Serves the mocks of all providers on a port of this machine while it is open.
+
+    Args:
+        strict: Whether histories that the provider would refuse are refused.
+    """
+
+    def __init__(self, *, strict: bool = True) -> None:
+        self._app = MockProviders(strict=strict)
+        self._listener: socket.socket | None = None
+        self._server: BackgroundServer | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -64,15 +105,12 @@ class DemoServer:
 
     def mock(self, provider: str) -> MockProvider:
         """Return the mock of a provider; its `requests` are recorded."""
-        found = _find_provider(provider)
-        if found.name not in self._mocks:
-            self._mocks[found.name] = MockProvider(found.profile, strict=self._strict)
-        return self._mocks[found.name]
+        return self._app.mock(provider)
 
     async def open(self) -> None:
         """Start to serve."""
         assert self.url and self._listener is not None
-        self._server = _BackgroundServer(config(self._app, ConnectionLimits(grace=1)))
+        self._server = mock_server(self._app)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         while not self._server.started and not self._task.done():
             await asyncio.sleep(0.005)
@@ -86,29 +124,12 @@ class DemoServer:
             self._listener.close()
         self._server = self._task = self._listener = None
 
-    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await lifespan(receive, send, _nothing, _nothing)
-            return
-        name, _, rest = str(scope["path"]).removeprefix("/").partition("/")
-        if name not in BY_NAME:
-            await answer(send, 404, b"{}", _JSON)
-            return
-        await self.mock(name)({**scope, "path": f"/{rest}"}, receive, send)
-
 
 def _find_provider(name: str) -> Provider:
     for provider in PROVIDERS:
         if name in (provider.name, provider.profile):
             return provider
     raise UsageError(f"there is no demo of {name}{suggest(name, BY_NAME)}")
-
-
-class _BackgroundServer(uvicorn.Server):
-    """A server inside a program that handles its own signals."""
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._serve(sockets)
 
 
 async def _nothing() -> None:
