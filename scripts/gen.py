@@ -155,10 +155,38 @@ def other_row(row: Block) -> list[str]:
 PROFILES_HEAD = """\
 # Profiles
 
-A profile is a wire as one provider speaks it: what it refuses in a history, as a row of dated data in
-`src/toolwire/profiles/table.py`. `check` and `repair` read the rows; `translate` reads the ids and names. A row states only
-refusals that were observed; for everything else no check is known. The name of a profile is accepted wherever the name of a wire
-is."""
+A profile is a wire as one provider speaks it. It holds what the provider refuses in a history, as dated facts with sources in
+`src/toolwire/profiles/table.py`. `check` and `repair` use all facts; `translate` also uses the rules of ids and names to write them.
+A profile states only refusals that were observed: where nothing is listed, no check is known. The name of a profile is accepted
+wherever the name of a wire is."""
+VALUES = {
+    "result_placement": {
+        "after": "results must come after their calls",
+        "next": "results must come directly after the message of their calls",
+        "alone": "results must come directly after the message of their calls, with nothing else in their message",
+    },
+    "arguments_format": {
+        "text": "arguments must be text",
+        "json": "arguments must be valid JSON",
+        "object": "arguments must be a JSON object",
+    },
+    "assistant_content": {
+        "text": "the content beside calls must be a string, not a list",
+        "some": "the content beside calls must not be null",
+    },
+    "reasoning_to_return": {
+        "reasoning_content": "the reasoning text must be sent back with a call",
+        "thinking": "the signed thinking block must be sent back with a call",
+        "signature": "the signature of a call must be sent back",
+        "reasoning": "the reasoning item must be sent back before its call",
+    },
+}
+"""Sentences for the values of a field of a profile."""
+IF_FALSE = {
+    "has_id_field": "calls and results have no id field",
+    "accepts_function_call": "the deprecated `function_call` and the role `function` are rejected",
+}
+"""Sentences for fields that are true of most providers."""
 
 
 def profiles_page() -> str:
@@ -170,20 +198,46 @@ def profiles_page() -> str:
         name for name in columns if any(isinstance(getattr(row, name), IdRule) for row in rows)
     ]
     checks = [name for name in columns if name not in rules]
-    half = (len(checks) + 1) // 2
-    parts = [GENERATED, PROFILES_HEAD, "## Ids and names", profile_grid(rows, ["wire", *rules])]
-    parts += [
-        "## What is checked",
-        profile_grid(rows, checks[:half]),
-        profile_grid(rows, checks[half:]),
-    ]
-    parts += ["## How it is known", profile_grid(rows, ["last_seen", "confidence", "source"])]
     meanings = field_words()
-    parts += [
-        "## The columns",
+    parts = [
+        GENERATED,
+        PROFILES_HEAD,
+        "## What is checked",
+        *(profile_section(row, checks, meanings) for row in rows),
+        "## Ids and names",
+        profile_grid(rows, ["wire", *rules]),
+        "## Sources",
+        profile_grid(rows, ["last_seen", "confidence", "source"]),
+        "## The fields of a profile",
         "\n".join(f"- `{name}`: {meanings[name]}" for name in columns if name in meanings),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def profile_section(row: Profile, names: list[str], meanings: dict[str, str]) -> str:
+    """What a provider checks, one sentence for each fact."""
+    sentences = [check_sentence(name, getattr(row, name), meanings[name]) for name in names]
+    known = [f"- {sentence}" for sentence in sentences if sentence]
+    return "\n".join((f"### `{row.name}`", "", *(known or ["No check is known."])))
+
+
+def check_sentence(name: str, value: object, meaning: str) -> str:
+    """The sentence that a field states about a provider; empty if it states nothing."""
+    if name in IF_FALSE:
+        return "" if value else IF_FALSE[name]
+    if value is True:
+        return meaning.removeprefix("True if ").rstrip(".")
+    if not value:
+        return ""
+    if name in VALUES:
+        return VALUES[name][str(value)]
+    if name == "own_id_pattern":
+        return f"ids that its models generate, {code(str(value))}, must be returned unchanged"
+    if name == "reasoning_models":
+        return f"the models that need their reasoning back are {code(str(value))}"
+    assert isinstance(value, dict)
+    prefixes = ", ".join(f"{code(prefix)} for {code(kind)}" for kind, prefix in value.items())
+    return f"item ids must start with {prefixes}"
 
 
 def profile_grid(rows: list[Profile], names: list[str]) -> str:
@@ -196,17 +250,9 @@ def profile_grid(rows: list[Profile], names: list[str]) -> str:
 
 def field_text(name: str, value: object) -> str:
     """The value of a field, in a cell."""
-    if isinstance(value, bool):
-        return "yes" if value else ""
     if isinstance(value, IdRule):
         return id_rule(value)
-    if isinstance(value, dict):
-        return ", ".join(code(f"{key}: {one}") for key, one in value.items())
-    return (
-        cell(str(value or ""))
-        if name in ("last_seen", "confidence", "source")
-        else code(str(value or ""))
-    )
+    return code(str(value or "")) if name == "wire" else cell(str(value or ""))
 
 
 def id_rule(rule: IdRule) -> str:

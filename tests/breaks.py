@@ -87,7 +87,7 @@ class HistoryEditor:
             if pair.call
             and pair.result
             and pair.call.executor == "client"
-            and isinstance(pair.call.path[-1], int)  # a legacy function call stands in no list
+            and isinstance(pair.call.path[-1], int)  # a legacy function call is in no list
         ]
 
     @property

@@ -25,7 +25,7 @@ from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Kind
 from toolwire.wires import wire as named_wire
 
-HERE = Path(__file__).parent / "cases"
+CASE_FOLDER = Path(__file__).parent / "cases"
 RECORDED = Path(__file__).parents[2] / "shared" / "data" / "recorded"
 HAS_RECORDINGS = RECORDED.is_dir()
 needs_recordings = pytest.mark.skipif(
@@ -76,7 +76,7 @@ class WireFacts(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def facts(wire: str) -> WireFacts:
     """The facts about a wire; the defaults if its cases have no `wire.json`."""
-    file = HERE / wire / "wire.json"
+    file = CASE_FOLDER / wire / "wire.json"
     return msgspec.json.decode(file.read_bytes(), type=WireFacts) if file.is_file() else WireFacts()
 
 
@@ -112,7 +112,7 @@ class Case(Struct, frozen=True, eq=False):
 def load(wire: str) -> tuple[Case, ...]:
     """The cases in a wire's folder."""
     cases: list[Case] = []
-    for folder in sorted((HERE / wire).glob("*/")):
+    for folder in sorted((CASE_FOLDER / wire).glob("*/")):
         for kind in KINDS:
             file = folder / f"{kind}.json"
             if file.is_file():
@@ -184,7 +184,7 @@ class StreamCase(Struct, frozen=True, eq=False):
 def load_streams(wire: str) -> tuple[StreamCase, ...]:
     """The streams in a wire's folder."""
     cases: list[StreamCase] = []
-    for file in sorted((HERE / wire).glob("*/stream.json")):
+    for file in sorted((CASE_FOLDER / wire).glob("*/stream.json")):
         body = json.loads((file.parent / "response.json").read_text())
         cases.append(StreamCase(file.parent.name, wire, json.loads(file.read_text()), body))
     return tuple(cases)

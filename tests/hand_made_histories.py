@@ -1,4 +1,4 @@
-"""Valid histories made by hand, as bodies of every wire that a model speaks."""
+"""Valid histories made by hand, as bodies of every wire of a model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Valid histories, drawn by hypothesis: first as a story, then as a body of any wire that a model
-speaks.
+"""Valid histories, drawn by hypothesis: first wire-neutral, then as a body of any wire of a model.
 
 Every call has a number of its own in its arguments, and its result contains the same number. So a
 result that was paired with another call is noticed, whatever became of the ids.
@@ -60,7 +59,7 @@ class Round(Struct, frozen=True):
 
 
 class DrawnHistory(Struct, frozen=True):
-    """Turns, each a user message and the rounds that follow it. If the story is open, it ends with
+    """Turns, each a user message and the rounds that follow it. If the history is open, it ends with
     results."""
 
     turns: tuple[tuple[Round, ...], ...]
@@ -80,8 +79,8 @@ class DrawnHistory(Struct, frozen=True):
 
 
 @st.composite
-def drawn_history(draw: st.DrawFn, wire: str, target: str | None = None) -> DrawnHistory:
-    """A story with ids that the target accepts."""
+def history_strategy(draw: st.DrawFn, wire: str, target: str | None = None) -> DrawnHistory:
+    """A history with ids that the target accepts."""
     row = profile(target or wire)
     rule = row.accepted_ids or row.id_rule
     salt = draw(_LETTERS)

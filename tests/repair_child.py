@@ -12,7 +12,7 @@ from toolwire.lint import repair
 
 
 def fingerprint(wire: str, target: str, body: JSON) -> str:
-    """A hash of all that a repair says."""
+    """A hash of the changes and findings of a repair."""
     said = []
     for unsafe in (False, True):
         made = repair(body, wire, unsafe=unsafe, target=target)

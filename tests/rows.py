@@ -100,7 +100,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
         return
     single = selects(metafunc.config)
     keys: list[str] = [key for mark in marks for key in mark.args[0]]
-    every = [_joined(parts) for parts in product(*(mark.args[1] for mark in marks))]
+    every = [_join(parts) for parts in product(*(mark.args[1] for mark in marks))]
     if not every:
         metafunc.parametrize(keys, [])
         return
@@ -113,7 +113,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     )
 
 
-def _joined(parts: Sequence[Row]) -> Row:
+def _join(parts: Sequence[Row]) -> Row:
     if len(parts) == 1:
         return parts[0]
     arguments = {key: value for part in parts for key, value in part.arguments.items()}

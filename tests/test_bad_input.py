@@ -83,7 +83,7 @@ def test_the_message_of_a_json_error(text: bytes, expected: str) -> None:
     why = decode_error(text, WIRES[0], "request").why
     assert why == expected or (
         "trailing comma" in expected and "column" in why
-    )  # the standard library's words differ by version
+    )  # the text of the standard library differs by version
 
 
 @rows("case", CASES)
@@ -160,6 +160,8 @@ def test_a_body_that_is_no_object_is_refused_with_the_expected_and_the_actual_ty
         (b"[]", "a list"),
         (b"true", "a boolean"),
     ):
+        if text == b"[]" and kind == "request":
+            continue  # a bare list of messages is a request
         assert decode_error(text, wire, kind).why == f"expected an object, got {word}"
     assert decode_error(b"{}", wire, kind).pointer in (
         "/messages",
@@ -179,15 +181,19 @@ def test_a_body_of_an_unsupported_type_is_a_local_error(value: object, wire: str
 
 @rows("case", CASES)
 def test_null_everywhere_is_refused_or_read(case: Case) -> None:
-    def nulled(value: JSON, depth: int) -> JSON:
+    def replace_with_null(value: JSON, depth: int) -> JSON:
         if depth == 0:
             return None
         if isinstance(value, dict):
-            return {key: nulled(item, depth - 1) for key, item in value.items()}
-        return [nulled(item, depth - 1) for item in value] if isinstance(value, list) else value
+            return {key: replace_with_null(item, depth - 1) for key, item in value.items()}
+        return (
+            [replace_with_null(item, depth - 1) for item in value]
+            if isinstance(value, list)
+            else value
+        )
 
     for depth in range(1, 9):
-        assert_refused_or_written(nulled(case.body, depth), case.wire, case.kind)
+        assert_refused_or_written(replace_with_null(case.body, depth), case.wire, case.kind)
 
 
 def nest_lists(depth: int) -> bytes:

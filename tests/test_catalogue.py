@@ -90,7 +90,7 @@ def _objects(value: JSON) -> Iterator[dict[str, JSON]]:
 
 
 def load_entries() -> list[CatalogueExample]:
-    """The types of the wires that models and tools speak today; none if the list is absent."""
+    """The published types of the wires of models and tools; none if the list is absent."""
     rows = json.loads(LISTED.read_text()) if LISTED.is_file() else []
     return [CatalogueExample(row) for row in rows if row["core_wire"]]
 
@@ -105,7 +105,9 @@ def read_example(entry: CatalogueExample) -> tuple[JSON, Kind] | None:
     """The example of a type inside a body of its wire, or None if no body can hold it: the test file
     of the wire knows how."""
     module = import_module(f"wires.test_{entry.wire.replace('-', '_')}")
-    wrapped: tuple[JSON, Kind] | None = module.hold(entry.example, entry.discriminator, entry.form)
+    wrapped: tuple[JSON, Kind] | None = module.wrap_example(
+        entry.example, entry.discriminator, entry.form
+    )
     return wrapped
 
 
@@ -161,7 +163,7 @@ def test_every_row_has_a_direction_a_family_an_executor_an_origin_and_forms() ->
 
 @pytest.mark.parametrize("wire", wires())
 def test_every_wire_has_a_type_of_call_and_a_type_of_result(wire: str) -> None:
-    """`docs/catalogue.md` lists all types: one that comes or goes is a diff of that page."""
+    """`docs/catalogue.md` lists all types: a new or removed type is a diff of that page."""
     directions = {entry.direction for entry in catalogue() if entry.wire == wire}
     assert directions & {"call", "call+output"}
     assert directions & {"output", "call+output"}

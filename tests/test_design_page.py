@@ -217,7 +217,7 @@ def edit_on_own_wire() -> None:
     encode(conversation.rename_call(conversation.calls()[0], "forecast"), "openai-chat")
 
 
-UNANSWERED: JSON = {
+OPEN_CALL: JSON = {
     "model": "m",
     "messages": [
         {"role": "user", "content": "Oslo?"},
@@ -233,7 +233,7 @@ UNANSWERED: JSON = {
     "tools": [{"type": "function", "function": {"name": "weather"}}],
 }
 BRANCHES: dict[str, Callable[[], object]] = {
-    "Repair.run": lambda: translate(UNANSWERED, "openai-chat", "anthropic"),
+    "Repair.run": lambda: translate(OPEN_CALL, "openai-chat", "anthropic"),
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),
     "patch_source": edit_on_own_wire,

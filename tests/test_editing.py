@@ -459,7 +459,7 @@ def test_another_call_id_keeps_code_and_its_output_together() -> None:
 # --- mistakes -------------------------------------------------------------------------------------
 
 CALL = Call("c1", "weather", {"city": "Oslo"})
-UNANSWERED = Conversation([Message("user", "Oslo?"), Message("assistant", CALL)])
+OPEN_CALL = Conversation([Message("user", "Oslo?"), Message("assistant", CALL)])
 STRANGER = Call("c1", "weather", {"city": "Oslo"})
 """Equal to the call of the conversation, and not the same."""
 
@@ -481,7 +481,7 @@ NOT_JSON: dict[str, tuple[Callable[[], object], str]] = {
         "arguments of a call: expected a JSON value, got bytes",
     ),
     "edited arguments": (
-        lambda: UNANSWERED.change_arguments(CALL, {1: 2}),  # type: ignore[dict-item]
+        lambda: OPEN_CALL.change_arguments(CALL, {1: 2}),  # type: ignore[dict-item]
         "arguments of a call: expected keys that are strings, got a number",
     ),
     "result": (
@@ -543,24 +543,24 @@ def test_a_value_of_the_wrong_type_is_a_local_error_that_names_it(mistake: str) 
     assert str(raised.value) == message
 
 
-NOT_THERE: dict[str, Callable[[], object]] = {
-    "rename_call": lambda: UNANSWERED.rename_call(STRANGER, "forecast"),
-    "change_call_id": lambda: UNANSWERED.change_call_id(STRANGER, "c2"),
-    "change_arguments": lambda: UNANSWERED.change_arguments(STRANGER, {}),
-    "replace_result": lambda: UNANSWERED.replace_result(STRANGER, "-3"),
-    "delete_pair": lambda: UNANSWERED.delete_pair(STRANGER),
-    "pair_of": lambda: UNANSWERED.pair_of(STRANGER),
-    "pair_of a result": lambda: UNANSWERED.pair_of(CALL.result("-3")),
-    "replace": lambda: UNANSWERED.replace(Text("Oslo?"), Text("Rome?")),
+EDITS_OF_MISSING_PARTS: dict[str, Callable[[], object]] = {
+    "rename_call": lambda: OPEN_CALL.rename_call(STRANGER, "forecast"),
+    "change_call_id": lambda: OPEN_CALL.change_call_id(STRANGER, "c2"),
+    "change_arguments": lambda: OPEN_CALL.change_arguments(STRANGER, {}),
+    "replace_result": lambda: OPEN_CALL.replace_result(STRANGER, "-3"),
+    "delete_pair": lambda: OPEN_CALL.delete_pair(STRANGER),
+    "pair_of": lambda: OPEN_CALL.pair_of(STRANGER),
+    "pair_of a result": lambda: OPEN_CALL.pair_of(CALL.result("-3")),
+    "replace": lambda: OPEN_CALL.replace(Text("Oslo?"), Text("Rome?")),
 }
 
 
-@pytest.mark.parametrize("verb", NOT_THERE)
+@pytest.mark.parametrize("verb", EDITS_OF_MISSING_PARTS)
 def test_a_part_that_is_not_in_the_conversation_is_a_value_error(verb: str) -> None:
     with pytest.raises(ValueError, match=r"^that part is not in this conversation$"):
-        NOT_THERE[verb]()
+        EDITS_OF_MISSING_PARTS[verb]()
 
 
 def test_a_result_that_is_not_there_cannot_be_replaced() -> None:
     with pytest.raises(ValueError, match=r"^the call c1 has no result$"):
-        UNANSWERED.replace_result(CALL, "-3 degrees")
+        OPEN_CALL.replace_result(CALL, "-3 degrees")

@@ -97,17 +97,21 @@ def test_2_a_minted_id_is_not_sent_to_the_wire_that_has_none() -> None:
     assert b'"id"' not in restored.json()
 
 
-MADE = ("tw-0123456789abcdef", "tw-0123456789abcdee")
+MINTED_IDS = ("tw-0123456789abcdef", "tw-0123456789abcdee")
 
 
 @pytest.mark.parametrize("target", ["gemini", "ollama", "genkit", "adk", "text"])
 @pytest.mark.parametrize(
     ("calls", "results", "id_is_sent"),
     [
-        ([MADE], [[MADE[1], MADE[0]]], False),  # permuted: written in the order of the calls
-        ([MADE], [[MADE[1]]], True),  # one of two answered
-        ([MADE], [[MADE[1], MADE[1]]], True),  # one answered twice
-        ([[MADE[0]], [MADE[1]]], [[], [MADE[0]]], True),  # the older one, late
+        (
+            [MINTED_IDS],
+            [[MINTED_IDS[1], MINTED_IDS[0]]],
+            False,
+        ),  # permuted: written in the order of the calls
+        ([MINTED_IDS], [[MINTED_IDS[1]]], True),  # one of two answered
+        ([MINTED_IDS], [[MINTED_IDS[1], MINTED_IDS[1]]], True),  # one answered twice
+        ([[MINTED_IDS[0]], [MINTED_IDS[1]]], [[], [MINTED_IDS[0]]], True),  # the older one, late
     ],
 )
 def test_2_a_minted_id_is_sent_where_order_would_pair_otherwise(

@@ -1,6 +1,4 @@
-"""JSON behind one door: what goes in comes out to the digit, and what JSON cannot say is
-refused.
-"""
+"""JSON values keep every digit, and values that JSON cannot express are refused."""
 
 from __future__ import annotations
 

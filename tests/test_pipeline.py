@@ -40,7 +40,7 @@ def text_message(role: str = "user") -> JSON:
     return {"role": role, "content": "Go on."}
 
 
-STUCK: dict[str, list[JSON]] = {
+REFUSED_HISTORIES: dict[str, list[JSON]] = {
     "partial-batch": [
         text_message(),
         call_message("c1", "c2"),
@@ -64,21 +64,21 @@ STUCK: dict[str, list[JSON]] = {
 }
 
 
-@pytest.mark.parametrize("name", STUCK)
+@pytest.mark.parametrize("name", REFUSED_HISTORIES)
 @pytest.mark.parametrize("target", ["anthropic", "bedrock", "openai-chat", "gemini", "mistral"])
 def test_a_stuck_history_is_repaired_and_the_changes_are_reported(name: str, target: str) -> None:
-    translated = translate({"messages": STUCK[name]}, "openai-chat", target)
+    translated = translate({"messages": REFUSED_HISTORIES[name]}, "openai-chat", target)
     assert [finding for finding in check(translated.body, target) if finding.fix == "safe"] == []
-    plain = translate({"messages": STUCK[name]}, "openai-chat", target, repair=False)
+    plain = translate({"messages": REFUSED_HISTORIES[name]}, "openai-chat", target, repair=False)
     refused = [finding for finding in check(plain.body, target) if finding.fix == "safe"]
     assert translated.changes or not refused
 
 
-@pytest.mark.parametrize("name", STUCK)
+@pytest.mark.parametrize("name", REFUSED_HISTORIES)
 def test_a_history_is_repaired_only_for_a_target_that_refuses_it(name: str) -> None:
-    strict = translate({"messages": STUCK[name]}, "openai-chat", "anthropic")
+    strict = translate({"messages": REFUSED_HISTORIES[name]}, "openai-chat", "anthropic")
     assert name in {change.name for change in strict.changes} or name == "dup-result"
-    assert translate({"messages": STUCK[name]}, "openai-chat", "xai").changes == []
+    assert translate({"messages": REFUSED_HISTORIES[name]}, "openai-chat", "xai").changes == []
 
 
 def test_a_result_without_a_call_is_translated_as_text() -> None:
@@ -124,7 +124,9 @@ def test_on_its_own_wire_a_clean_history_keeps_its_bytes() -> None:
 
 
 def test_on_its_own_wire_a_stuck_history_is_repaired() -> None:
-    translated = translate({"messages": STUCK["partial-batch"]}, "openai-chat", "openai-chat")
+    translated = translate(
+        {"messages": REFUSED_HISTORIES["partial-batch"]}, "openai-chat", "openai-chat"
+    )
     assert [change.name for change in translated.changes] == ["partial-batch"]
     assert [pair.result is not None for pair in decode(translated.body, "openai-chat").pairs()] == [
         True,

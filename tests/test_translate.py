@@ -40,7 +40,7 @@ from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import BodySource, Kind
 from toolwire.wires import wire as wire_of
 
-ASK: JSON = {
+REQUEST: JSON = {
     "model": "m",
     "messages": [
         {"role": "user", "content": "Weather?"},
@@ -70,12 +70,12 @@ ASK: JSON = {
 }
 
 
-def translate_to(target: str, body: JSON = ASK, kind: Kind = "request") -> JSON:
+def translate_to(target: str, body: JSON = REQUEST, kind: Kind = "request") -> JSON:
     return translate(body, "openai-chat", target, kind).body
 
 
 def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_restores_it() -> None:
-    translated = translate(ASK, "openai-chat", "anthropic")
+    translated = translate(REQUEST, "openai-chat", "anthropic")
     read = decode(translated.body, "anthropic")
     assert all(call.id.replace("_", "").replace("-", "").isalnum() for call in read.calls())
     assert [
@@ -85,14 +85,14 @@ def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_restores_it() 
 
 
 def test_the_id_map_survives_json() -> None:
-    translated = translate(ASK, "openai-chat", "anthropic")
+    translated = translate(REQUEST, "openai-chat", "anthropic")
     ids = json.loads(json.dumps(translated.ids.to_dict()))
     body = translate(translated.body, "anthropic", "openai-chat", ids=ids).body
     assert isinstance(body, dict)
-    assert isinstance(ASK, dict)
-    assert body["messages"][1] == ASK["messages"][1]  # type: ignore[index]
-    assert body["tool_choice"] == ASK["tool_choice"]
-    assert body["tools"] == ASK["tools"]
+    assert isinstance(REQUEST, dict)
+    assert body["messages"][1] == REQUEST["messages"][1]  # type: ignore[index]
+    assert body["tool_choice"] == REQUEST["tool_choice"]
+    assert body["tools"] == REQUEST["tools"]
 
 
 def test_names_are_fitted_alike_in_calls_tools_and_choice() -> None:
@@ -105,7 +105,7 @@ def test_names_are_fitted_alike_in_calls_tools_and_choice() -> None:
 
 
 def test_an_unedited_conversation_is_written_byte_for_byte() -> None:
-    text = json.dumps(ASK, indent=7).encode()
+    text = json.dumps(REQUEST, indent=7).encode()
     encoded = encode(decode(text, "openai-chat"), "openai-chat")
     assert encoded.json() is text
     assert encoded.losses == []
@@ -128,7 +128,7 @@ def test_changing_a_setting_changes_nothing_else(case: Case) -> None:
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
 def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
-    start = decode(ASK, "openai-chat")
+    start = decode(REQUEST, "openai-chat")
     call = start.calls()[0]
     history = (
         Message("user", (Text("Weather?"),)),
@@ -154,7 +154,7 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
 def test_an_error_made_from_a_call_has_the_error_flag_or_a_loss(wire: str) -> None:
-    start = decode(ASK, "openai-chat")
+    start = decode(REQUEST, "openai-chat")
     call = start.calls()[0]
     history = (
         Message("assistant", (call,)),
@@ -203,7 +203,7 @@ def test_there_are_wires_profiles_and_a_catalogue() -> None:
 
 
 def test_an_unknown_option_is_a_local_error() -> None:
-    conversation = decode(ASK, "openai-chat")
+    conversation = decode(REQUEST, "openai-chat")
     with pytest.raises(UsageError, match="server_tools is one of"):
         encode(conversation, "anthropic", server_tools="magic")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="kind is request or response"):
@@ -268,7 +268,7 @@ def test_objects_of_the_official_packages_are_accepted() -> None:
 def test_a_conversation_made_by_hand_that_names_its_wire_is_written_like_one_that_names_none(
     wire: str, tools: tuple[Tool, ...]
 ) -> None:
-    call = decode(ASK, "openai-chat").calls()[0]
+    call = decode(REQUEST, "openai-chat").calls()[0]
     call_part = Message("assistant", (Call("c1", "search", call.args),))
     messages = (
         Message("user", (Text("Go."),)),

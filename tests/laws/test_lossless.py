@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from cases import ALL, CASES, MODELS, Case, differences, leaves, same
-from histories import body_of, drawn_history
+from histories import body_of, history_strategy
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -96,7 +96,7 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
 def test_editing_one_part_of_a_drawn_history_changes_nothing_else(
     wire: str, data: st.DataObject
 ) -> None:
-    case = Case("drawn", wire, "request", body_of(data.draw(drawn_history(wire)), wire))
+    case = Case("drawn", wire, "request", body_of(data.draw(history_strategy(wire)), wire))
     editable = [n for n, part in enumerate(decode_case(case).parts()) if any(edits(part))]
     assert_edits_are_local(case, data.draw(st.sampled_from(editable)))
 

@@ -8,7 +8,7 @@ import pytest
 from breaks import BREAKS, SHAPES, break_history
 from cases import DEEP, MODELS
 from hand_made_histories import HISTORIES, history_body
-from histories import body_of, drawn_history
+from histories import body_of, history_strategy
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
@@ -60,7 +60,7 @@ def test_a_broken_history_is_accepted_by_its_target(
 def test_a_drawn_history_that_is_broken_is_accepted_by_its_target(
     wire: str, data: st.DataObject
 ) -> None:
-    story = data.draw(drawn_history(wire))
+    story = data.draw(history_strategy(wire))
     broken = body_of(story, wire)
     for name in data.draw(st.lists(st.sampled_from(sorted(BREAKS)), min_size=1, max_size=3)):
         pair = data.draw(st.integers(0, len(story.calls) - 1))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 from cases import ALL, MODELS, Case
-from histories import body_of, drawn_history
+from histories import body_of, history_strategy
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import gap, rows
@@ -135,7 +135,7 @@ def test_a_known_gap_is_still_open(case: Case) -> None:
 @pytest.mark.parametrize("wire", MODELS)
 @given(data=st.data())
 def test_one_turn_more_leaves_a_drawn_history_as_it_was(wire: str, data: st.DataObject) -> None:
-    body = body_of(data.draw(drawn_history(wire)), wire)
+    body = body_of(data.draw(history_strategy(wire)), wire)
     assert_stable(body, wire, data.draw(st.sampled_from(MODELS)))
 
 

@@ -19,7 +19,7 @@ import pytest
 import repair_child
 from breaks import BREAKS, EXPECTED_RULES, HIDES_IDENTITY, SHAPES, break_history
 from cases import DEEP, WIRES, child_environment, leaves
-from histories import DrawnCall, DrawnHistory, Round, body_of, drawn_history
+from histories import DrawnCall, DrawnHistory, Round, body_of, history_strategy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges import complaints
@@ -180,7 +180,7 @@ def assert_repaired(
 @given(data=st.data())
 def test_a_valid_history_has_no_finding_and_is_not_changed(wire: str, data: st.DataObject) -> None:
     target = data.draw(PROFILES_OF[wire])
-    story = data.draw(drawn_history(wire, target))
+    story = data.draw(history_strategy(wire, target))
     body = body_of(story, wire)
     conversation = read(body, wire)
     assert [
@@ -199,7 +199,7 @@ def test_a_valid_history_has_no_finding_and_is_not_changed(wire: str, data: st.D
 @given(data=st.data())
 def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
     target = data.draw(PROFILES_OF[wire])
-    story = data.draw(drawn_history(wire, target))
+    story = data.draw(history_strategy(wire, target))
     body = body_of(story, wire)
     n = data.draw(st.integers(0, len(story.calls) - 1))
     for name in data.draw(
@@ -220,7 +220,7 @@ def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_several_breaks_are_repaired(wire: str, data: st.DataObject) -> None:
     target = data.draw(PROFILES_OF[wire])
-    story = data.draw(drawn_history(wire, target))
+    story = data.draw(history_strategy(wire, target))
     bad = body_of(story, wire)
     done: list[str] = []
     for name in data.draw(st.lists(st.sampled_from(ALL_BREAKS), min_size=2, max_size=4)):
@@ -243,7 +243,7 @@ def test_results_in_any_order_find_their_calls_on_every_wire(
     wire: str, data: st.DataObject
 ) -> None:
     """Law 3, after a translation to any other wire and a repair there."""
-    story = data.draw(drawn_history(wire))
+    story = data.draw(history_strategy(wire))
     body = body_of(story, wire)
     wanted = sorted((one.number, one.output) for one in story.calls)
     for other in WIRES_UNDER_TEST:
@@ -320,7 +320,7 @@ def test_every_rule_is_reached_by_a_break() -> None:
 def batches(draw: st.DrawFn) -> list[tuple[str, str, JSON]]:
     out: list[tuple[str, str, JSON]] = []
     for wire, target in TARGETS if DEEP else TARGETS[draw(st.integers(0, 2)) :: 3]:
-        story = draw(drawn_history(wire, target))
+        story = draw(history_strategy(wire, target))
         bad = body_of(story, wire)
         for name in draw(st.lists(st.sampled_from(ALL_BREAKS), min_size=1, max_size=4)):
             bad = break_history(name, bad, wire, draw(st.integers(0, len(story.calls) - 1))) or bad

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 from cases import ALL, MODELS, Case
-from histories import body_of, drawn_history
+from histories import body_of, history_strategy
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
@@ -124,7 +124,7 @@ def test_ids_names_arguments_and_results_are_restored(case: Case, over: str) -> 
 @pytest.mark.parametrize("wire", MODELS)
 @given(data=st.data())
 def test_a_drawn_history_is_restored(wire: str, data: st.DataObject) -> None:
-    body = body_of(data.draw(drawn_history(wire)), wire)
+    body = body_of(data.draw(history_strategy(wire)), wire)
     over = data.draw(st.sampled_from([name for name in MODELS if name != wire]))
     assert_restored(Case("drawn", wire, "request", body), over)
 

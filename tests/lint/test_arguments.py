@@ -15,9 +15,9 @@ from toolwire.profiles.table import PROFILES
 
 CUT = '{"path": "/et'
 TWICE = '"{\\"a\\":1}"'
-BOTH = '{"a":1}{"a":2}'
+MERGED = '{"a":1}{"a":2}'
 RAW_CUT = '{"_raw":"{\\"path\\": \\"/et"}'
-RAW_BOTH = '{"_raw":"{\\"a\\":1}{\\"a\\":2}"}'
+MERGED_UNDER_RAW = '{"_raw":"{\\"a\\":1}{\\"a\\":2}"}'
 
 
 def chat(*arguments: JSON) -> Object:
@@ -129,7 +129,7 @@ def test_arguments_that_cannot_be_restored_are_kept_under_raw_by_default(
     assert [finding for finding in repaired.findings if finding.severity == "error"] == []
 
 
-@pytest.mark.parametrize("arguments", [CUT, "", TWICE, BOTH, "[1]", "null"])
+@pytest.mark.parametrize("arguments", [CUT, "", TWICE, MERGED, "[1]", "null"])
 def test_arguments_are_not_checked_for_a_server_that_does_not_parse_them(arguments: str) -> None:
     assert names(chat(arguments), "openai-chat") == []
     assert names(chat(arguments), "openai-chat", "groq") == []
@@ -145,13 +145,13 @@ def test_the_free_text_of_a_custom_tool_need_not_be_json() -> None:
 
 
 def test_merged_arguments_go_back_to_the_calls_that_lost_them() -> None:
-    body = chat(BOTH, "", "{}")
+    body = chat(MERGED, "", "{}")
     # Three calls, two sets of arguments: the history does not show which calls lost theirs.
     assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
-        RAW_BOTH, "{}", "{}"
+        MERGED_UNDER_RAW, "{}", "{}"
     )
-    body = chat(BOTH, "")
-    assert repair(body, "openai-chat", target="minimax").body == chat(RAW_BOTH, "{}")
+    body = chat(MERGED, "")
+    assert repair(body, "openai-chat", target="minimax").body == chat(MERGED_UNDER_RAW, "{}")
     assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
         '{"a":1}', '{"a":2}'
     )
@@ -159,8 +159,8 @@ def test_merged_arguments_go_back_to_the_calls_that_lost_them() -> None:
 
 @pytest.mark.parametrize("unsafe", [False, True])
 def test_merged_arguments_whose_calls_are_gone_are_kept_under_raw(unsafe: bool) -> None:
-    repaired = repair(chat(BOTH), "openai-chat", target="minimax", unsafe=unsafe)
-    assert repaired.body == chat(RAW_BOTH)
+    repaired = repair(chat(MERGED), "openai-chat", target="minimax", unsafe=unsafe)
+    assert repaired.body == chat(MERGED_UNDER_RAW)
     assert [finding for finding in repaired.findings if finding.severity == "error"] == []
 
 

@@ -1,5 +1,5 @@
 """The rules about ids that repeat, about two results of one call, and about several
-faults at once.
+violations at once.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from toolwire.lint.provider_errors import (
 )
 from toolwire.profiles.table import PROFILES, Profile
 
-UNANSWERED = (
+MISSING_RESULT_RULES = (
     "missing-result partial-batch result-separated results-split result-not-first"
     " server-tool-as-client calls-split"
 )
@@ -35,7 +35,7 @@ UNASKED = (
 COUNTED = "count-mismatch partial-batch results-split calls-split dup-result id-reused-across-turns"
 ARGUMENTS = "args-invalid-json args-empty-string args-wrong-type args-double-encoded args-merged"
 SIGNED = "signature-missing signature-foreign calls-split"
-THOUGHT = "reasoning-missing reasoning-dangling item-id-stale"
+REASONING_RULES = "reasoning-missing reasoning-dangling item-id-stale"
 LONG = "string too long. Expected a string with maximum length"
 
 REFUSALS = (
@@ -151,11 +151,11 @@ REFUSALS = (
             " each 'tool_call_id'. The following tool_call_ids did not have response messages:"
             " call_1"
         ),
-        UNANSWERED,
+        MISSING_RESULT_RULES,
     ),
     (
         "Messages with role 'tool': (insufficient tool messages following tool_calls message)",
-        UNANSWERED,
+        MISSING_RESULT_RULES,
     ),
     (
         (
@@ -163,26 +163,32 @@ REFUSALS = (
             " toolu_01. Each `tool_use` block must have a corresponding `tool_result` block in the"
             " next message."
         ),
-        UNANSWERED,
+        MISSING_RESULT_RULES,
     ),
-    ("No tool output found for function call call_1.", UNANSWERED),
+    ("No tool output found for function call call_1.", MISSING_RESULT_RULES),
     (
         (
             "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_1,"
             " tooluse_2"
         ),
-        UNANSWERED,
+        MISSING_RESULT_RULES,
     ),
-    ("Did not find 1 `tool_result` block(s) at the beginning of this message.", UNANSWERED),
-    ("Tool results are missing for tool calls call_1", UNANSWERED),
-    ("Found AIMessages with tool_calls that do not have a corresponding ToolMessage.", UNANSWERED),
+    (
+        "Did not find 1 `tool_result` block(s) at the beginning of this message.",
+        MISSING_RESULT_RULES,
+    ),
+    ("Tool results are missing for tool calls call_1", MISSING_RESULT_RULES),
+    (
+        "Found AIMessages with tool_calls that do not have a corresponding ToolMessage.",
+        MISSING_RESULT_RULES,
+    ),
     (
         (
             '<400> InternalError.Algo.InvalidParameter: An assistant message with \\"tool_calls\\"'
             ' must be followed by tool messages responding to each \\"tool_call_id\\".'
             " message[15].role"
         ),
-        UNANSWERED,
+        MISSING_RESULT_RULES,
     ),
     (
         "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
@@ -292,12 +298,15 @@ REFUSALS = (
             "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning'"
             " item: 'rs_1'."
         ),
-        THOUGHT,
+        REASONING_RULES,
     ),
-    ("Item 'rs_1' of type 'reasoning' was provided without its required following item.", THOUGHT),
+    (
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        REASONING_RULES,
+    ),
     (
         "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
-        THOUGHT,
+        REASONING_RULES,
     ),
     (
         (
@@ -443,7 +452,7 @@ TEXTS = [text for text, _ in REFUSALS]
 
 
 def error_body(words: str) -> str:
-    """The refusal with these words in it."""
+    """The error text that contains these words."""
     (text,) = (text for text in TEXTS if words in text)
     return text
 
@@ -514,7 +523,7 @@ def output_item(call_id: str) -> JSON:
 
 
 HI: JSON = {"role": "user", "content": [{"text": "hi"}]}
-ASK: JSON = {"role": "user", "parts": [{"text": "hi"}]}
+USER_CONTENT: JSON = {"role": "user", "parts": [{"text": "hi"}]}
 TOOL_CONFIG: JSON = {
     "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]
 }
@@ -704,7 +713,7 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
             "contents": [
                 model_message(call_part("f")),
                 {"role": "user", "parts": [response_part("f")]},
-                ASK,
+                USER_CONTENT,
             ]
         },
         "history-starts-with-call",
@@ -715,7 +724,7 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "gemini",
         {
             "contents": [
-                ASK,
+                USER_CONTENT,
                 model_message({"functionCall": {"id": "x", "name": "f", "args": {}}}),
                 {"role": "user", "parts": [response_part("f")]},
             ]
@@ -972,4 +981,4 @@ def test_explain_is_fast_on_long_texts(words: str) -> None:
     )
     assert (
         perf_counter() - start < 5
-    )  # a tenth of a second; a pattern that goes back and forth takes minutes
+    )  # a tenth of a second; a pattern that backtracks takes minutes

@@ -1,5 +1,5 @@
-"""The rules about where an id comes from: the output in its place, another maker, a model of its
-own, no field for it."""
+"""The rules about the origin of an id: the output as id, an id of another provider, an id of the
+model, a target without an id field."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_calls_without_ids_get_ids_once_their_uncertain_results_are_text() -> No
 
 
 def assert_results_became_text(body: JSON, *texts: str) -> None:
-    """No result has one of these texts, and messages of the user tell all of them."""
+    """No result has one of these texts; user messages contain all of them."""
     read = decode(body, "openai-chat")
     assert not {result.text for result in read.results()} & set(texts)
     notes = [

@@ -1,4 +1,4 @@
-"""Names of tools and shapes of messages: what the examples of the rules do not say."""
+"""Names of tools and shapes of messages: what the examples of the rules do not show."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_nameless_call_gets_a_placeholder_and_the_pair_stays() -> None:
     assert repaired.findings == []
 
 
-# --- offers and choices ---------------------------------------------------------------------------
+# --- definitions and choices ----------------------------------------------------------------------
 
 
 def test_a_call_of_a_tool_that_is_no_longer_defined_is_no_finding() -> None:

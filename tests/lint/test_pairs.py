@@ -1,5 +1,5 @@
-"""The rules about pairs, by the traps that others fell into: where words go, what must not move,
-what is left alone."""
+"""The rules about pairs, by known mistakes: where text is placed, what must not move, and what stays
+unchanged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from toolwire.lint.fixes.transforms import INTERRUPTED, MARK
 from toolwire.lint.fixes.uncertain_results import UNCERTAIN
 from toolwire.lint.rule import Example
 
-SAID: JSON = {"role": "assistant", "content": "one moment"}
+REPLY: JSON = {"role": "assistant", "content": "one moment"}
 
 
 def rule_names(example: Example) -> list[str]:
@@ -71,7 +71,7 @@ def messages(example: Example, *, unsafe: bool = False) -> list[JSON]:
 
 
 def note(text: str) -> JSON:
-    """What is told instead of a result."""
+    """The marked text in place of a result."""
     return {"role": "user", "content": f"{MARK} {text}"}
 
 
@@ -85,7 +85,7 @@ def test_the_text_of_an_orphan_never_separates_a_call_from_its_result() -> None:
         tool_message("c1"),
         tool_message("c9", "lost"),
         tool_message("c2"),
-        SAID,
+        REPLY,
         USER,
     )
     told_in_words = note("a result for c9, whose call is not in this history: lost")
@@ -95,7 +95,7 @@ def test_the_text_of_an_orphan_never_separates_a_call_from_its_result() -> None:
         tool_message("c1"),
         tool_message("c2"),
         told_in_words,
-        SAID,
+        REPLY,
         USER,
     ]
 
@@ -277,7 +277,7 @@ def test_late_results_move_to_their_calls_and_other_messages_follow_in_order() -
         assistant(tool_call("c1"), tool_call("c2")),
         system,
         tool_message("c2"),
-        SAID,
+        REPLY,
         {**OBJECT, "tool_call_id": "c1"},
         USER,
     )
@@ -287,7 +287,7 @@ def test_late_results_move_to_their_calls_and_other_messages_follow_in_order() -
         tool_message("c2"),
         {**OBJECT, "tool_call_id": "c1"},
         system,
-        SAID,
+        REPLY,
         USER,
     ]
 
@@ -380,10 +380,10 @@ def test_ids_decide_before_order_only_where_the_target_reads_ids() -> None:
 
 
 def test_text_between_a_call_and_its_result_is_reported_only_where_it_is_refused() -> None:
-    example = items_request(call_item("c1"), SAID, output_item("c1"), target="deepseek-responses")
-    assert rule_names(items_request(call_item("c1"), SAID, output_item("c1"))) == []
+    example = items_request(call_item("c1"), REPLY, output_item("c1"), target="deepseek-responses")
+    assert rule_names(items_request(call_item("c1"), REPLY, output_item("c1"))) == []
     assert "result-separated" in rule_names(example)
-    assert messages(example) == [USER, call_item("c1"), output_item("c1"), SAID]
+    assert messages(example) == [USER, call_item("c1"), output_item("c1"), REPLY]
 
 
 def test_consecutive_assistant_messages_count_as_one_where_the_provider_merges_them() -> None:
@@ -413,7 +413,7 @@ def test_an_assistant_message_is_added_after_all_results_of_a_turn() -> None:
     ]
 
 
-# --- what nobody can know -------------------------------------------------------------------------
+# --- what cannot be known -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unsafe", [False, True])
@@ -464,7 +464,7 @@ def test_a_result_with_a_wrong_name_gets_the_name_of_its_call_on_an_ordered_wire
 def test_a_long_clean_history_is_checked_quickly() -> None:
     turns: list[JSON] = []
     for n in range(250):
-        turns += [USER, assistant(tool_call(f"call_{n}")), tool_message(f"call_{n}"), SAID]
+        turns += [USER, assistant(tool_call(f"call_{n}")), tool_message(f"call_{n}"), REPLY]
     body = chat_example(*turns, USER).body
     best = 9.0
     for _ in range(3):

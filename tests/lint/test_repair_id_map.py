@@ -1,5 +1,4 @@
-"""What a repair renamed leads home: its map, over all its steps, and whatever else it took out or
-put in."""
+"""The id map of a repair leads from every new id and name to the old one, over all fixes."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def test_the_map_leads_from_a_renamed_duplicate_to_the_shared_id() -> None:
 
 
 def test_the_map_follows_ids_over_several_fixes_and_past_a_removed_call() -> None:
-    """The copy of a call goes, one id is fitted, and what was cut short is answered."""
+    """The copy of a call is removed, one id is fitted, and an interrupted call gets a result."""
     calls = _model(
         _tool_use("a.b"), _tool_use("t1", x=2), _tool_use("t1", x=2), _tool_use("c:d", "g", 3)
     )

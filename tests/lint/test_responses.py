@@ -1,5 +1,4 @@
-"""Histories of items, and what models thought: what is found, what is mended, and what is left
-alone."""
+"""Histories of items, and reasoning: what is found, what is repaired, and what stays unchanged."""
 
 from __future__ import annotations
 
@@ -152,7 +151,7 @@ def test_two_calls_with_one_item_id_both_stay_and_the_second_loses_the_id() -> N
     ]
 
 
-# --- words and forms ---
+# --- formats of another wire ---
 
 
 def test_chat_messages_among_items_become_items_with_the_same_ids_and_outputs() -> None:
@@ -224,7 +223,7 @@ def test_an_output_of_another_form_becomes_text_or_blocks(output: JSON, expected
     assert repair_fully(body) == [function_call(), function_call_output(output=expected)]
 
 
-# --- what was thought ---
+# --- reasoning ---
 
 
 def test_calls_without_reasoning_are_reported_only_if_the_request_enables_reasoning() -> None:
@@ -338,7 +337,7 @@ def test_a_placeholder_replaces_a_missing_or_foreign_signature() -> None:
 
 
 def test_reasoning_content_is_restored_from_another_field_or_is_empty() -> None:
-    def asks(call_id: str, **more: JSON) -> JSON:
+    def call_message(call_id: str, **more: JSON) -> JSON:
         call: JSON = {
             "id": call_id,
             "type": "function",
@@ -346,24 +345,28 @@ def test_reasoning_content_is_restored_from_another_field_or_is_empty() -> None:
         }
         return {"role": "assistant", "content": None, "tool_calls": [call], **more}
 
-    def told(call_id: str) -> JSON:
+    def result_message(call_id: str) -> JSON:
         return {"role": "tool", "tool_call_id": call_id, "content": "1"}
 
     def body(first: JSON, second: JSON) -> Object:
         return {
             "model": "kimi-k2-thinking",
-            "messages": [USER, first, told("f:0"), USER, second, told("f:1")],
+            "messages": [USER, first, result_message("f:0"), USER, second, result_message("f:1")],
         }
 
-    repaired = repair(body(asks("f:0", reasoning="hm"), asks("f:1")), "openai-chat", target="kimi")
-    assert repaired.body == body(
-        asks("f:0", reasoning="hm", reasoning_content="hm"), asks("f:1", reasoning_content="")
+    repaired = repair(
+        body(call_message("f:0", reasoning="hm"), call_message("f:1")), "openai-chat", target="kimi"
     )
-    # Of this one only the turn that is under way is asked.
+    assert repaired.body == body(
+        call_message("f:0", reasoning="hm", reasoning_content="hm"),
+        call_message("f:1", reasoning_content=""),
+    )
+    # This provider checks only the turn in progress.
     paths = [
         finding.pointer
         for finding in check(
-            body(asks("f:0"), asks("f:1")) | {"model": "deepseek-reasoner"}, "deepseek"
+            body(call_message("f:0"), call_message("f:1")) | {"model": "deepseek-reasoner"},
+            "deepseek",
         )
     ]
     assert paths == ["/messages/4"]

@@ -1,4 +1,4 @@
-"""Every rule by its own examples: what is bad is found and mended, what is good is left alone.
+"""Every rule by its own examples: bad examples are found and repaired, good ones stay unchanged.
 
 A new rule is a file in the folder of rules and needs no line here.
 """
@@ -269,7 +269,7 @@ def reports_every_change(example: Example, unsafe: bool) -> None:
     assert all(
         change.message and lint.rule(change.name).code == change.code for change in repaired.changes
     )
-    if repaired.changes:  # The first fix was made to this body; the others to what came of it.
+    if repaired.changes:  # Only the first fix applies to this body; later ones apply to its result.
         assert get(example.body, repaired.changes[0].path) is not UNSET, (
             f"{repaired.changes[0].pointer} is not in the body"
         )
@@ -304,7 +304,7 @@ def test_findings_are_the_same_for_bytes_and_values(rule: Rule, example: Example
 
 
 def digest() -> str:
-    """A hash of everything that check and repair say about all examples."""
+    """A hash of all findings and changes of all examples."""
     hasher = hashlib.sha256()
     for _, example in BODIES:
         repaired = repair_example(example)

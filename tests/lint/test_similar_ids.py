@@ -1,4 +1,4 @@
-"""Ids that resemble each other: a call may have been cut away, so its result never goes to another."""
+"""Ids that resemble each other: a call may have been removed, so its result is never paired with another."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from toolwire.lint import all_rules, check, repair
 
 STREAMS = [case for wire in cases.streaming() for case in cases.load_streams(wire)]
 RECORDED = [case for wire in cases.streaming() for case in cases.load_recorded_streams(wire)]
-ODD = {
+IRREGULAR = {
     "mistral-stream-calls-in-pieces",
     "openai-chat-stream-parallel-calls-interleaved",
     "openai-responses-stream-cut-off-by-tokens",
@@ -123,7 +123,7 @@ def test_a_body_that_is_an_iterator_is_refused_unless_it_is_a_stream() -> None:
 
 @rows("stream", STREAMS)
 def test_a_regular_stream_has_no_finding_about_streams(stream: cases.StreamCase) -> None:
-    assert bool(stream_rule_names(stream.events, stream.wire)) is (str(stream) in ODD)
+    assert bool(stream_rule_names(stream.events, stream.wire)) is (str(stream) in IRREGULAR)
 
 
 @cases.needs_recordings

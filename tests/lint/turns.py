@@ -1,5 +1,5 @@
-"""One history of some turns as a body of several wires, and what the tests of the rules about ids
-ask of it."""
+"""One history of some turns as a body of several wires, and what tests of the
+rules about ids check."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def rule_names(body: JSON, wire: str, target: str | None = None) -> list[str]:
 
 
 def questions_and_answers(body: JSON, wire: str) -> list[tuple[str, str]]:
-    """What was asked, and what came of it."""
+    """The question of each call, and the text of its result."""
     pairs = decode(body, wire).pairs()
     return [
         (str(get(p.call.input, ("q",))), p.result.text)
@@ -155,8 +155,7 @@ def call_ids(body: JSON, wire: str) -> list[str]:
 def repair_fully(
     body: JSON, wire: str, target: str | None = None, *, unsafe: bool = False
 ) -> Repaired:
-    """A body after repair, of which nothing is left to mend, and which a second repair leaves as it
-    is."""
+    """Repair a body, and assert that a second repair changes nothing."""
     first = repair(body, wire, unsafe=unsafe, target=target)
     repaired = repair(first.body, wire, unsafe=unsafe, target=target)
     assert repaired.changes == []

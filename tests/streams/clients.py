@@ -1,9 +1,9 @@
 """The official AI SDK clients, several releases of them, run by Node over real sockets.
 
-    judged([{"package": "ai7", "url": server.url}])
+    judge_all([{"package": "ai7", "url": server.url}])
 
-`tests/node/stream_judge.mjs` says what goes in and what comes out. Knows nothing of what this
-library does.
+`tests/node/stream_judge.mjs` documents input and output. This module does not depend on this
+library.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def install_clients() -> str:
     if node is None:
         pytest.skip("no `node` on the PATH, so the official clients cannot judge")
     with (NODE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may install at once
         if not all((NODE / "node_modules" / name / "package.json").is_file() for name in PACKAGES):
             command = [
                 "npm",
@@ -54,8 +54,8 @@ def install_clients() -> str:
 
 @cache
 def _start(script: Path) -> subprocess.Popen[str]:
-    """A script that Node runs and that takes as long to start as to judge: one for all tests of
-    this process."""
+    """A Node process that runs a script. It is slow to start, so all tests of this process share
+    it."""
     command = [install_clients(), str(script)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -65,7 +65,7 @@ def _start(script: Path) -> subprocess.Popen[str]:
 
 
 def run_script(script: Path, requests: Iterable[dict[str, JSON]]) -> list[Verdict]:
-    """What a script that answers line by line says, asked one after the other."""
+    """The answers of a script that reads and answers line by line."""
     process = _start(script)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     limit = Timer(300, process.kill)
@@ -80,11 +80,11 @@ def run_script(script: Path, requests: Iterable[dict[str, JSON]]) -> list[Verdic
             verdicts.append(json.loads(line))
     finally:
         limit.cancel()
-        if process.poll() is not None:  # the next test gets another one
+        if process.poll() is not None:  # the next test starts another process
             _start.cache_clear()
     return verdicts
 
 
 def judge_all(requests: Iterable[dict[str, JSON]]) -> list[Verdict]:
-    """What the clients say."""
+    """The verdicts of the clients."""
     return run_script(NODE / "stream_judge.mjs", requests)

@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON
 
 
 class Request(Struct, frozen=True):
-    """What a client asked for."""
+    """The request of a client."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Request(Struct, frozen=True):
 
 
 class Server(Struct, frozen=True):
-    """Where it listens, without a slash at the end, and what was asked so far."""
+    """The URL without a slash at the end, and the requests so far."""
 
     url: str
     requests: list[Request]

@@ -1,11 +1,12 @@
-"""Streams of other wires for a real client to read, and what it has to find in them.
+"""Streams of other wires for a real client to read, and the result that is expected.
 
-    @pytest.mark.parametrize("stream", others("mistral"), ids=str)
+    @pytest.mark.parametrize("stream", streams_of_other_wires("mistral"), ids=str)
     def test_...(stream):
-        with told(stream, "mistral") as (server, home): ...
-        assert found == wanted(stream)
+        with serve_translation(stream, "mistral") as (server, original_id): ...
+        assert result == expected_result(stream)
 
-Of each wire that streams it takes the hand-made answer with the most calls. Knows no wire by name.
+For each wire that streams, it uses the hand-made response with the most calls. This module knows no
+wire by name.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from toolwire.streaming.restream import restream
 
 
 class ClientResult(Struct, frozen=True):
-    """What a client makes of a stream: the calls with their ids, names and inputs, the words, the
-    tokens, why it stopped."""
+    """What a client reads from a stream: the calls with their ids, names and inputs, the text, the
+    tokens and the stop reason."""
 
     calls: list[tuple[str, str, JSON]]
     text: str
@@ -33,7 +34,7 @@ class ClientResult(Struct, frozen=True):
 
 
 def _is_simple(conversation: Conversation) -> bool:
-    """Whether it is one message with words and calls that any wire can say."""
+    """True for one message with text and calls that any wire can hold."""
     calls = [
         call
         for call in conversation.calls()
@@ -68,7 +69,7 @@ def streams_of_other_wires(target: str) -> list[StreamCase]:
 
 
 def expected_result(stream: StreamCase) -> ClientResult:
-    """What stands in it, as its own wire says."""
+    """The result as the body on the source wire gives it."""
     body = decode(stream.body, stream.wire, "response")
     message, usage = body.messages[0], body.settings.get("usage")
     texts = [part.text for part in message.parts if isinstance(part, Text)]
@@ -81,7 +82,8 @@ def expected_result(stream: StreamCase) -> ClientResult:
 def serve_translation(
     stream: StreamCase, target: str
 ) -> Iterator[tuple[Server, Callable[[str], str]]]:
-    """A server that tells it on another wire, and what gives the id that a call had at home."""
+    """A server that streams the translation, and a function from ids of the target to those of the
+    source."""
     stream_to_target = restream(stream.stream, stream.wire, target)
     with serve(
         list(stream_to_target),

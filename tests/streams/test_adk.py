@@ -37,7 +37,7 @@ from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 
 NAME = "adk"
-MINE = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
+CALL_ID = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
 OTHER = "adk-7c1d0f3e-0a55-4c57-8d2e-5b1f6c0e9a11"
 
 
@@ -54,7 +54,7 @@ def partial(*parts: JSON, **more: JSON) -> Chunk:
     return {**event(*parts, **more), "partial": True}
 
 
-def call(call_id: str | None = MINE, name: str = "search", **args: JSON) -> JSON:
+def call(call_id: str | None = CALL_ID, name: str = "search", **args: JSON) -> JSON:
     return {"functionCall": {"name": name, "args": args, **({"id": call_id} if call_id else {})}}
 
 
@@ -122,23 +122,26 @@ def test_a_complete_event_adds_what_its_partial_events_left_out() -> None:
 
 
 def test_each_turn_is_compared_with_its_own_partial_events_only() -> None:
-    first = [partial({"text": "One."}), event({"text": "One."}, call(MINE), longRunningToolIds=[])]
-    events = [*first, results_event(response_part(MINE, "x")), event({"text": "Two."})]
+    first = [
+        partial({"text": "One."}),
+        event({"text": "One."}, call(CALL_ID), longRunningToolIds=[]),
+    ]
+    events = [*first, results_event(response_part(CALL_ID, "x")), event({"text": "Two."})]
     assert [loss for loss in read_events(*events) if isinstance(loss, StreamError)] == []
     folded = fold(restream(events, NAME, "anthropic"), "anthropic")
     texts = [get(block, ("text",)) for block in folded["content"]]  # type: ignore[index,call-overload,union-attr]
     assert (texts[0], texts[-1]) == ("One.", "Two.")
 
 
-@pytest.mark.parametrize("hint", [MINE, OTHER])
+@pytest.mark.parametrize("hint", [CALL_ID, OTHER])
 def test_a_call_is_emitted_once_even_if_its_partial_event_had_another_id(hint: str) -> None:
     events = read_events(
         partial(call(hint, q="a")),
-        event(call(MINE, q="a")),
-        results_event(response_part(MINE, "x")),
+        event(call(CALL_ID, q="a")),
+        results_event(response_part(CALL_ID, "x")),
     )
-    assert [(event.id, event.arguments) for event in calls_in(events)] == [(MINE, '{"q":"a"}')]
-    assert results_in(events) == [(MINE, "x")]
+    assert [(event.id, event.arguments) for event in calls_in(events)] == [(CALL_ID, '{"q":"a"}')]
+    assert results_in(events) == [(CALL_ID, "x")]
 
 
 def test_a_call_with_an_id_of_the_model_is_emitted_with_its_partial_event() -> None:
@@ -154,12 +157,12 @@ def test_a_call_with_an_id_of_the_model_is_emitted_with_its_partial_event() -> N
 
 
 def test_a_partial_call_that_is_never_completed_is_emitted_with_its_result() -> None:
-    hint = partial(call(MINE, q="a"))
-    events = read_events(hint, results_event(response_part(MINE, "x")), event({"text": "Done."}))
-    assert [(event.id, event.arguments) for event in calls_in(events)] == [(MINE, '{"q":"a"}')]
-    assert fold([hint, results_event(response_part(MINE, "x"))], NAME) == [
+    hint = partial(call(CALL_ID, q="a"))
+    events = read_events(hint, results_event(response_part(CALL_ID, "x")), event({"text": "Done."}))
+    assert [(event.id, event.arguments) for event in calls_in(events)] == [(CALL_ID, '{"q":"a"}')]
+    assert fold([hint, results_event(response_part(CALL_ID, "x"))], NAME) == [
         hint,
-        results_event(response_part(MINE, "x")),
+        results_event(response_part(CALL_ID, "x")),
     ]
 
 
@@ -170,12 +173,12 @@ def test_a_partial_call_that_is_never_completed_is_emitted_with_its_result() -> 
 def test_two_calls_of_one_tool_keep_their_two_results(marked: bool) -> None:
     more: dict[str, JSON] = {"longRunningToolIds": []} if marked else {}
     events = read_events(
-        event(call(MINE, q="a"), call(OTHER, q="b"), **more),
+        event(call(CALL_ID, q="a"), call(OTHER, q="b"), **more),
         results_event(response_part(OTHER, "B")),
-        results_event(response_part(MINE, "A")),
+        results_event(response_part(CALL_ID, "A")),
     )
-    assert [event.id for event in calls_in(events)] == [MINE, OTHER]
-    assert results_in(events) == [(OTHER, "B"), (MINE, "A")]
+    assert [event.id for event in calls_in(events)] == [CALL_ID, OTHER]
+    assert results_in(events) == [(OTHER, "B"), (CALL_ID, "A")]
 
 
 def test_a_call_without_an_id_has_the_same_minted_id_in_all_its_events() -> None:
@@ -219,10 +222,10 @@ def test_ids_that_restart_in_every_turn_name_the_newer_call() -> None:
 
 
 def test_a_result_without_its_call_is_emitted_after_a_call_without_arguments() -> None:
-    stream = [event(call(MINE, q="a")), results_event(response_part(OTHER, "B"))]
+    stream = [event(call(CALL_ID, q="a")), results_event(response_part(OTHER, "B"))]
     events = read_events(*stream)
     assert [(event.id, event.arguments) for event in calls_in(events)] == [
-        (MINE, '{"q":"a"}'),
+        (CALL_ID, '{"q":"a"}'),
         (OTHER, "{}"),
     ]
     assert results_in(events) == [(OTHER, "B")]
@@ -236,8 +239,8 @@ def test_a_result_without_its_call_is_emitted_after_a_call_without_arguments() -
 
 def test_turn_starts_are_emitted() -> None:
     events = read_events(
-        event(call(MINE), longRunningToolIds=[]),
-        results_event(response_part(MINE, "x")),
+        event(call(CALL_ID), longRunningToolIds=[]),
+        results_event(response_part(CALL_ID, "x")),
         event({"text": "Done."}),
     )
     assert [event.role for event in events if isinstance(event, TurnStart)] == ["tool", "assistant"]
@@ -249,7 +252,7 @@ def test_turn_starts_are_emitted() -> None:
 def test_a_call_that_the_agent_runs_is_emitted_at_once() -> None:
     how = wire(NAME).stream
     assert how is not None
-    (chunk,) = calls_in(how.reader(keep=False).read(event(call(MINE), longRunningToolIds=[])))
+    (chunk,) = calls_in(how.reader(keep=False).read(event(call(CALL_ID), longRunningToolIds=[])))
     assert chunk.executor == "provider"
 
 
@@ -257,38 +260,39 @@ def test_a_call_with_an_unknown_executor_waits_for_its_result() -> None:
     how = wire(NAME).stream
     assert how is not None
     reader = how.reader(keep=False)
-    assert calls_in(reader.read(event(call(MINE)))) == []
+    assert calls_in(reader.read(event(call(CALL_ID)))) == []
     assert [
-        event.executor for event in calls_in(reader.read(results_event(response_part(MINE, "x"))))
+        event.executor
+        for event in calls_in(reader.read(results_event(response_part(CALL_ID, "x"))))
     ] == ["provider"]
-    (chunk,) = calls_in(read_events(event(call(MINE))))
+    (chunk,) = calls_in(read_events(event(call(CALL_ID))))
     assert chunk.executor == "client"
 
 
 def test_a_long_running_call_stays_open_after_its_preliminary_result() -> None:
     events = [
-        event(call(MINE, "ask"), longRunningToolIds=[MINE], finishReason="STOP"),
-        results_event(response_part(MINE, "pending", "ask")),
+        event(call(CALL_ID, "ask"), longRunningToolIds=[CALL_ID], finishReason="STOP"),
+        results_event(response_part(CALL_ID, "pending", "ask")),
     ]
     chat = fold(restream(events, NAME, "openai-chat"), "openai-chat")
     message = get(chat, ("choices", 0, "message"))
-    assert get(message, ("tool_calls", 0, "id")) == MINE  # type: ignore[arg-type]
+    assert get(message, ("tool_calls", 0, "id")) == CALL_ID  # type: ignore[arg-type]
     assert get(message, ("content",)) is None  # type: ignore[arg-type]
     assert get(chat, ("choices", 0, "finish_reason")) == "tool_calls"
     assert chat == translate(fold(events, NAME), NAME, "openai-chat", "response").body
 
 
 def test_a_confirmation_request_leaves_its_call_open() -> None:
-    confirmation: JSON = {"originalFunctionCall": {"id": MINE, "name": "delete", "args": {}}}
+    confirmation: JSON = {"originalFunctionCall": {"id": CALL_ID, "name": "delete", "args": {}}}
     placeholder: JSON = {
         "functionResponse": {
-            "id": MINE,
+            "id": CALL_ID,
             "name": "delete",
             "response": {"error": "requires confirmation"},
         }
     }
     events = [
-        event(call(MINE, "delete"), longRunningToolIds=[]),
+        event(call(CALL_ID, "delete"), longRunningToolIds=[]),
         results_event(
             {
                 "functionCall": {
@@ -306,7 +310,7 @@ def test_a_confirmation_request_leaves_its_call_open() -> None:
     assert isinstance(calls, list) and [get(call, ("id",)) for call in calls] == [OTHER]
 
 
-# --- tokens, reasons, faults ----------------------------------------------------------------------
+# --- tokens, reasons, errors ----------------------------------------------------------------------
 
 
 def test_tokens_of_the_turns_add_up_and_partial_ones_do_not_count() -> None:
@@ -362,7 +366,7 @@ def test_a_turn_without_its_complete_event_keeps_its_partial_content() -> None:
 
 
 def test_a_partial_call_of_a_truncated_stream_is_emitted_as_incomplete() -> None:
-    grows: JSON = {"functionCall": {"id": MINE, "name": "search", "willContinue": True}}
+    grows: JSON = {"functionCall": {"id": CALL_ID, "name": "search", "willContinue": True}}
     more: JSON = {
         "functionCall": {
             "id": OTHER,
@@ -371,7 +375,7 @@ def test_a_partial_call_of_a_truncated_stream_is_emitted_as_incomplete() -> None
         }
     }
     events = read_events(partial(grows), partial(more))
-    assert [event.id for event in calls_in(events)] == [MINE]
+    assert [event.id for event in calls_in(events)] == [CALL_ID]
     assert text_in(events) == '{"q":"a' and any(
         isinstance(event, PartEnd) and event.cut for event in events
     )
@@ -465,7 +469,7 @@ def test_a_stream_error_is_written_as_adk_writes_it() -> None:
 
 
 class Model(BaseLlm):
-    """Speaks in pieces, calls one tool twice, and sums up."""
+    """Streams text, calls one tool twice, and summarizes."""
 
     ids: list[str | None]
 
@@ -520,13 +524,13 @@ def restream_run(agent: LlmAgent, target: str) -> tuple[list[tuple[int, Chunk]],
     """What a run becomes, each with the number of Events by then; and the Events."""
     run_events: list[RunEvent] = []
 
-    async def gathered() -> list[tuple[int, Chunk]]:
+    async def collect() -> list[tuple[int, Chunk]]:
         return [
             (len(run_events), event)
             async for event in restream(run(agent, run_events), NAME, target, framed=False)
         ]
 
-    return asyncio.run(gathered()), run_events
+    return asyncio.run(collect()), run_events
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -590,7 +594,7 @@ def test_a_real_run_folds_and_commutes(target: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_real_long_running_call_stays_open() -> None:
     def ask(q: str) -> None:
-        """Ask somebody, who answers another day."""
+        """Ask a person, who answers another day."""
 
     tool = LongRunningFunctionTool(ask)
     tool.name = "search"

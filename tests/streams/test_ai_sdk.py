@@ -57,7 +57,7 @@ def stream_spec() -> StreamSpec:
 
 
 def read_events(events: Iterable[Chunk]) -> list[Event]:
-    """What a reader says of a stream, as it comes."""
+    """The neutral events of a stream."""
     reader: StreamReader = stream_spec().reader()
     out: list[Event] = []
     for event in events:
@@ -133,7 +133,7 @@ def anthropic_stream(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk
     ]
 
 
-THOUGHT = block(
+REASONING_BLOCK = block(
     0,
     {"type": "thinking", "thinking": "", "signature": ""},
     "thinking_delta",
@@ -141,10 +141,10 @@ THOUGHT = block(
     "Two ",
     "cities.",
 )
-SAID = block(1, {"type": "text", "text": ""}, "text_delta", "text", "Let me ", "look.")
+TEXT_BLOCK = block(1, {"type": "text", "text": ""}, "text_delta", "text", "Let me ", "look.")
 PARALLEL = anthropic_stream(
-    THOUGHT,
-    SAID,
+    REASONING_BLOCK,
+    TEXT_BLOCK,
     tool_use(2, "toolu_a", '{"city": ', '"Oslo"}'),
     tool_use(3, "toolu_b", '{"city":"Lima"}'),
     tool_use(4, "toolu_c"),
@@ -156,9 +156,7 @@ PARALLEL = anthropic_stream(
 
 @pytest.fixture(scope="session")
 def judge() -> Judge:
-    """The official clients, asked in one process for many streams, each behind a server
-    of its own.
-    """
+    """The official clients: one process judges many streams, each behind its own server."""
     install_clients()
 
     def ask(streams: Iterable[tuple[str, list[bytes]]]) -> list[Verdict]:
@@ -275,7 +273,7 @@ def test_every_client_gets_an_error_for_invalid_input_and_keeps_its_text(judge: 
 
 
 def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> None:
-    events = anthropic_stream(SAID, tool_use(2, "toolu_a", '{"city"'))
+    events = anthropic_stream(TEXT_BLOCK, tool_use(2, "toolu_a", '{"city"'))
     neutral_events: list[Chunk] = [
         *events[:-2],
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
@@ -294,7 +292,7 @@ def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> No
 
 
 RICH = anthropic_stream(
-    SAID,
+    TEXT_BLOCK,
     block(
         2,
         {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}},
@@ -562,18 +560,24 @@ def test_calls_grow_live_and_end_with_the_whole_input() -> None:
 
 def test_the_oldest_version_gets_no_stop_reason_and_the_loss_is_reported() -> None:
     stream = restream(
-        anthropic_stream(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5
+        anthropic_stream(TEXT_BLOCK, stop="max_tokens"),
+        "anthropic",
+        "ai-sdk",
+        framed=False,
+        version=5,
     )
     assert list(stream)[-1] == {"type": "finish"}
     assert [loss.pointer for loss in stream.losses if "length" in loss.reason] == ["/finish_reason"]
     assert list(
-        restream(anthropic_stream(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False)
+        restream(
+            anthropic_stream(TEXT_BLOCK, stop="max_tokens"), "anthropic", "ai-sdk", framed=False
+        )
     )[-1] == {"type": "finish", "finishReason": "length"}
 
 
 def test_the_stop_reason_survives_a_round_trip() -> None:
     folded = fold(
-        restream(anthropic_stream(SAID, stop="max_tokens"), "anthropic", "ai-sdk"), "ai-sdk"
+        restream(anthropic_stream(TEXT_BLOCK, stop="max_tokens"), "anthropic", "ai-sdk"), "ai-sdk"
     )
     assert get(folded, ("finishReason",)) == "length"
     assert (

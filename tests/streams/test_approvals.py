@@ -29,8 +29,8 @@ from toolwire.conversation.json import JSON, Object, get, parse
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
 
-MINE = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
-ASKS = "adk-7c1d0f3e-0a55-4c57-8d2e-5b1f6c0e9a11"
+CALL_ID = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
+APPROVAL_ID = "adk-7c1d0f3e-0a55-4c57-8d2e-5b1f6c0e9a11"
 PENDING = "This tool call requires confirmation, please approve or reject."
 REFUSED = "This tool call is rejected."
 
@@ -52,36 +52,40 @@ def response_part(call_id: str, name: str, response: JSON) -> JSON:
     return {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
 
-ABOUT: JSON = {"id": MINE, "name": "delete", "args": {"path": "/x"}}
+ABOUT: JSON = {"id": CALL_ID, "name": "delete", "args": {"path": "/x"}}
 HINT: JSON = {"hint": "Sure?", "confirmed": False}
-ASKED: list[Chunk] = [
+APPROVAL_EVENTS: list[Chunk] = [
     event(
         "model",
-        call_part(MINE, "delete", {"path": "/x"}),
+        call_part(CALL_ID, "delete", {"path": "/x"}),
         longRunningToolIds=[],
         finishReason="STOP",
     ),
     event(
         "model",
         call_part(
-            ASKS,
+            APPROVAL_ID,
             "adk_request_confirmation",
             {"originalFunctionCall": ABOUT, "toolConfirmation": HINT},
         ),
-        longRunningToolIds=[ASKS],
+        longRunningToolIds=[APPROVAL_ID],
     ),
     event(
         "user",
-        response_part(MINE, "delete", {"error": PENDING}),
-        actions={"requestedToolConfirmations": {MINE: HINT}},
+        response_part(CALL_ID, "delete", {"error": PENDING}),
+        actions={"requestedToolConfirmations": {CALL_ID: HINT}},
     ),
 ]
 START: Chunk = event("user", {"text": "Delete it."}, author="user")
 GRANTED: Chunk = event(
-    "user", response_part(ASKS, "adk_request_confirmation", {"confirmed": True}), author="user"
+    "user",
+    response_part(APPROVAL_ID, "adk_request_confirmation", {"confirmed": True}),
+    author="user",
 )
 DENIED: Chunk = event(
-    "user", response_part(ASKS, "adk_request_confirmation", {"confirmed": False}), author="user"
+    "user",
+    response_part(APPROVAL_ID, "adk_request_confirmation", {"confirmed": False}),
+    author="user",
 )
 
 
@@ -100,7 +104,7 @@ def tool_part(body: JSON, n: int = -1) -> JSON:
 def test_approval_is_requested_for_the_call_itself_and_its_preliminary_result_is_not_sent(
     version: int | None,
 ) -> None:
-    chunks_of_version = restream(ASKED, "adk", "ai-sdk", framed=False, version=version)
+    chunks_of_version = restream(APPROVAL_EVENTS, "adk", "ai-sdk", framed=False, version=version)
     chunks = list(chunks_of_version)
     assert [event["type"] for event in chunks if "tool" in str(event["type"])] == [
         "tool-input-start",
@@ -108,16 +112,20 @@ def test_approval_is_requested_for_the_call_itself_and_its_preliminary_result_is
         "tool-input-available",
         "tool-approval-request",
     ]
-    assert chunks[-3] == {"type": "tool-approval-request", "approvalId": ASKS, "toolCallId": MINE}
+    assert chunks[-3] == {
+        "type": "tool-approval-request",
+        "approvalId": APPROVAL_ID,
+        "toolCallId": CALL_ID,
+    }
     assert chunks[-1] == {"type": "finish", "finishReason": "tool-calls"}
-    body = translate(fold(ASKED, "adk"), "adk", "ai-sdk", "response")
+    body = translate(fold(APPROVAL_EVENTS, "adk"), "adk", "ai-sdk", "response")
     assert fold(chunks, "ai-sdk") == body.body
     assert tool_part(body.body) == {
         "type": "tool-delete",
-        "toolCallId": MINE,
+        "toolCallId": CALL_ID,
         "state": "approval-requested",
         "input": {"path": "/x"},
-        "approval": {"id": ASKS},
+        "approval": {"id": APPROVAL_ID},
     }
     assert {"/1/content/parts/0", "/2/content/parts/0"} <= {
         loss.pointer for loss in chunks_of_version.losses
@@ -126,10 +134,10 @@ def test_approval_is_requested_for_the_call_itself_and_its_preliminary_result_is
 
 
 def test_a_version_without_approvals_gets_the_request_as_a_call_and_the_result_so_far() -> None:
-    chunks = list(restream(ASKED, "adk", "ai-sdk", framed=False, version=5))
+    chunks = list(restream(APPROVAL_EVENTS, "adk", "ai-sdk", framed=False, version=5))
     assert [event["toolCallId"] for event in chunks if event["type"] == "tool-input-available"] == [
-        MINE,
-        ASKS,
+        CALL_ID,
+        APPROVAL_ID,
     ]
     assert [event["errorText"] for event in chunks if event["type"] == "tool-output-error"] == [
         PENDING
@@ -137,46 +145,46 @@ def test_a_version_without_approvals_gets_the_request_as_a_call_and_the_result_s
 
 
 def test_two_calls_of_one_tool_have_separate_approvals() -> None:
-    second, approval_id = MINE.replace("2b", "3c"), ASKS.replace("7c", "8d")
+    second, approval_id = CALL_ID.replace("2b", "3c"), APPROVAL_ID.replace("7c", "8d")
     about: JSON = {"id": second, "name": "delete", "args": {"path": "/y"}}
     events = [
         event(
             "model",
-            call_part(MINE, "delete", {"path": "/x"}),
+            call_part(CALL_ID, "delete", {"path": "/x"}),
             call_part(second, "delete", {"path": "/y"}),
             longRunningToolIds=[],
         ),
         event(
             "model",
             call_part(approval_id, "adk_request_confirmation", {"originalFunctionCall": about}),
-            call_part(ASKS, "adk_request_confirmation", {"originalFunctionCall": ABOUT}),
-            longRunningToolIds=[approval_id, ASKS],
+            call_part(APPROVAL_ID, "adk_request_confirmation", {"originalFunctionCall": ABOUT}),
+            longRunningToolIds=[approval_id, APPROVAL_ID],
         ),
     ]
     body = fold(restream(events, "adk", "ai-sdk"), "ai-sdk")
     assert [
         (get(tool_part(body, n), ("toolCallId",)), get(tool_part(body, n), ("approval", "id")))
         for n in (0, 1)
-    ] == [(MINE, ASKS), (second, approval_id)]
+    ] == [(CALL_ID, APPROVAL_ID), (second, approval_id)]
 
 
 def test_an_approval_request_for_a_missing_call_stays_a_call() -> None:
-    chunks = list(restream(ASKED[1:2], "adk", "ai-sdk", framed=False))
+    chunks = list(restream(APPROVAL_EVENTS[1:2], "adk", "ai-sdk", framed=False))
     assert [event["toolCallId"] for event in chunks if event["type"] == "tool-input-available"] == [
-        ASKS
+        APPROVAL_ID
     ]
 
 
 def test_an_approval_request_names_the_call_by_the_id_that_was_sent_for_it() -> None:
     before = [
-        event("model", call_part(MINE, "delete", {}), longRunningToolIds=[]),
-        event("user", response_part(MINE, "delete", {"output": 1})),
+        event("model", call_part(CALL_ID, "delete", {}), longRunningToolIds=[]),
+        event("user", response_part(CALL_ID, "delete", {"output": 1})),
     ]
     chunks = list(
-        restream([*before, *ASKED], "adk", "ai-sdk", framed=False)
+        restream([*before, *APPROVAL_EVENTS], "adk", "ai-sdk", framed=False)
     )  # an id may come once there
     inputs = [event["toolCallId"] for event in chunks if event["type"] == "tool-input-available"]
-    assert inputs[0] == MINE and inputs[1] != MINE
+    assert inputs[0] == CALL_ID and inputs[1] != CALL_ID
     assert [
         event["toolCallId"] for event in chunks if event["type"] == "tool-approval-request"
     ] == inputs[1:]
@@ -217,38 +225,44 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() 
 @pytest.mark.parametrize(
     ("more", "part"),
     [
-        ([], {"state": "approval-requested", "approval": {"id": ASKS}}),
-        ([GRANTED], {"state": "approval-responded", "approval": {"id": ASKS, "approved": True}}),
-        ([DENIED], {"state": "approval-responded", "approval": {"id": ASKS, "approved": False}}),
+        ([], {"state": "approval-requested", "approval": {"id": APPROVAL_ID}}),
         (
-            [GRANTED, event("user", response_part(MINE, "delete", {"output": "gone"}))],
+            [GRANTED],
+            {"state": "approval-responded", "approval": {"id": APPROVAL_ID, "approved": True}},
+        ),
+        (
+            [DENIED],
+            {"state": "approval-responded", "approval": {"id": APPROVAL_ID, "approved": False}},
+        ),
+        (
+            [GRANTED, event("user", response_part(CALL_ID, "delete", {"output": "gone"}))],
             {
                 "state": "output-available",
                 "output": "gone",
-                "approval": {"id": ASKS, "approved": True},
+                "approval": {"id": APPROVAL_ID, "approved": True},
             },
         ),
         (
-            [DENIED, event("user", response_part(MINE, "delete", {"error": REFUSED}))],
+            [DENIED, event("user", response_part(CALL_ID, "delete", {"error": REFUSED}))],
             {
                 "state": "output-denied",
-                "approval": {"id": ASKS, "approved": False, "reason": REFUSED},
+                "approval": {"id": APPROVAL_ID, "approved": False, "reason": REFUSED},
             },
         ),
     ],
 )
 def test_a_log_shows_the_state_of_an_approval(more: list[Chunk], part: Object) -> None:
-    translated = translate([START, *ASKED, *more], "adk", "ai-sdk")
+    translated = translate([START, *APPROVAL_EVENTS, *more], "adk", "ai-sdk")
     assert tool_part(translated.body) == {
         "type": "tool-delete",
-        "toolCallId": MINE,
+        "toolCallId": CALL_ID,
         "input": {"path": "/x"},
         **part,
     }
     restored = decode(translate(translated.body, "ai-sdk", "adk").body, "adk")
     approvals = [call for call in restored.calls() if call.approval_for is not None]
     assert [(call.id, call.approval_for, call.name) for call in approvals] == [
-        (ASKS, MINE, "adk_request_confirmation")
+        (APPROVAL_ID, CALL_ID, "adk_request_confirmation")
     ]
     verdicts = [
         pair.result.output
@@ -336,23 +350,23 @@ def test_other_wires_lose_approvals_and_that_is_reported() -> None:
         (
             True,
             {"output": "gone"},
-            {"type": "tool-output-available", "toolCallId": MINE, "output": "gone"},
+            {"type": "tool-output-available", "toolCallId": CALL_ID, "output": "gone"},
         ),
         (
             True,
             {"error": "locked"},
-            {"type": "tool-output-error", "toolCallId": MINE, "errorText": "locked"},
+            {"type": "tool-output-error", "toolCallId": CALL_ID, "errorText": "locked"},
         ),
-        (False, {"error": REFUSED}, {"type": "tool-output-denied", "toolCallId": MINE}),
+        (False, {"error": REFUSED}, {"type": "tool-output-denied", "toolCallId": CALL_ID}),
     ],
 )
 def test_the_result_after_a_decision_belongs_to_the_call_that_the_client_has(
     approved: bool, response: JSON, chunk: Chunk
 ) -> None:
-    first = translate([START, *ASKED, GRANTED if approved else DENIED], "adk", "ai-sdk")
+    first = translate([START, *APPROVAL_EVENTS, GRANTED if approved else DENIED], "adk", "ai-sdk")
     restored = translate(first.body, "ai-sdk", "adk")
     events = [
-        event("user", response_part(MINE, "delete", response)),
+        event("user", response_part(CALL_ID, "delete", response)),
         event("model", {"text": "Done."}, finishReason="STOP"),
     ]
     stream = restream(events, "adk", "ai-sdk", framed=False, ids=restored.ids.to_dict())
@@ -360,23 +374,28 @@ def test_the_result_after_a_decision_belongs_to_the_call_that_the_client_has(
     assert chunks[:2] == [
         {"type": "start"},
         chunk,
-    ]  # with no id of its own it goes on in the message that the client has
+    ]  # without an id it continues the message that the client has
     assert not any(str(event["type"]).startswith("tool-input") for event in chunks)
     assert chunks[-1] == {"type": "finish", "finishReason": "stop"}
     assert not any("never came" in loss.reason for loss in stream.losses)
 
 
 def test_a_failed_call_is_not_shown_as_denied() -> None:
-    events = [*ASKED[:2], event("user", response_part(MINE, "delete", {"error": REFUSED}))]
+    events = [
+        *APPROVAL_EVENTS[:2],
+        event("user", response_part(CALL_ID, "delete", {"error": REFUSED})),
+    ]
     chunks = list(restream(events, "adk", "ai-sdk", framed=False))
-    assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": REFUSED} in chunks
+    assert {"type": "tool-output-error", "toolCallId": CALL_ID, "errorText": REFUSED} in chunks
 
 
 # --- preliminary results --------------------------------------------------------------------------
 
 WAITS: list[Chunk] = [
-    event("model", call_part(MINE, "ask", {}), longRunningToolIds=[MINE], finishReason="STOP"),
-    event("user", response_part(MINE, "ask", {"status": "pending"})),
+    event(
+        "model", call_part(CALL_ID, "ask", {}), longRunningToolIds=[CALL_ID], finishReason="STOP"
+    ),
+    event("user", response_part(CALL_ID, "ask", {"status": "pending"})),
 ]
 
 
@@ -385,7 +404,7 @@ def test_the_progress_of_a_long_running_call_is_a_preliminary_output(version: in
     chunks = list(restream(WAITS, "adk", "ai-sdk", framed=False, version=version))
     preliminary_output: Chunk = {
         "type": "tool-output-available",
-        "toolCallId": MINE,
+        "toolCallId": CALL_ID,
         "output": {"status": "pending"},
         "preliminary": True,
     }
@@ -408,13 +427,13 @@ def test_clients_without_preliminary_outputs_do_not_get_them() -> None:
 def test_a_call_that_goes_on_and_fails_has_failed() -> None:
     chunks = list(
         restream(
-            [WAITS[0], event("user", response_part(MINE, "ask", {"error": "no"}))],
+            [WAITS[0], event("user", response_part(CALL_ID, "ask", {"error": "no"}))],
             "adk",
             "ai-sdk",
             framed=False,
         )
     )
-    assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": "no"} in chunks
+    assert {"type": "tool-output-error", "toolCallId": CALL_ID, "errorText": "no"} in chunks
 
 
 def test_a_result_replaces_the_preliminary_result_before_it() -> None:
@@ -469,8 +488,8 @@ class Model(BaseLlm):
 
 
 class Agent:
-    """An agent behind the route that a chat client posts to: what comes is translated, and so is
-    the run that it starts."""
+    """An agent behind the route that a chat client posts to: requests are translated, and so is
+    the run that they start."""
 
     def __init__(self, tool: BaseTool, version: int) -> None:
         self.runner = InMemoryRunner(
@@ -495,7 +514,7 @@ class Agent:
         assert isinstance(log.body, list)
         content = types.Content.model_validate(get(log.body[-1], ("content",)))
 
-        async def gathered() -> bytes:
+        async def collect() -> bytes:
             return b"".join(
                 [
                     piece
@@ -505,7 +524,7 @@ class Agent:
                 ]
             )
 
-        return asyncio.run(gathered())
+        return asyncio.run(collect())
 
 
 @contextmanager

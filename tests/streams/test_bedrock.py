@@ -43,7 +43,7 @@ from toolwire.wires import wire
 from toolwire.wires.engine.specs import CatalogueEntry, catalogue_entries
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader
 
-STRANGE = StreamCase(
+UNKNOWN_EVENTS = StreamCase(
     "unknown-events-and-fields",
     "bedrock",
     [
@@ -101,7 +101,7 @@ STRANGE = StreamCase(
 )
 """What the service may send one day. As a body it is none that the official types take, so it is no
 case of theirs."""
-STREAMS = (*load_streams("bedrock"), STRANGE)
+STREAMS = (*load_streams("bedrock"), UNKNOWN_EVENTS)
 CALLED: list[JSON] = [
     {
         "type": "message_start",
@@ -179,7 +179,7 @@ def reader(*, keep: bool = False) -> StreamReader:
 
 
 def read_events(*events: Chunk) -> list[Event]:
-    """What a reader says of events and of their end."""
+    """The neutral events of a stream."""
     stream_reader = reader()
     out: list[Event] = []
     for event in events:
@@ -203,7 +203,7 @@ def content(body: JSON) -> list[JSON]:
 
 
 def read_with_boto3(sent: bytes | list[bytes]) -> list[Object]:
-    """The events that boto3 gives of such a stream."""
+    """The events that boto3 reads from such a stream."""
     with serve(
         [sent] if isinstance(sent, bytes) else sent, "application/vnd.amazon.eventstream"
     ) as server:
@@ -478,11 +478,11 @@ def test_every_start_event_of_the_catalogue_is_read_as_listed(entry: CatalogueEn
 def test_unknown_fields_are_kept_and_reported() -> None:
     opaque = [
         part
-        for part in decode(fold(STRANGE.events, "bedrock"), "bedrock", "response").parts()
+        for part in decode(fold(UNKNOWN_EVENTS.events, "bedrock"), "bedrock", "response").parts()
         if isinstance(part, Opaque)
     ]
     assert [part.type for part in opaque] == ["hologram", "scent"]
-    out = restream(STRANGE.events, "bedrock", "anthropic", framed=False)
+    out = restream(UNKNOWN_EVENTS.events, "bedrock", "anthropic", framed=False)
     list(out)
     reported = " ".join(loss.pointer + " " + loss.reason for loss in out.losses)
     for word in (
@@ -658,7 +658,9 @@ def test_boto3_raises_the_exception_that_is_written() -> None:
     }
 
 
-@pytest.mark.parametrize("stream", [stream for stream in STREAMS if stream is not STRANGE], ids=str)
+@pytest.mark.parametrize(
+    "stream", [stream for stream in STREAMS if stream is not UNKNOWN_EVENTS], ids=str
+)
 def test_events_from_boto3_fold_to_the_same_body_as_the_frames(stream: StreamCase) -> None:
     got = json.dumps(
         read_with_boto3(frames(stream.events)), default=lambda data: b64encode(data).decode()
@@ -668,7 +670,7 @@ def test_events_from_boto3_fold_to_the_same_body_as_the_frames(stream: StreamCas
 
 def test_boto3_ignores_events_that_its_service_model_does_not_have() -> None:
     events = [
-        event for event in STRANGE.events if get(event, ("contentBlockStart", "start")) != {}
+        event for event in UNKNOWN_EVENTS.events if get(event, ("contentBlockStart", "start")) != {}
     ]  # that it refuses
     got = read_with_boto3(frames(events))
     calls = [part.name for part in decode(fold(got, "bedrock"), "bedrock", "response").calls()]

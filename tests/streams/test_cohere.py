@@ -90,7 +90,7 @@ def reader(*, keep: bool = False) -> StreamReader:
 
 
 def read_events(*events: Chunk) -> list[Event]:
-    """What a reader says of events and of their end."""
+    """The neutral events of a stream."""
     stream_reader = reader()
     out: list[Event] = []
     for event in events:
@@ -120,7 +120,7 @@ def message_end(reason: str = "COMPLETE", **more: JSON) -> Chunk:
 
 
 def read_with_sdk(sent: list[bytes]) -> list[V2ChatStreamResponse]:
-    """The events that the official client gives of such a stream."""
+    """The events that the official client reads from such a stream."""
     with serve(sent) as server:
         client = cohere.ClientV2(api_key="none", base_url=server.url)
         return list(
@@ -469,4 +469,4 @@ def test_the_official_client_reads_reasoning_and_an_error() -> None:
 )
 def test_events_from_the_official_client_fold_to_the_same_body(stream: StreamCase) -> None:
     got = read_with_sdk([frames(stream.events)])
-    assert fold(got, "cohere") == stream.body  # 7 comes back as 7.0
+    assert fold(got, "cohere") == stream.body  # 7 is parsed as 7.0

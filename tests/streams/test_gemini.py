@@ -277,7 +277,7 @@ def test_truncated_arguments_stay_as_they_arrived() -> None:
     assert isinstance(fault, StreamError) and fault.cut
 
 
-# --- the end, and faults --------------------------------------------------------------------------
+# --- the end, and errors --------------------------------------------------------------------------
 
 
 def test_a_stream_without_a_reason_was_cut_off() -> None:

@@ -80,7 +80,7 @@ def read_events(*events: Object) -> list[Event]:
 
 
 def arguments_by_id(events: list[Event]) -> dict[str, str]:
-    """The calls that were told, and their arguments."""
+    """The arguments of the emitted calls, by id."""
     slots: dict[int, str] = {}
     arguments: dict[str, str] = {}
     for event in events:

@@ -114,7 +114,7 @@ XT, YT = '{"q":"x"}', '{"q":"y"}'
 X1, X2 = '{"q":', '"x"}'
 Y1, Y2 = '{"q":', '"y"}'
 END = chunk(finish="tool_calls")
-ONE = (("c0", S, X),)
+ONE_CALL = (("c0", S, X),)
 TWO = (("c0", S, X), ("c1", S, Y))
 MINTED = ((None, S, X),)
 MINTED2 = ((None, S, X), (None, S, Y))
@@ -122,14 +122,20 @@ LONG = "call_1__thought__" + "Ab/+9=" * 60
 
 
 def row(
-    name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object
+    name: str,
+    *chunks: JSON,
+    calls: Iterable[tuple[str | None, str, JSON]] = ONE_CALL,
+    **more: object,
 ) -> Row:
     """A row whose stream ends regularly."""
     return Row(name, (*chunks, END), tuple(calls), **more)  # type: ignore[arg-type]
 
 
 def row_without_end(
-    name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object
+    name: str,
+    *chunks: JSON,
+    calls: Iterable[tuple[str | None, str, JSON]] = ONE_CALL,
+    **more: object,
 ) -> Row:
     """A row whose chunks are the whole stream."""
     return Row(name, chunks, tuple(calls), **more)  # type: ignore[arg-type]
@@ -1381,7 +1387,7 @@ CORPUS: tuple[Row, ...] = (
     row_without_end(
         "end-with-done-twice", chunk(entry(0, "c0", S, XT)), END, raw=b"data: [DONE]\n\n"
     ),
-    # --- what nobody knows
+    # --- unknown fields
     row(
         "unknown-field-on-a-call",
         chunk(entry(0, "c0", S, XT, extra_content={"google": {"thought_signature": "sig"}})),

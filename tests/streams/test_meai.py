@@ -169,13 +169,15 @@ def test_a_json_array_of_updates_is_the_same_stream() -> None:
 
 
 def test_usage_is_added_up() -> None:
-    def counted(read: int, output_tokens: int) -> Object:
+    def usage_content(read: int, output_tokens: int) -> Object:
         return {
             "$type": "usage",
             "details": {"inputTokenCount": read, "outputTokenCount": output_tokens},
         }
 
-    events = read_events(update(counted(3, 1)), update(counted(4, 2)), update(finishReason="stop"))
+    events = read_events(
+        update(usage_content(3, 1)), update(usage_content(4, 2)), update(finishReason="stop")
+    )
     assert [event for event in events if isinstance(event, Metadata)] == [
         Metadata({"usage": Usage(3, 1)}),
         Metadata({"usage": Usage(7, 3)}),

@@ -143,7 +143,7 @@ def summarize_response(response: Response) -> tuple[str, list[tuple[str, str, st
     )
 
 
-TOLD = (
+EXPECTED = (
     "Both cities.",
     [("toolu_1", "weather", '{"city":"Oslo"}'), ("toolu_2", "weather", '{"city":"Rome"}')],
     11,
@@ -176,7 +176,7 @@ def test_the_official_client_reads_the_events_we_make_of_another_wire(
         "toolu_2": '{"city":"Rome"}',
     }
     assert events[-1].type == "response.completed"
-    assert summarize_response(events[-1].response) == TOLD
+    assert summarize_response(events[-1].response) == EXPECTED
     assert [event.sequence_number for event in events] == list(range(len(events)))
 
 
@@ -190,7 +190,7 @@ def test_the_helper_of_the_official_client_assembles_the_response(source: str) -
             ]
             final = stream.get_final_response()
     assert snapshots == ["Both ", "Both cities."]
-    assert summarize_response(final) == TOLD
+    assert summarize_response(final) == EXPECTED
 
 
 def test_the_asynchronous_client_reads_the_stream() -> None:
@@ -200,7 +200,7 @@ def test_the_asynchronous_client_reads_the_stream() -> None:
             return await stream.get_final_response()
 
     with serve(restream(ANTHROPIC, "anthropic", "openai-responses")) as server:
-        assert summarize_response(asyncio.run(run(server.url))) == TOLD
+        assert summarize_response(asyncio.run(run(server.url))) == EXPECTED
 
 
 @pytest.mark.parametrize("source", [*SOURCES, *WIRES])
@@ -411,14 +411,14 @@ def read_events(events: Events, name: str = "openai-responses") -> list[Event]:
     return out + stream_reader.end()
 
 
-def created_event(call_id: str = "resp_1") -> JSON:
+def event_created(call_id: str = "resp_1") -> JSON:
     return {
         "type": "response.created",
         "response": {"id": call_id, "object": "response", "status": "in_progress", "output": []},
     }
 
 
-def completed_event(*output: JSON, **more: JSON) -> JSON:
+def event_completed(*output: JSON, **more: JSON) -> JSON:
     body: Object = {
         "id": "resp_1",
         "object": "response",
@@ -471,7 +471,7 @@ def message_item(call_id: str, text: str) -> Object:
 
 
 def arguments_by_id(events: list[Event]) -> dict[str, str]:
-    """What each call was told to be asked, by its id."""
+    """The arguments of each emitted call, by id."""
     ids = {
         event.slot: event.part.id
         for event in events
@@ -489,7 +489,7 @@ def arguments_by_id(events: list[Event]) -> dict[str, str]:
 def test_a_call_is_emitted_with_its_call_id_and_its_item_id() -> None:
     events = read_events(
         [
-            created_event(),
+            event_created(),
             item_added(0, call_item(1, "", "in_progress")),
             delta_event("function_call_arguments", 0, "fc_1", "{}"),
         ]
@@ -501,13 +501,13 @@ def test_a_call_is_emitted_with_its_call_id_and_its_item_id() -> None:
 
 def test_arguments_in_the_first_and_the_last_event_are_emitted_once() -> None:
     full = call_item(1, '{"a":1}')
-    quiet = [created_event(), item_added(0, full), item_done(0, full), completed_event(full)]
+    quiet = [event_created(), item_added(0, full), item_done(0, full), event_completed(full)]
     loud = [
-        created_event(),
+        event_created(),
         item_added(0, full),
         delta_event("function_call_arguments", 0, "fc_1", '{"a":1}'),
         item_done(0, full),
-        completed_event(full),
+        event_completed(full),
     ]
     assert (
         arguments_by_id(read_events(quiet))
@@ -527,7 +527,7 @@ def test_arguments_of_the_first_event_are_emitted_if_no_delta_follows() -> None:
         "part": part,
     }
     events: Events = [
-        created_event(),
+        event_created(),
         part_added,
         item_added(1, call_item(1, "{}")),
         {"type": "response.completed", "response": {}},
@@ -541,7 +541,7 @@ def test_arguments_of_the_first_event_are_emitted_if_no_delta_follows() -> None:
 
 def test_deltas_find_their_call_by_index_if_the_item_id_changes() -> None:
     events: Events = [
-        created_event(),
+        event_created(),
         item_added(0, {**call_item(1, ""), "id": "x1"}),
         item_added(1, {**call_item(2, ""), "id": "x2"}),
         delta_event("function_call_arguments", 1, "x3", "[2]"),
@@ -552,7 +552,7 @@ def test_deltas_find_their_call_by_index_if_the_item_id_changes() -> None:
 
 def test_deltas_find_their_call_by_id_if_all_indexes_are_equal() -> None:
     events: Events = [
-        created_event(),
+        event_created(),
         item_added(0, call_item(1, "")),
         item_added(0, call_item(2, "")),
         delta_event("function_call_arguments", 0, "fc_1", "[1]"),
@@ -593,7 +593,7 @@ def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
     bare: JSON = {"id": "fc_1", "type": "function_call", "arguments": "", "name": "weather"}
     events = read_events(
         [
-            created_event(),
+            event_created(),
             item_added(0, bare),
             delta_event("function_call_arguments", 0, "fc_1", "{}"),
             item_done(0, call_item(1, "{}")),
@@ -607,10 +607,10 @@ def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
 
 def test_deltas_of_an_unknown_item_open_it() -> None:
     events: Events = [
-        created_event(),
+        event_created(),
         delta_event("output_text", 0, "msg_1", "Hel", content_index=0),
         delta_event("output_text", 0, "msg_1", "lo", content_index=0),
-        completed_event(),
+        event_completed(),
     ]
     assert [event.text for event in read_events(events) if isinstance(event, PartDelta)] == [
         "Hel",
@@ -623,7 +623,7 @@ def test_deltas_after_the_end_of_an_item_are_reported_and_not_emitted() -> None:
     late = delta_event("output_text", 0, "msg_1", "again", content_index=0)
     events = read_events(
         [
-            created_event(),
+            event_created(),
             item_done(0, message_item("msg_1", "Hello")),
             late,
             item_done(0, message_item("msg_1", "Hello")),
@@ -642,10 +642,10 @@ def test_an_item_that_is_missing_in_the_finished_response_is_kept() -> None:
         "summary": [{"type": "summary_text", "text": "Hm."}],
     }
     events = [
-        created_event(),
+        event_created(),
         item_done(0, reasoning),
         item_done(1, message_item("msg_1", "Hello")),
-        completed_event(message_item("msg_1", "Hello")),
+        event_completed(message_item("msg_1", "Hello")),
     ]
     assert get(fold(events, "openai-responses"), ("output",)) == [
         reasoning,
@@ -657,10 +657,10 @@ def test_items_of_the_finished_response_are_emitted_once() -> None:
     output = [message_item("msg_1", "Hello"), call_item(1, "{}"), call_item(2, "{}")]
     events = read_events(
         [
-            created_event(),
+            event_created(),
             item_done(0, message_item("msg_1", "Hello")),
             item_added(1, call_item(1, "")),
-            completed_event(*output),
+            event_completed(*output),
         ]
     )
     assert [event.part for event in events if isinstance(event, PartComplete)] == [Text("Hello")]
@@ -679,11 +679,11 @@ def test_a_server_tool_call_and_its_result_are_read_from_one_item() -> None:
     full: Object = {**item, "arguments": '{"a":1}', "output": "found", "status": "completed"}
     events = read_events(
         [
-            created_event(),
+            event_created(),
             item_added(0, item),
             delta_event("mcp_call_arguments", 0, "mcp_1", '{"a":1}'),
             item_done(0, full),
-            completed_event(full),
+            event_completed(full),
         ]
     )
     start = next(event for event in events if isinstance(event, PartStart))
@@ -704,7 +704,7 @@ def test_code_is_told_as_json_while_it_is_written() -> None:
     }
     events = read_events(
         [
-            created_event(),
+            event_created(),
             item_added(0, item),
             delta_event("code_interpreter_call_code", 0, "ci_1", 'print("'),
             delta_event("code_interpreter_call_code", 0, "ci_1", 'a")\n'),
@@ -723,12 +723,12 @@ def test_events_after_an_unfinished_server_tool_item_wait_for_it() -> None:
         "action": {"type": "search", "query": "q"},
     }
     events: Events = [
-        created_event(),
+        event_created(),
         item_added(0, search),
         delta_event("output_text", 1, "msg_1", "Found.", content_index=0),
         item_done(1, message_item("msg_1", "Found.")),
         item_done(0, completed_search),
-        completed_event(completed_search, message_item("msg_1", "Found.")),
+        event_completed(completed_search, message_item("msg_1", "Found.")),
     ]
     parts = [
         event.part for event in read_events(events) if isinstance(event, PartStart | PartComplete)
@@ -773,7 +773,7 @@ def test_summaries_are_one_reasoning_part_whose_signature_comes_last() -> None:
 def test_reasoning_with_only_encrypted_content_is_hidden() -> None:
     item: JSON = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     events = read_events(
-        [created_event(), item_added(0, item), item_done(0, item), completed_event(item)]
+        [event_created(), item_added(0, item), item_done(0, item), event_completed(item)]
     )
     assert [event.part for event in events if isinstance(event, PartComplete)] == [
         Reasoning("", "gAAA")
@@ -859,7 +859,7 @@ def test_a_stream_that_breaks_off_keeps_its_content_and_reports_the_break() -> N
 )
 def test_an_error_is_a_stream_error_after_everything_is_closed(event: JSON) -> None:
     events = [
-        created_event(),
+        event_created(),
         item_added(0, call_item(1, "")),
         delta_event("function_call_arguments", 0, "fc_1", '{"a'),
         event,
@@ -887,7 +887,7 @@ def test_an_error_and_the_failed_response_after_it_are_one_stream_error() -> Non
         },
     }
     events = read_events(
-        [created_event(), {"type": "error", "code": "server_error", "message": "No."}, failed_event]
+        [event_created(), {"type": "error", "code": "server_error", "message": "No."}, failed_event]
     )
     assert [event.message for event in events if isinstance(event, StreamError)] == ["No."]
     assert not [event for event in events if isinstance(event, Finish)]

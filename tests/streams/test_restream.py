@@ -202,7 +202,7 @@ def test_a_profile_is_a_wire_too(name: str) -> None:
     assert calls_in(b"".join(restream(written, name, "anthropic")), "anthropic") == CALLS
 
 
-# --- what comes back ------------------------------------------------------------------------------
+# --- restored ids    ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", STREAMING)
@@ -249,27 +249,34 @@ def test_losses_grow_with_the_stream() -> None:
     assert len(set(stream.losses)) == len(stream.losses)
 
 
-ODD = [("call/1+=", "web.search/v1"), ("call 2", "web.search/v2"), ("x" * 90, "a" * 90)]
+INVALID_IDS_AND_NAMES = [
+    ("call/1+=", "web.search/v1"),
+    ("call 2", "web.search/v2"),
+    ("x" * 90, "a" * 90),
+]
 
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_the_id_map_restores_ids_and_names(target: str) -> None:
     events = anthropic_stream(
-        *(call_block(i, id, name, json.dumps({"n": i})) for i, (id, name) in enumerate(ODD))
+        *(
+            call_block(i, id, name, json.dumps({"n": i}))
+            for i, (id, name) in enumerate(INVALID_IDS_AND_NAMES)
+        )
     )
     stream = restream(events, "anthropic", target)
     body = fold(b"".join(stream), target)
     restored = translate(body, target, "anthropic", "response", ids=stream.ids.to_dict())
     calls = decode(restored.body, "anthropic", "response").calls()
     assert [(call.id, call.name, call.input) for call in calls] == [
-        (id, name, {"n": i}) for i, (id, name) in enumerate(ODD)
+        (id, name, {"n": i}) for i, (id, name) in enumerate(INVALID_IDS_AND_NAMES)
     ]
     restored_body = restream(restream_events(events, target), target, "anthropic", ids=stream.ids)
     found_calls = decode(
         fold(b"".join(restored_body), "anthropic"), "anthropic", "response"
     ).calls()
     assert [(call.id, call.name, call.input) for call in found_calls] == [
-        (id, name, {"n": i}) for i, (id, name) in enumerate(ODD)
+        (id, name, {"n": i}) for i, (id, name) in enumerate(INVALID_IDS_AND_NAMES)
     ]
 
 
@@ -279,8 +286,8 @@ def restream_events(events: list[Chunk], target: str) -> list[Chunk]:
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_a_result_finds_its_call_with_the_map_of_the_stream(target: str) -> None:
-    """A turn as a client lives it: the stream, then the history with the result, back to where the
-    call came from."""
+    """A turn of a client: the stream, then the history with the result, sent back to the wire of the
+    call."""
     stream = restream(
         anthropic_stream(call_block(0, "call/1+=", "web.search", "{}")), "anthropic", target
     )
@@ -300,9 +307,9 @@ def test_an_unknown_wire_is_an_error_before_anything_is_read() -> None:
         yield b""
 
     for source, target in (("nobody", "anthropic"), ("anthropic", "nobody"), ("", "anthropic")):
-        with pytest.raises(UsageError, match="no such wire"):
+        with pytest.raises(UsageError, match="unknown wire, profile or provider"):
             restream(never(), source, target)
-    with pytest.raises(UsageError, match="no such wire"):
+    with pytest.raises(UsageError, match="unknown wire, profile or provider"):
         fold(never(), "nobody")
 
 
@@ -464,13 +471,13 @@ def test_closing_before_the_first_event_closes_the_source() -> None:
     assert source.closed
     log: list[str] = []
 
-    def begun() -> Iterator[Chunk]:
+    def source_events() -> Iterator[Chunk]:
         try:
             yield from EVENTS
         finally:
             log.append("generator")
 
-    generator = begun()
+    generator = source_events()
     first = next(generator)
     assert first == EVENTS[0]
     restream(generator, "anthropic", "openai-chat").close()

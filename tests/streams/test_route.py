@@ -1,5 +1,5 @@
-"""The route that the README shows: a real client asks, a real server of the model's wire answers,
-both over loopback."""
+"""The route that the README shows: a real client sends a request, a real server of the model's wire
+answers, both over loopback."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHUNKS: tuple[JSON, ...] = (
         "responseId": "r1",
     },
 )
-ASKED: JSON = {
+CHAT_REQUEST: JSON = {
     "id": "chat",
     "trigger": "submit-message",
     "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "Oslo or Rome?"}]}],
@@ -68,7 +68,7 @@ def test_the_route_of_the_readme_streams_a_models_answer_to_a_chat_page(
         app = names["app"]
         assert isinstance(app, Starlette)
         with TestClient(app) as page:
-            answer = page.post("/api/chat", json=ASKED)
+            answer = page.post("/api/chat", json=CHAT_REQUEST)
     assert server.requests[0].json == {
         "contents": [{"parts": [{"text": "Oslo or Rome?"}], "role": "user"}]
     }

@@ -1,5 +1,4 @@
-"""What is peculiar to streams whose calls stand in their text: what is held back, what is let go,
-and when."""
+"""Streams whose calls are in their text: what is held back, what is emitted, and when."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def stream(*pieces: str, finish: str | None = "stop") -> list[Chunk]:
 
 
 def read_events(events: list[Chunk]) -> list[list[Event]]:
-    """What each event says, and after them what the end says."""
+    """The neutral events of each chunk, and those of the end."""
     how = wire("text").stream
     assert how is not None
     reader = how.reader()
@@ -427,7 +426,7 @@ def test_minted_ids_match_the_body_and_differ_between_candidates() -> None:
     assert len({event.part.id for event in neutral_events if isinstance(event.part, Call)}) == 4
 
 
-# --- what others say, in tags ---------------------------------------------------------------------
+# --- other wires, in tags ------------------------------------------------------------------------
 
 
 def block(index: int, opening: Object, *deltas: Object) -> list[Chunk]:
@@ -611,11 +610,11 @@ def test_buffered_whitespace_is_emitted_before_an_error() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_ids_names_and_arguments_survive_a_wire_with_calls_of_its_own(case: StreamCase) -> None:
-    def asked(conversation: Conversation) -> list[tuple[str, str, JSON]]:
+    def calls_in(conversation: Conversation) -> list[tuple[str, str, JSON]]:
         return [(call.id, call.name, call.input) for call in conversation.calls()]
 
     events = list(restream(case.events, "text", "openai-chat"))
-    assert asked(decode(fold(events, "openai-chat"), "openai-chat", "response")) == asked(
+    assert calls_in(decode(fold(events, "openai-chat"), "openai-chat", "response")) == calls_in(
         decode(case.body, "text", "response")
     )
 

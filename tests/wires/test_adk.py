@@ -27,11 +27,13 @@ ENTRIES = [
 """The parts of an event are those of Gemini, and so are their types."""
 KNOWN = [case for case in load(NAME) if "unknown" not in case.name]
 """What ADK's own types accept: they refuse parts they do not know."""
-MINE = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
+CALL_ID = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
 OTHER = "adk-7c1d0f3e-0a55-4c57-8d2e-5b1f6c0e9a11"
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A log of one event around a minimal example of a part; None for a streamed one."""
     if form == "response-stream":
         return None
@@ -41,7 +43,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: str(entry["type_name"]))
 def test_every_part_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
     assert wrapped is not None
     body, kind = wrapped
     conversation = decode(body, NAME, kind)
@@ -60,11 +62,11 @@ def event(author: str, *parts: JSON, role: str = "model", **more: JSON) -> JSON:
     return {"author": author, "content": {"role": role, "parts": list(parts)}, **more}
 
 
-def call_part(call_id: str | None = MINE, name: str = "f", **args: JSON) -> JSON:
+def call_part(call_id: str | None = CALL_ID, name: str = "f", **args: JSON) -> JSON:
     return {"functionCall": {"name": name, "args": args, **({"id": call_id} if call_id else {})}}
 
 
-def response_part(response: JSON, call_id: str | None = MINE, name: str = "f") -> JSON:
+def response_part(response: JSON, call_id: str | None = CALL_ID, name: str = "f") -> JSON:
     return {
         "functionResponse": {
             "name": name,
@@ -91,11 +93,11 @@ def test_an_id_made_by_adk_is_sent_to_every_wire_with_ids(target: str) -> None:
     ]
     translated = translate(log, NAME, target)
     conversation = decode(translated.json(), target)
-    assert [call.id for call in conversation.calls()] == [MINE, OTHER]
+    assert [call.id for call in conversation.calls()] == [CALL_ID, OTHER]
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text)
         for pair in conversation.pairs()
-    ] == [(MINE, '{"n":1}'), (OTHER, '{"n":2}')]
+    ] == [(CALL_ID, '{"n":1}'), (OTHER, '{"n":2}')]
     assert translated.losses == []
 
 
@@ -130,16 +132,16 @@ def test_a_removed_id_is_restored_with_the_id_map() -> None:
         event("a", response_part({"n": 2}, OTHER), response_part({"n": 1}), role="user"),
     ]
     translated = translate(log, NAME, "gemini")
-    assert MINE not in translated.json().decode()
+    assert CALL_ID not in translated.json().decode()
     restored = decode(
         translate(translated.json(), "gemini", NAME, ids=translated.ids.to_dict()).json(), NAME
     )
     assert [(call.id, call.input) for call in restored.calls()] == [
-        (MINE, {"x": 1}),
+        (CALL_ID, {"x": 1}),
         (OTHER, {"x": 2}),
     ]
     assert {result.call_id: result.text for result in restored.results()} == {
-        MINE: '{"n":1}',
+        CALL_ID: '{"n":1}',
         OTHER: '{"n":2}',
     }
 
@@ -201,10 +203,10 @@ def test_an_id_made_by_adk_has_the_origin_wire_and_pairs() -> None:
     )
     (pair,) = conversation.pairs()
     assert pair.call is not None
-    assert (pair.call.id, pair.call.origin, pair.how) == (MINE, "wire", "id")
+    assert (pair.call.id, pair.call.origin, pair.how) == (CALL_ID, "wire", "id")
 
 
-# --- who speaks -----------------------------------------------------------------------------------
+# --- authors ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_st
     None
 ):
     log = [
-        event("a", call_part(), longRunningToolIds=[MINE]),
+        event("a", call_part(), longRunningToolIds=[CALL_ID]),
         event("a", response_part({"status": "pending"}), role="user"),
         event("a", {"text": "Wait."}),
         event("user", response_part({"status": "done"}), role="user"),
@@ -238,15 +240,15 @@ def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_st
     assert [
         (pair.call and pair.call.id, pair.result and pair.result.text, pair.how)
         for pair in conversation.pairs()
-    ] == [(MINE, '{"status":"pending"}', "id"), (None, '{"status":"done"}', None)]
-    assert conversation.results()[1].call_id == MINE
+    ] == [(CALL_ID, '{"status":"pending"}', "id"), (None, '{"status":"done"}', None)]
+    assert conversation.results()[1].call_id == CALL_ID
     chat = translate(log, NAME, "openai-chat", repair=False)
     assert [loss.pointer for loss in chat.losses] == ["/0/longRunningToolIds"]
     assert [
         value_at(m, "tool_call_id")
         for m in value_at(chat.body, "messages")  # type: ignore[union-attr]
         if value_at(m, "role") == "tool"
-    ] == [MINE, MINE]
+    ] == [CALL_ID, CALL_ID]
 
 
 def test_a_second_result_is_reported_for_gemini_because_nothing_pairs_it() -> None:
@@ -263,7 +265,9 @@ def test_a_second_result_is_reported_for_gemini_because_nothing_pairs_it() -> No
 def test_a_confirmation_request_is_a_call_with_its_own_id() -> None:
     log = [
         event("a", call_part(name="delete")),
-        event("a", call_part(OTHER, "adk_request_confirmation", originalFunctionCall={"id": MINE})),
+        event(
+            "a", call_part(OTHER, "adk_request_confirmation", originalFunctionCall={"id": CALL_ID})
+        ),
         event("a", response_part({"error": "requires confirmation"}, name="delete"), role="user"),
         event(
             "user",
@@ -398,7 +402,7 @@ def test_calls_with_results_in_a_run_are_complete_and_open_calls_are_the_clients
     ]
     conversation = decode(run, NAME, "response")
     assert [(call.id, call.executor) for call in conversation.calls()] == [
-        (MINE, "provider"),
+        (CALL_ID, "provider"),
         (OTHER, "client"),
     ]
     (message,) = conversation.messages
@@ -461,7 +465,7 @@ def test_an_event_as_adk_dumps_it_is_read_in_both_spellings() -> None:
         for alias in (True, False)
     )
     assert decode([camel], NAME).messages == decode([snake], NAME).messages
-    assert decode([camel], NAME).calls()[0].id == MINE
+    assert decode([camel], NAME).calls()[0].id == CALL_ID
     assert encode(decode([snake], NAME), NAME).body == [snake]
 
 

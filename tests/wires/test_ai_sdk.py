@@ -104,7 +104,9 @@ EXAMPLES: tuple[tuple[JSON, dict[str, str], str, str, str], ...] = (
 )
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A block in a whole body: tool parts in a UI message, the others in model messages."""
     if form == "response-stream":
         return None
@@ -121,7 +123,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 def test_every_type_of_call_and_result_is_read_as_the_catalogue_says(
     example: JSON, tell: dict[str, str], direction: str, family: str, executor: str
 ) -> None:
-    wrapped = hold(example, tell, "request")
+    wrapped = wrap_example(example, tell, "request")
     assert wrapped is not None
     conversation = decode(wrapped[0], "ai-sdk", wrapped[1])
     parts = [part for part in conversation.parts() if isinstance(part, Call | Result)]
@@ -631,7 +633,7 @@ def test_detect_finds_this_wire_for_its_bodies_only(case: Case) -> None:
 
 @pytest.fixture(scope="session")
 def judge() -> Judge:
-    """The official package, asked in one process for many bodies."""
+    """The official package: one process judges many bodies."""
     install_clients()
 
     def ask(bodies: list[JSON]) -> list[Verdict]:
@@ -642,7 +644,7 @@ def judge() -> Judge:
     return ask
 
 
-ODD = {
+IRREGULAR = {
     "missing-ids",
     "unknown-parts-and-fields",
     "version-7-parts",
@@ -658,11 +660,13 @@ def test_the_official_package_accepts_all_cases_but_the_irregular_ones(judge: Ju
     verdicts = judge([case.body for case in cases])
     assert {
         case.name for case, verdict in zip(cases, verdicts, strict=True) if verdict["error"]
-    } == ODD
+    } == IRREGULAR
 
 
 def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) -> None:
-    cases = [case for case in load("ai-sdk") if case.name not in ODD and case.kind == "request"]
+    cases = [
+        case for case in load("ai-sdk") if case.name not in IRREGULAR and case.kind == "request"
+    ]
     for case, verdict in zip(cases, judge([case.body for case in cases]), strict=True):
         conversation = decode(case.body, "ai-sdk")
         # The package sends a model no call whose input is still streaming.
@@ -707,7 +711,7 @@ def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package
 def test_what_is_edited_is_still_accepted_by_the_official_package(judge: Judge) -> None:
     bodies: list[JSON] = []
     for case in CASES:
-        if case.wire == "ai-sdk" and case.kind == "request" and case.name not in ODD:
+        if case.wire == "ai-sdk" and case.kind == "request" and case.name not in IRREGULAR:
             conversation = decode(case.body, "ai-sdk")
             answers = [
                 pair.call.result({"late": True})

@@ -20,7 +20,9 @@ ENTRIES = [
 ]
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A whole body around a minimal example of a block; None for a streamed one."""
     if form == "response-stream":
         return None
@@ -38,7 +40,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     ),
 )
 def test_every_block_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
     assert wrapped is not None
     body, kind = wrapped
     conversation = decode(body, NAME, kind)

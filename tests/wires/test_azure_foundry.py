@@ -7,14 +7,14 @@ from __future__ import annotations
 import pytest
 from cases import CASES
 from rows import rows
-from wires.test_openai_responses import assert_read_as_listed, entries, hold
+from wires.test_openai_responses import assert_read_as_listed, entries, wrap_example
 
 from toolwire import Call, Result, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
 from toolwire.wires.azure_foundry.blocks import PAIRED_TOOLS, SERVICE_ITEMS
 
 NAME = "azure-foundry"
-__all__ = ["hold"]
+__all__ = ["wrap_example"]
 
 
 def answer(*items: JSON) -> dict[str, JSON]:

@@ -18,9 +18,9 @@ from toolwire.conversation.parts import Media, Message, Opaque, Reasoning, Text
 from toolwire.errors import pointer
 from toolwire.translate import catalogue, detect, translate
 
-HERE = Path(__file__).parents[1]
-CASES = HERE / "cases" / "bedrock"
-DATA = HERE.parents[1] / "shared" / "data"
+TESTS = Path(__file__).parents[1]
+CASES = TESTS / "cases" / "bedrock"
+DATA = TESTS.parents[1] / "shared" / "data"
 complaints = partial(judges.complaints, "bedrock")
 
 # --- the cases ------------------------------------------------------------------------------------
@@ -41,9 +41,11 @@ def case(name: str, kind: Kind = "request") -> Object:
     return body
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
-    """A whole body around one block: a call stands in an answer, a client's result in a history, a
-    provider's in an answer."""
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
+    """A whole body around one block: a call in a response, a client's result in a history, a
+    provider's result in a response."""
     if form == "response-stream":
         return None
     if discriminator["content_field"] == "toolResult":
@@ -67,7 +69,7 @@ def test_every_type_of_the_catalogue_is_read_and_written_back_unchanged() -> Non
         if entry["wire"] != "bedrock" or not entry["core_wire"]:
             continue
         assert ("bedrock", entry["direction"], entry["family"], entry["origin_class"]) in ours
-        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])
         if wrapped is None:
             continue
         read = decode(wrapped[0], "bedrock", wrapped[1])

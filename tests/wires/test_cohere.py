@@ -32,7 +32,9 @@ from toolwire.conversation.model import Choice, Kind, Usage
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """An example of the catalogue in a whole body."""
     if form == "response-stream":
         return None
@@ -62,7 +64,7 @@ def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> 
     known = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
     for entry in (entry for entry in entries if entry["wire"] == "cohere" and entry["core_wire"]):
         assert ("cohere", entry["direction"], entry["family"], entry["origin_class"]) in known
-        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])
         assert wrapped is not None
         conversation = decode(wrapped[0], "cohere", wrapped[1])
         found = conversation.calls() if entry["direction"] == "call" else conversation.results()

@@ -45,7 +45,9 @@ ENTRIES = [
 JUDGE: TypeAdapter[list[ChatCompletionMessageParam]] = TypeAdapter(list[ChatCompletionMessageParam])
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A request of one message around a minimal example of a part; None for a streamed one."""
     if form == "response-stream":
         return None
@@ -100,7 +102,7 @@ def value_at(body: JSON, *path: str | int) -> JSON:
 def test_a_minimal_part_is_read_as_its_type_and_is_in_the_catalogue(
     example: JSON, field: str
 ) -> None:
-    wrapped = hold(example, {"part_field": field}, "both")
+    wrapped = wrap_example(example, {"part_field": field}, "both")
     assert wrapped is not None
     body, kind = wrapped
     conversation = decode(body, NAME, kind)

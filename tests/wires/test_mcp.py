@@ -68,9 +68,11 @@ RUN_BY_THE_CALLER = {"server": "client", "client": "client"}
 server is the client's: the provider of the model runs none of them."""
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
-    """A whole body around an example: messages are bodies already, blocks of sampling stand in a
-    request for a message."""
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
+    """A whole body around an example: messages are bodies already, blocks of sampling belong in a
+    sampling request."""
     if form == "response-stream":
         return None
     if "type" not in discriminator:
@@ -88,7 +90,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
     entries = json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else []
     for entry in (entry for entry in entries if entry["wire"] == "mcp" and entry["core_wire"]):
-        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])
         assert wrapped is not None
         conversation = decode(wrapped[0], "mcp", wrapped[1])
         [part] = [part for part in conversation.parts() if isinstance(part, Call | Result)]

@@ -1,5 +1,5 @@
-"""What is peculiar to Microsoft.Extensions.AI: contents told by `$type`, tools of services in
-place, answers of several turns."""
+"""Microsoft.Extensions.AI: contents with a `$type`, tools that a service ran, responses of several
+turns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ ENTRIES = [
 ]
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A request of one message around a minimal example of a content; None for a streamed one."""
     if form == "response-stream":
         return None
@@ -111,7 +113,7 @@ TYPES = [
 def test_every_type_of_call_and_result_is_read_as_what_it_is(
     kind: str, fields: dict[str, JSON], part: type, family: str, executor: str
 ) -> None:
-    wrapped = hold(content(kind, **fields), {"$type": kind}, "both")
+    wrapped = wrap_example(content(kind, **fields), {"$type": kind}, "both")
     assert wrapped is not None
     body, form = wrapped
     conversation = decode(body, NAME, form)

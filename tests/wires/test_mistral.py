@@ -18,9 +18,9 @@ from toolwire.conversation.parts import Media, Opaque, Reasoning
 from toolwire.errors import UsageError, pointer
 from toolwire.translate import catalogue, detect, translate
 
-HERE = Path(__file__).parents[1]
-CASES = HERE / "cases" / "mistral"
-DATA = HERE.parents[1] / "shared" / "data"
+TESTS = Path(__file__).parents[1]
+CASES = TESTS / "cases" / "mistral"
+DATA = TESTS.parents[1] / "shared" / "data"
 complaints = partial(judges.complaints, "mistral")
 
 # --- the cases ------------------------------------------------------------------------------------
@@ -41,7 +41,9 @@ def case(name: str, kind: Kind = "request") -> Object:
     return body
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A whole body around a call or a tool message."""
     if form == "response-stream":
         return None
@@ -63,7 +65,7 @@ def test_every_type_of_the_catalogue_is_read_and_written_back_unchanged() -> Non
         if entry["wire"] != "mistral" or not entry["core_wire"]:
             continue
         assert ("mistral", entry["direction"], entry["family"], entry["origin_class"]) in ours
-        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])
         if wrapped is None:
             continue
         read = decode(wrapped[0], "mistral", wrapped[1])

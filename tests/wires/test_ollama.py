@@ -1,5 +1,4 @@
-"""What is peculiar to Ollama's own chat: ids that may be missing, pictures beside the text, one
-word for every good end."""
+"""Ollama's own chat: ids that may be missing, images beside the text, one stop reason."""
 
 from __future__ import annotations
 
@@ -32,7 +31,9 @@ from toolwire.conversation.model import Format, Kind, Usage
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """An example of the catalogue in a whole body."""
     if form == "response-stream":
         return None
@@ -68,7 +69,7 @@ def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> 
     known = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
     for entry in (entry for entry in entries if entry["wire"] == "ollama" and entry["core_wire"]):
         assert ("ollama", entry["direction"], entry["family"], entry["origin_class"]) in known
-        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])
         assert wrapped is not None
         conversation = decode(wrapped[0], "ollama", wrapped[1])
         found = conversation.calls() if entry["direction"] == "call" else conversation.results()
@@ -269,7 +270,7 @@ def test_the_format_is_json_or_a_schema() -> None:
 
 @pytest.mark.parametrize("case", load("ollama"), ids=str)
 def test_detect_finds_this_wire_by_its_own_fields(case: Case) -> None:
-    if case.name != "format-object":  # a plain chat but for one word
+    if case.name != "format-object":  # a plain chat but for one field
         assert detect(case.body) == "ollama"
 
 

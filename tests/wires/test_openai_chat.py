@@ -35,7 +35,9 @@ ENTRIES = [
 ]
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A whole body around a minimal example of a type; None for a streamed one."""
     if form == "response-stream":
         return None
@@ -61,7 +63,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     "entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}"
 )
 def test_every_type_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
-    wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
     assert wrapped is not None
     body, kind = wrapped
     conversation = decode(body, NAME, kind)

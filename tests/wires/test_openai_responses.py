@@ -36,7 +36,9 @@ CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json
 EITHER = {"server": {"provider"}, "client": {"client"}}
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A minimal example in a whole body."""
     if form == "response-stream":
         return None
@@ -62,9 +64,8 @@ def entries(name: str) -> list[dict[str, object]]:
 
 
 def assert_read_as_listed(entry: dict[str, object], name: str) -> None:
-    """The example is read as what the entry says, by a row that says the same, and goes back as it
-    came."""
-    wrapped = hold(entry["min_example"], entry["discriminator"], str(entry["form"]))  # type: ignore[arg-type]
+    """The example is read as its entry lists, and written back unchanged."""
+    wrapped = wrap_example(entry["min_example"], entry["discriminator"], str(entry["form"]))  # type: ignore[arg-type]
     if wrapped is None:
         return
     body, kind = wrapped
@@ -183,13 +184,13 @@ def test_calls_of_other_wires_get_no_item_id() -> None:
     assert translated.losses == []
 
 
-TOLD: dict[str, JSON] = {"role": "tool", "tool_call_id": "c1", "content": "R"}
+TOOL_MESSAGE: dict[str, JSON] = {"role": "tool", "tool_call_id": "c1", "content": "R"}
 CALLED: JSON = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
 
 
 @pytest.mark.parametrize("name", [NAME, "azure-foundry"])
 def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
-    conversation = decode(request(CALLED, TOLD), name)
+    conversation = decode(request(CALLED, TOOL_MESSAGE), name)
     (pair,) = conversation.pairs()
     assert pair.how == "id"
     assert pair.result is not None
@@ -200,33 +201,33 @@ def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
     )
     assert [message.role for message in conversation.messages] == ["user", "assistant", "tool"]
     other = NAME if name != NAME else "azure-foundry"
-    translated = translate(request(CALLED, TOLD), name, other)
+    translated = translate(request(CALLED, TOOL_MESSAGE), name, other)
     assert items_of(translated.body)[2] == {
         "type": "function_call_output",
         "call_id": "c1",
         "output": "R",
     }
     assert translated.losses == []
-    chat = translate(request(CALLED, TOLD), name, "openai-chat")
-    assert chat.body["messages"][2] == TOLD  # type: ignore[index,call-overload]
+    chat = translate(request(CALLED, TOOL_MESSAGE), name, "openai-chat")
+    assert chat.body["messages"][2] == TOOL_MESSAGE  # type: ignore[index,call-overload]
     assert chat.losses == []
 
 
 def test_a_message_of_the_role_tool_is_written_back_with_only_its_edit() -> None:
     blocks: JSON = {
-        **TOLD,
+        **TOOL_MESSAGE,
         "type": "message",
         "content": [{"type": "text", "text": "R"}],
         "mine": 1,
     }
-    for text, content in ((TOLD, "S"), (blocks, [{"type": "text", "text": "S"}])):
+    for text, content in ((TOOL_MESSAGE, "S"), (blocks, [{"type": "text", "text": "S"}])):
         conversation = decode(request(CALLED, text), NAME)
         anew = replace(
             conversation, messages=(*conversation.messages, Message("user", (Text("Thanks."),)))
         )
         assert items_of(encode(anew, NAME).body)[2] == text
         result = conversation.results()[0]
-        new = "S" if text is TOLD else (Text("S"),)
+        new = "S" if text is TOOL_MESSAGE else (Text("S"),)
         encoded = encode(conversation.replace(result, replace(result, output=new)), NAME)
         assert items_of(encoded.body)[2] == {**text, "content": content}
     turn = replace(anew.messages[2], parts=(Text("Look."), *anew.messages[2].parts))

@@ -102,7 +102,9 @@ def result(call_id: str, value: JSON) -> Object:
     return {"result": {"call_id": call_id, "success": True, "value": value}}
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
     """A whole body around an example, in the envelope that its direction has."""
     if form == "response-stream":
         return None
@@ -117,7 +119,7 @@ def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
     file = DATA / "wire-catalogue.json"
     entries = json.loads(file.read_text()) if file.is_file() else []
     for entry in (entry for entry in entries if entry["wire"] == "oxp" and entry["core_wire"]):
-        wrapped = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        wrapped = wrap_example(entry["min_example"], entry["discriminator"], entry["form"])
         assert wrapped is not None
         [part] = [
             part

@@ -1,5 +1,4 @@
-"""Kinds of calls on wires of items: they come home from any other wire, and their results never
-lose them."""
+"""Item types of calls: they are restored from any other wire, together with those of their results."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ def test_every_item_type_survives_a_round_trip_and_is_valid_on_the_other_wire(
     translated = translate(body, wire, over)
     written_body = translate(translated.body, over, wire, ids=translated.ids.to_dict()).body
     assert complaints(wire, written_body, "request") == complaints(wire, body, "request")
-    # Where a tool message is text only, the picture stands apart.
+    # Where a tool message is text only, the image follows in another message.
     media_follow = over in ("openai-chat", "mistral", "cohere")
     screens = {kind for kind in kinds(body, wire) if kind[1] == "computer-use"}
     assert {kind for kind in kinds(body, wire) if kind not in kinds(written_body, wire)} == (

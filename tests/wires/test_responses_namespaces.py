@@ -1,5 +1,5 @@
-"""Tools in namespaces: offered, chosen, called and answered under one name on every other wire, and
-under two at home."""
+"""Tools in namespaces: definition, choice, call and result have one qualified name on every other
+wire, and a namespace and a name on this one."""
 
 from __future__ import annotations
 

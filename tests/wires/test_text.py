@@ -33,8 +33,10 @@ from toolwire.wires.text.tags import find_results, find_tools, write_tools
 WEATHER: Object = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
-    """The catalogue has no types of this wire: it is made of words."""
+def wrap_example(
+    example: JSON, discriminator: dict[str, str], form: str
+) -> tuple[JSON, Kind] | None:
+    """The catalogue has no types of this wire, whose calls are text."""
     return None
 
 

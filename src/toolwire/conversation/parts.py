@@ -70,7 +70,7 @@ class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
 
     @property
     def raw(self) -> JSON | UnsetType:
-        """The JSON it was read from; UNSET if there is none, or if it must be written anew."""
+        """The JSON it was read from; UNSET if there is none, or if it must be written again."""
         return self.source.raw
 
     @property

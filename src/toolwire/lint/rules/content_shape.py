@@ -36,8 +36,8 @@ from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
-_BLANK_MESSAGE_TEXT = f"{MARK} a message without words"
-_EMPTY_ERROR_TEXT = f"{MARK} the tool failed and said nothing"
+_BLANK_MESSAGE_TEXT = f"{MARK} an empty message"
+_EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
 
 
 _LONGEST_BLOCK = 300

@@ -56,7 +56,7 @@ class _Duplicates(Struct, frozen=True, eq=False):
     surplus: list[Result]
     """The other results."""
 
-    def is_told_elsewhere(self, result: Result) -> bool:
+    def is_redundant(self, result: Result) -> bool:
         """True if nothing is lost with a surplus result: it is a copy, or toolwire added it."""
         kept = self.result
         return result.text.startswith(MARK) or (result.text, result.error) == (
@@ -119,9 +119,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     for duplicates in _duplicates(facts):
         call_id = shorten(duplicates.call.id)
         for result in duplicates.surplus:
-            if duplicates.is_told_elsewhere(result):
+            if duplicates.is_redundant(result):
                 copies.add(result)
-                changes.append((result.path, f"removed a surplus result for {call_id}; a copy"))
+                changes.append((result.path, f"removed a copy of the result for {call_id}"))
             else:
                 others.append(result)
     if copies:

@@ -66,12 +66,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
-    unanswered = _calls_without_result(facts)
+    open_calls = _calls_without_result(facts)
     changes = tuple(
         (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
-        for _, call in unanswered
+        for _, call in open_calls
     )
-    return FixedConversation(add_results(facts, unanswered, placeholder_result), changes)
+    return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)
 
 
 RULE = Rule(
