@@ -81,7 +81,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-def test_what_is_canonical_says_the_same_and_stays_as_it_is(tree: JSON) -> None:
+def test_canonical_json_is_equal_and_idempotent(tree: JSON) -> None:
     text = canonical(tree)
     assert parse(text) == tree
     assert canonical(parse(text)) == text

@@ -186,7 +186,9 @@ class Overtaken(MemoryLedger):
 
 
 @pytest.mark.parametrize(("other", "state"), [(Outcome("theirs"), "done"), (None, "running")])
-def test_who_was_overtaken_tells_what_the_other_recorded(other: Outcome | None, state: str) -> None:
+def test_a_fenced_call_returns_the_result_of_its_successor(
+    other: Outcome | None, state: str
+) -> None:
     async def main() -> None:
         async with ToolExecutor(Overtaken(other), wait=0.05) as executor:
             answer = await executor.execute(tool_call(runnable(CountingBody())))

@@ -85,7 +85,7 @@ async def left(place: Path, engine: Elsewhere, what: ToolCall) -> None:
 
 
 @pytest.mark.parametrize("on_crash", ["report", "retry"])
-def test_the_next_server_gets_the_result_of_what_the_last_one_began(
+def test_the_next_server_gets_the_result_of_a_call_of_the_previous_one(
     tmp_path: Path, on_crash: OnCrash
 ) -> None:
     async def main() -> None:
@@ -117,7 +117,7 @@ def test_a_server_without_the_engine_says_that_the_call_is_lost(tmp_path: Path) 
     asyncio.run(main())
 
 
-def test_what_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: Path) -> None:
+def test_a_call_that_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: Path) -> None:
     async def main() -> None:
         engine = Elsewhere()
         engine.ends(OutcomeUnknown("the worker died"))

@@ -173,7 +173,7 @@ def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> N
     asyncio.run(main())
 
 
-def test_a_tool_sees_what_it_declared_and_nothing_else() -> None:
+def test_a_tool_gets_the_credentials_that_it_declares_and_no_others() -> None:
     async def main() -> None:
         body = CountingBody()
         tokens, secrets = {"google": "t", "other": "o"}, {"KEY": "k", "SPARE": "s"}

@@ -91,7 +91,7 @@ def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
     asyncio.run(main())
 
 
-def test_one_caller_that_goes_away_takes_nobody_along() -> None:
+def test_a_cancelled_caller_does_not_cancel_the_others() -> None:
     async def main() -> None:
         body = Held()
         async with ToolExecutor() as executor:
@@ -144,7 +144,7 @@ def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> No
     asyncio.run(main())
 
 
-def test_who_waits_longer_than_allowed_is_told_that_it_runs() -> None:
+def test_a_duplicate_that_waits_too_long_gets_running() -> None:
     async def main() -> None:
         body = Held()
         async with ToolExecutor(wait=0.02) as executor:
@@ -202,7 +202,7 @@ def test_a_call_released_elsewhere_runs_here() -> None:
     asyncio.run(main())
 
 
-def test_draining_waits_for_calls_under_way_and_takes_no_new_ones() -> None:
+def test_draining_waits_for_calls_in_progress_and_rejects_new_ones() -> None:
     async def main() -> None:
         body, idle = Held(), CountingBody()
         async with ToolExecutor() as executor:
@@ -226,7 +226,7 @@ def test_draining_waits_for_calls_under_way_and_takes_no_new_ones() -> None:
 
 
 @pytest.mark.parametrize(("on_crash", "again"), [("report", False), ("retry", True)])
-def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
+def test_a_call_that_does_not_end_in_time_is_cancelled_and_its_callers_get_a_result(
     on_crash: OnCrash, again: bool
 ) -> None:
     async def main() -> None:
@@ -254,7 +254,7 @@ def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
     asyncio.run(main())
 
 
-def test_more_calls_than_allowed_are_told_to_come_again() -> None:
+def test_calls_beyond_the_limit_fail_as_busy() -> None:
     async def main() -> None:
         body = Held()
         async with ToolExecutor(max_running=2) as executor:

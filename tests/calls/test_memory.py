@@ -43,7 +43,7 @@ def test_a_claim_and_a_finish_may_be_repeated_with_their_token() -> None:
     asyncio.run(main())
 
 
-def test_what_is_read_does_not_change_with_what_was_given() -> None:
+def test_an_outcome_that_was_read_is_independent_of_the_original() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
         value: list[object] = [1]
@@ -86,7 +86,7 @@ def test_bytes_are_bounded() -> None:
     asyncio.run(main())
 
 
-def test_calls_are_bounded_and_those_under_way_are_never_dropped() -> None:
+def test_the_number_of_calls_is_bounded_and_calls_in_progress_are_never_deleted() -> None:
     async def main() -> None:
         ledger = MemoryLedger(max_calls=3)
         running = await claimed(ledger, "r")

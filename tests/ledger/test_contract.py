@@ -42,9 +42,7 @@ pytestmark = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in K
 # --- one call -------------------------------------------------------------------------------------
 
 
-def test_the_first_claim_is_new_and_a_second_one_is_told_that_it_is_running(
-    kind: Kind, tmp_path: Path
-) -> None:
+def test_the_first_claim_is_new_and_the_second_gets_running(kind: Kind, tmp_path: Path) -> None:
     async def work(ledger: Ledger) -> None:
         first, second = await claim(ledger), await claim(ledger)
         assert (first.state, first.attempt, first.key, first.record) == ("new", 1, KEY, None)
@@ -68,7 +66,7 @@ def test_a_claim_repeated_with_its_own_token_is_recognised(kind: Kind, tmp_path:
 
 
 @pytest.mark.parametrize("outcome", [VALUE, FAILURE], ids=["done", "failed"])
-def test_a_recorded_outcome_is_told_to_whoever_asks_also_after_a_restart(
+def test_every_later_claim_gets_the_recorded_outcome_also_after_a_restart(
     kind: Kind, tmp_path: Path, outcome: Outcome
 ) -> None:
     async def work() -> None:
@@ -147,7 +145,7 @@ IDS = [
 ]
 
 
-def test_ids_and_tenants_are_told_apart_to_the_letter(kind: Kind, tmp_path: Path) -> None:
+def test_ids_and_tenants_are_compared_verbatim(kind: Kind, tmp_path: Path) -> None:
     async def work(ledger: Ledger) -> None:
         keys = [CallKey(tenant, id) for tenant in ("alice", "bob") for id in ["call-1", *IDS]]
         keys += [CallKey(tenant, "call-1") for tenant in IDS if tenant]
@@ -166,7 +164,7 @@ def test_ids_and_tenants_are_told_apart_to_the_letter(kind: Kind, tmp_path: Path
     with_ledger(kind, tmp_path, work)
 
 
-def test_another_payload_under_the_same_id_is_refused_and_told_nothing(
+def test_another_input_under_the_same_id_is_rejected_and_learns_nothing(
     kind: Kind, tmp_path: Path
 ) -> None:
     async def work(ledger: Ledger) -> None:
@@ -242,7 +240,7 @@ def test_a_released_call_may_run_again_as_the_next_attempt_and_the_first_is_fenc
 # --- waiting --------------------------------------------------------------------------------------
 
 
-def test_waiters_are_told_how_a_call_ends_and_one_that_gives_up_does_not_take_the_others_along(
+def test_waiters_get_the_end_of_a_call_and_a_cancelled_one_does_not_affect_the_others(
     kind: Kind, tmp_path: Path
 ) -> None:
     async def work(ledger: Ledger) -> None:
@@ -299,7 +297,7 @@ def test_a_call_of_a_dead_owner_is_lost_for_everybody(
 
 
 @pytest.mark.parametrize("on_crash", ["retry", "transactional"])
-def test_a_rerunnable_call_of_a_dead_owner_is_the_next_ones_who_asks(
+def test_the_next_claim_takes_over_a_rerunnable_call_of_a_dead_owner(
     kind: Kind, tmp_path: Path, on_crash: OnCrash
 ) -> None:
     async def work() -> None:
@@ -337,9 +335,7 @@ def test_a_late_finish_with_the_first_token_still_counts_for_a_lost_call(
     run(work())
 
 
-def test_whoever_was_told_that_a_call_is_lost_may_say_how_it_ended_but_only_once(
-    kind: Kind, tmp_path: Path
-) -> None:
+def test_a_claim_that_reported_a_lost_call_may_finish_it_once(kind: Kind, tmp_path: Path) -> None:
     async def work() -> None:
         mine = await abandoned(kind, tmp_path, "probe")
         async with opened(kind.make(tmp_path)) as ledger:
@@ -454,7 +450,7 @@ def test_a_ledger_that_is_not_open_refuses_everything(kind: Kind, tmp_path: Path
     run(work())
 
 
-def test_closing_waits_for_what_was_asked(kind: Kind, tmp_path: Path) -> None:
+def test_closing_waits_for_submitted_operations(kind: Kind, tmp_path: Path) -> None:
     async def work() -> None:
         ledger = kind.make(tmp_path)
         await ledger.open()
@@ -470,7 +466,7 @@ def test_closing_waits_for_what_was_asked(kind: Kind, tmp_path: Path) -> None:
     run(work())
 
 
-def test_of_many_who_ask_at_once_exactly_one_runs_and_all_get_its_result(
+def test_of_many_concurrent_claims_one_runs_and_all_get_its_result(
     kind: Kind, tmp_path: Path
 ) -> None:
     ran: list[str] = []

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in K
 
 
 @pytest.mark.parametrize("swept", [False, True])
-def test_a_result_is_told_until_it_expires_then_the_id_is_gone_and_never_runs_again(
+def test_a_result_is_replayed_until_it_expires_and_the_id_never_runs_again(
     kind: Kind, tmp_path: Path, swept: bool
 ) -> None:
     async def work(ledger: Ledger) -> None:

@@ -48,7 +48,7 @@ async def _loses(ledger: Ledger) -> None:
 
 
 @each_kind
-def test_a_call_that_its_owner_gives_up_is_lost_at_once_and_for_whoever_waits(
+def test_a_call_that_its_owner_loses_is_lost_at_once_and_for_every_waiter(
     kind: Kind, tmp_path: Path
 ) -> None:
     with_ledger(kind, tmp_path, _loses)
@@ -59,7 +59,7 @@ def test_a_call_that_its_owner_gives_up_is_lost_in_memory_too() -> None:
 
 
 @each_kind
-def test_a_call_that_was_given_up_can_still_be_finished_by_who_was_told_of_it(
+def test_a_lost_call_can_be_finished_with_the_claim_that_reported_it(
     kind: Kind, tmp_path: Path
 ) -> None:
     async def act(ledger: Ledger) -> None:
@@ -73,7 +73,7 @@ def test_a_call_that_was_given_up_can_still_be_finished_by_who_was_told_of_it(
 
 
 @each_kind
-def test_what_has_ended_cannot_be_given_up_any_more(kind: Kind, tmp_path: Path) -> None:
+def test_a_call_that_has_ended_cannot_become_lost(kind: Kind, tmp_path: Path) -> None:
     async def act(ledger: Ledger) -> None:
         mine = await claimed(ledger)
         await ledger.finish(mine, Outcome(1))

@@ -122,7 +122,7 @@ def test_tables_of_another_version_are_left_alone() -> None:
     run(work())
 
 
-def test_a_database_that_forgets_what_it_acknowledged_is_refused() -> None:
+def test_a_database_without_synchronous_commit_is_rejected() -> None:
     async def work() -> None:
         with pytest.raises(LedgerUnavailable, match="synchronous_commit is off"):
             await PostgresLedger(
@@ -173,7 +173,7 @@ def test_a_ledger_used_from_another_event_loop_says_so() -> None:
 # --- batches --------------------------------------------------------------------------------------
 
 
-def test_what_is_asked_at_the_same_time_shares_a_statement() -> None:
+def test_concurrent_operations_share_a_statement() -> None:
     async def work() -> None:
         async with replicas(1) as (ledger,):
             assert ledger._open is not None
@@ -250,7 +250,7 @@ def test_arrays_arrive_as_they_were_packed() -> None:
     run(work())
 
 
-def test_ids_too_long_for_an_index_are_still_told_apart() -> None:
+def test_ids_too_long_for_an_index_stay_distinct() -> None:
     async def work() -> None:
         async with replicas() as (a, b):
             first, second = (
@@ -510,7 +510,7 @@ def test_without_a_way_for_notifications_polling_finds_the_end() -> None:
     run(work())
 
 
-def test_nobody_is_notified_of_a_call_that_nobody_waits_for() -> None:
+def test_a_call_without_waiters_sends_no_notification() -> None:
     async def work() -> None:
         async with (
             replicas(1) as (ledger,),
@@ -608,7 +608,7 @@ def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() 
     run(work())
 
 
-def test_closing_records_what_could_not_be_recorded_in_time() -> None:
+def test_closing_records_results_that_could_not_be_recorded_earlier() -> None:
     async def work() -> None:
         schema = postgres.fresh()
         async with replicas(1, schema, timeout=0.3) as (a,):
@@ -684,7 +684,7 @@ async def effects(table: str) -> list[int]:
     return [n for (n,) in await sql(f"SELECT n FROM {table} ORDER BY n")]
 
 
-def test_effect_and_record_are_committed_together_and_waiters_are_told() -> None:
+def test_effect_and_record_are_committed_together_and_waiters_are_notified() -> None:
     async def work() -> None:
         async with with_effects(2) as ((a, b), table):
             assert isinstance(a, Transactions)

@@ -182,7 +182,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
 
 
 @pytest.mark.parametrize("on_crash", ["report", "retry"])
-def test_an_owner_that_slept_past_its_lease_is_heard_if_nobody_ran_it_again_and_fenced_if_somebody_did(
+def test_an_owner_paused_past_its_lease_records_its_result_unless_the_call_ran_again(
     orders: Orders, on_crash: OnCrash
 ) -> None:
     orders = changed(orders, on_crash=on_crash)

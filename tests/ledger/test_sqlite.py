@@ -111,7 +111,7 @@ def failing(
     return full
 
 
-def test_a_storage_error_fails_the_whole_batch_and_nobody_is_told_done(
+def test_a_storage_error_fails_every_job_of_the_batch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     full = failing(monkeypatch)
@@ -325,7 +325,7 @@ def test_many_threads_with_event_loops_of_their_own_share_one_ledger(tmp_path: P
     assert all(id == value for id, value in told)
 
 
-def test_a_forked_process_is_told_to_open_its_own() -> None:
+def test_a_forked_process_must_open_its_own_ledger() -> None:
     async def work(ledger: SqliteLedger) -> None:
         writer = ledger._writer
         assert writer is not None

@@ -36,7 +36,7 @@ def states(answers: Sequence[object]) -> list[str]:
 
 
 @SIZES
-def test_in_a_batch_of_claims_everybody_is_told_what_is_so(
+def test_every_claim_of_a_batch_gets_its_own_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(_sqlite_ahead, "SIZES", sizes)
@@ -68,7 +68,7 @@ def test_in_a_batch_of_claims_everybody_is_told_what_is_so(
 
 
 @SIZES
-def test_in_a_batch_of_finishes_only_what_is_still_ours_is_recorded(
+def test_a_batch_of_finishes_records_only_calls_of_this_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(_sqlite_ahead, "SIZES", sizes)
@@ -115,7 +115,7 @@ def test_a_batch_keeps_its_order_where_it_matters(
     with_ledger(work, tmp_path / "ledger.db")
 
 
-def test_what_was_asked_as_the_event_loop_ended_is_done_all_the_same(tmp_path: Path) -> None:
+def test_jobs_that_were_submitted_at_the_end_of_an_event_loop_are_done(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     held: list[SqliteLedger] = []
 

@@ -36,7 +36,7 @@ def states(file: Path) -> Counter[str]:
 
 @pytest.mark.parametrize("on_crash", ["report", "retry", "probe"])
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_any_point_a_call_is_told_and_happens_as_its_policy_says(
+def test_a_call_killed_at_any_point_runs_and_is_reported_as_its_policy_says(
     tmp_path: Path, point: str, on_crash: OnCrash
 ) -> None:
     stage = Stage(tmp_path)
@@ -93,9 +93,7 @@ def test_with_retry_the_kills_lose_no_call_at_all(tmp_path: Path) -> None:
 # --- who holds the file ---------------------------------------------------------------------------
 
 
-def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_paused(
-    tmp_path: Path,
-) -> None:
+def test_a_second_process_is_rejected_also_while_the_first_one_is_paused(tmp_path: Path) -> None:
     stage = Stage(tmp_path, options={"lock_timeout": 0.1})
     first = stage.start("hold")
     try:
@@ -116,7 +114,7 @@ def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_
 # --- a full disk ----------------------------------------------------------------------------------
 
 
-def test_on_a_full_disk_nothing_new_runs_what_ran_is_told_from_memory_and_it_heals_by_itself(
+def test_on_a_full_disk_no_call_starts_results_come_from_memory_and_the_ledger_recovers(
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path)
@@ -139,7 +137,7 @@ def test_on_a_full_disk_nothing_new_runs_what_ran_is_told_from_memory_and_it_hea
 
 
 @pytest.mark.parametrize("faulty", FAULTS)
-def test_after_an_fsync_that_failed_nobody_is_told_done_and_nothing_new_is_taken(
+def test_after_a_failed_fsync_no_call_is_done_and_no_new_one_is_accepted(
     tmp_path: Path, faulty: Faulty
 ) -> None:
     stage = Stage(tmp_path)
@@ -160,7 +158,7 @@ def test_after_an_fsync_that_failed_nobody_is_told_done_and_nothing_new_is_taken
 
 
 @pytest.mark.parametrize("faulty", FAULTS)
-def test_a_result_whose_fsync_failed_is_told_as_not_recorded_and_never_runs_again(
+def test_a_result_whose_fsync_failed_is_not_recorded_and_never_runs_again(
     tmp_path: Path, faulty: Faulty
 ) -> None:
     stage = Stage(tmp_path)

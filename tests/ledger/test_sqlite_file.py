@@ -19,9 +19,7 @@ from toolwire.execution.ledger.network_filesystem import network_filesystem
 from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
 
 
-def test_the_file_is_held_alone_written_through_and_readable_for_nobody_else(
-    tmp_path: Path,
-) -> None:
+def test_the_file_is_locked_synced_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     async def work(ledger: SqliteLedger) -> None:
         pragmas = "locking_mode journal_mode synchronous wal_autocheckpoint".split()
         assert await ledger._submit(Ask(*(f"PRAGMA {name}" for name in pragmas))) == [

@@ -53,7 +53,7 @@ def test_names_never_meet_and_do_not_depend_on_the_order_of_the_tools() -> None:
         assert list(tool_names(mixed).items()) == list(named.items())
 
 
-def test_an_entry_is_a_tool_of_the_sdk_and_says_what_it_needs() -> None:
+def test_a_list_entry_is_a_tool_of_the_sdk_with_its_requirements() -> None:
     needs = Requirements((Authorization("google", ("mail",)),), ("KEY",), True)
     tool = runnable(lambda arguments, context: None, "Gmail.Get@1.2.0", needs=needs, read_only=True)
     entry = mcp.list_entry("Gmail_Get", tool)
@@ -163,7 +163,7 @@ def test_a_failure_is_read_back_as_it_was() -> None:
         assert isinstance(mcp.read_failure(result), NoEffect), "it never ran"
 
 
-def test_what_a_request_says_is_read_and_written_alike() -> None:
+def test_request_metadata_is_read_as_it_was_written() -> None:
     said = CallMetadata("c1", "u1", {"google": "t"}, {"KEY": "s"}, "trace")
     assert mcp.read_metadata(mcp.write_metadata(said)) == said
     assert mcp.read_metadata({}) == CallMetadata()

@@ -115,7 +115,7 @@ def test_tools_are_listed_with_their_ids_and_hints_and_always_in_one_order(
 
 
 @pytest.mark.parametrize(("over", "mode"), EVERY)
-def test_a_value_comes_as_structure_and_as_text_and_failures_say_what_they_mean(
+def test_a_value_is_sent_as_structured_content_and_text_and_a_failure_with_its_kind(
     tmp_path: Path, over: str, mode: str
 ) -> None:
     async def act() -> None:
@@ -262,7 +262,7 @@ def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(
 @pytest.mark.parametrize(
     ("over", "secret"), [("stdio", "from-the-environment"), ("http", "from-the-server")]
 )
-def test_what_a_tool_needs_comes_with_the_call_or_from_the_server(
+def test_credentials_come_with_the_call_or_from_the_server(
     tmp_path: Path, over: str, secret: str
 ) -> None:
     async def act() -> None:
@@ -341,7 +341,7 @@ def test_an_idempotency_key_is_a_call_id_and_the_id_of_the_request_is_not(tmp_pa
     http(act, tmp_path)
 
 
-def test_who_asks_is_checked_by_the_server_and_parts_the_record(tmp_path: Path) -> None:
+def test_callers_are_authenticated_and_have_separate_records(tmp_path: Path) -> None:
     keys = {
         "ann": "a-key-that-is-long-enough-for-ann-0123456789",
         "bob": "b-key-that-is-long-enough-for-bob-9876543210",

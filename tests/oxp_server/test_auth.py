@@ -54,7 +54,7 @@ def test_a_mistake_does_not_tell_the_key() -> None:
     assert "s3cret" not in str(found.value)
 
 
-def test_without_keys_and_secrets_everybody_is_nobody_in_particular() -> None:
+def test_without_keys_and_secrets_every_caller_has_the_same_principal() -> None:
     assert NOBODY.principal({b"authorization": b"Bearer x"}) == ""
     assert not NOBODY.on
     assert Auth([KEY]).on

@@ -130,7 +130,7 @@ def test_further_names_can_be_allowed(tmp_path: Path) -> None:
         assert server.ask("GET", "/health", headers={"Host": "evil.example"}).status == 421
 
 
-def test_the_list_has_a_tag_and_is_not_sent_again_to_who_has_it(server: Where) -> None:
+def test_the_tool_list_has_an_etag_and_is_not_sent_to_a_client_that_has_it(server: Where) -> None:
     tag = server.ask("GET", "/tools").headers["etag"]
     for given in (tag, f'"other", {tag}', f"W/{tag}", "*"):
         got = server.ask("GET", "/tools", headers={"If-None-Match": given})
@@ -210,7 +210,7 @@ def test_a_head_without_end_is_cut_off(server: Where) -> None:
     assert answers(server)
 
 
-def test_what_is_not_http_is_400(strict: Where) -> None:
+def test_bytes_that_are_not_http_are_400(strict: Where) -> None:
     with strict.connect() as connection:
         connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
         assert rest(connection).startswith(b"HTTP/1.1 400 ")
@@ -279,7 +279,7 @@ def test_several_requests_at_once_on_one_connection_are_answered_in_order(server
     assert [part[:3] for part in found.split(b"HTTP/1.1 ")[1:]] == [b"200", b"400", b"200", b"200"]
 
 
-def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server: Where) -> None:
+def test_expect_100_continue_is_answered_or_rejected(server: Where) -> None:
     for length, told in ((len(ADD), b"HTTP/1.1 100 "), (20 * MB, b"HTTP/1.1 413 ")):
         with server.connect() as connection:
             asks = head("POST", "/tools/call", length).replace(
@@ -310,7 +310,7 @@ def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
     assert answers(server)
 
 
-def test_connections_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
+def test_connections_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
     with running(
         ToolServer(tools(), executor=calls_in(tmp_path)), ConnectionLimits(connections=5)
     ) as server:
@@ -328,7 +328,7 @@ def test_connections_beyond_the_limit_are_told_so(tmp_path: Path) -> None:
                 time.sleep(0.05)
 
 
-def test_calls_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> None:
+def test_calls_beyond_the_limit_are_asked_to_retry(tmp_path: Path) -> None:
     slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 1.0, "label": "full"}}
     app = ToolServer(tools(), executor=calls_in(tmp_path), limits=BodyLimits(calls=1))
     with running(app) as server, server.connect() as connection:

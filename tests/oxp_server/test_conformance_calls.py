@@ -47,7 +47,7 @@ def test_01_health_is_200(server: Where) -> None:
     assert (got.status, got.json) == (200, {"status": "ok", "tool_count": len(tools())})
 
 
-def test_02_health_never_asks_who_it_is(tmp_path: Path) -> None:
+def test_02_health_needs_no_authentication(tmp_path: Path) -> None:
     with running(
         ToolServer(tools(), executor=calls_in(tmp_path), auth=Auth(secrets=[SECRET]))
     ) as server:
@@ -242,7 +242,7 @@ BAD_IDS: list[JSON] = [
 
 @pytest.mark.parametrize("tool_id", BAD_IDS, ids=lambda one: repr(one)[:40])
 @pytest.mark.parametrize("enveloped", [True, False])
-def test_19_what_is_no_tool_id_is_400(server: Where, tool_id: JSON, enveloped: bool) -> None:
+def test_19_a_malformed_tool_id_is_400(server: Where, tool_id: JSON, enveloped: bool) -> None:
     request: Object = {**ADD, "tool_id": tool_id}
     assert server.call({"request": request} if enveloped else request).status == 400
 

@@ -147,7 +147,9 @@ def test_38_a_wrong_key_or_none_is_401(keyed: Where, headers: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("body", [b"not JSON", b"[]", b'{"tool_id": "No.Such"}', b""])
-def test_39_who_is_not_known_does_not_learn_what_else_is_wrong(keyed: Where, body: bytes) -> None:
+def test_39_an_unauthenticated_caller_learns_nothing_about_other_errors(
+    keyed: Where, body: bytes
+) -> None:
     assert (
         keyed.ask("POST", "/tools/call", body, {"Content-Type": "application/json"}).status == 401
     )
@@ -176,7 +178,7 @@ def test_40_a_failure_for_good_is_answered_the_same_again(server: Where) -> None
     assert RUNS["Bad.Rubbish@1.0.0"] == before + 1
 
 
-def test_41_who_comes_while_it_runs_gets_the_one_result(server: Where) -> None:
+def test_41_duplicates_of_a_running_call_share_its_result(server: Where) -> None:
     label = new()
     body: Object = {**slow(label), "call_id": label}
     with ThreadPoolExecutor(8) as pool:
@@ -218,7 +220,7 @@ def test_42_a_call_id_that_belongs_to_another_call_is_400(server: Where, other: 
     assert RUNS.total() == before
 
 
-def test_43_what_was_refused_may_be_mended_and_sent_again(server: Where) -> None:
+def test_43_a_rejected_request_may_be_corrected_and_sent_again(server: Where) -> None:
     call_id = new()
     assert server.call({**ADD, "call_id": call_id, "input": {"a": 1}}).status == 422
     assert server.call({**ADD, "call_id": call_id, "tool_id": "Calculator.Sum"}).status == 400

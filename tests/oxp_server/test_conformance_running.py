@@ -67,7 +67,9 @@ def test_25_an_exception_does_not_tell_a_secret(server: Where) -> None:
 
 
 @pytest.mark.parametrize("tool_id", ["Bad.Rubbish", "Bad.Nan"])
-def test_26_what_the_output_schema_does_not_allow_is_a_failure(server: Where, tool_id: str) -> None:
+def test_26_a_result_that_does_not_match_the_output_schema_is_a_failure(
+    server: Where, tool_id: str
+) -> None:
     assert error(server.call({"tool_id": tool_id}))["can_retry"] is False
 
 
@@ -80,7 +82,7 @@ def test_27_a_tool_that_takes_too_long_is_a_failure_in_time(server: Where) -> No
 # --- requirements ---------------------------------------------------------------------------------
 
 
-def test_28_everything_that_is_missing_is_told_at_once_and_nothing_runs(server: Where) -> None:
+def test_28_all_missing_requirements_are_reported_at_once_and_nothing_runs(server: Where) -> None:
     before = RUNS["Gmail.GetEmails@1.2.0"]
     got = server.call(EMAILS)
     assert lacks(got) == {"required_authorization": [{"id": "google"}], "user_id": True}
@@ -88,7 +90,7 @@ def test_28_everything_that_is_missing_is_told_at_once_and_nothing_runs(server: 
     assert RUNS["Gmail.GetEmails@1.2.0"] == before
 
 
-def test_29_what_is_there_is_not_told_and_an_empty_token_is_none(server: Where) -> None:
+def test_29_met_requirements_are_not_reported_and_an_empty_token_is_missing(server: Where) -> None:
     token: Object = {"id": "google", "token": "t0ken"}
     assert lacks(server.call({**EMAILS, "context": {"authorization": [token]}})) == {
         "user_id": True
@@ -142,7 +144,7 @@ def broken_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
     ],
     ids=["with-url", "with-check-url", "broken", "gives-none", "no-provider"],
 )
-def test_31_a_challenge_is_told_only_if_there_is_an_address_for_it(
+def test_31_a_challenge_is_sent_only_if_it_has_an_address(
     tmp_path: Path, challenges: object, told: JSON
 ) -> None:
     app = ToolServer(tools(), executor=calls_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
@@ -320,7 +322,7 @@ def test_48_only_json_is_taken_and_nothing_runs_otherwise(
     assert RUNS["Calculator.Add@1.0.0"] == before + (status == 200)
 
 
-def test_48_a_browser_that_asks_first_is_told_no(server: Where) -> None:
+def test_48_a_preflight_request_is_rejected(server: Where) -> None:
     asks = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     got = server.ask("OPTIONS", "/tools/call", headers=asks)
     assert (got.status, got.headers["allow"]) == (405, "POST")

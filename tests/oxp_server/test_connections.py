@@ -200,7 +200,7 @@ HALF = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
 
 
 @pytest.mark.parametrize("behind", (b"\r\n", HALF), ids=("a line", "half a request"))
-def test_what_comes_behind_a_request_does_not_cut_its_answer(behind: bytes) -> None:
+def test_bytes_after_a_request_do_not_cut_its_response(behind: bytes) -> None:
     with (
         running(ConnectionLimits(seconds=0.15)) as server,
         server.connect(GET % b"/pieces") as connection,
@@ -217,7 +217,7 @@ def test_what_comes_behind_a_request_does_not_cut_its_answer(behind: bytes) -> N
 @pytest.mark.parametrize(
     "behind", (b"\0\1 what is this\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000)
 )
-def test_an_error_is_not_written_into_an_answer_that_is_under_way(behind: bytes) -> None:
+def test_an_error_is_not_written_into_a_started_response(behind: bytes) -> None:
     with running(ConnectionLimits()) as server, server.connect(GET % b"/pieces") as connection:
         found = begun(connection)
         connection.sendall(behind)
@@ -237,7 +237,7 @@ def test_an_error_is_not_written_into_an_answer_that_is_under_way(behind: bytes)
         (CHUNKED.removesuffix(b"0\r\n") + b"no chunk\r\n", b"400"),
     ),
 )
-def test_an_error_is_told_to_who_is_not_being_answered(said: bytes, status: bytes) -> None:
+def test_an_error_is_sent_if_no_response_has_started(said: bytes, status: bytes) -> None:
     with running(ConnectionLimits()) as server, server.connect(said) as connection:
         assert rest(connection).startswith(b"HTTP/1.1 " + status)
 

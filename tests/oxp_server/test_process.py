@@ -55,7 +55,7 @@ def wait_for(server: Where, status: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_call_under_way_is_finished_before_the_server_stops(
+def test_a_call_in_progress_ends_before_the_server_stops(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     call_id = str(uuid4())
@@ -144,7 +144,7 @@ def test_large_bodies_and_held_connections_do_not_fill_the_memory(tmp_path: Path
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com", ""])
-def test_a_server_that_asks_nobody_who_they_are_is_not_reachable_from_outside(
+def test_a_server_without_authentication_listens_on_loopback_only(
     tmp_path: Path, host: str
 ) -> None:
     with pytest.raises(ConfigError, match="who is calling"):
@@ -156,7 +156,9 @@ def test_loopback_needs_no_authentication(tmp_path: Path, host: str) -> None:
     check_bind(ToolServer(tools(), executor=calls_in(tmp_path)), host, allow_anyone=False)
 
 
-def test_with_authentication_or_when_told_so_it_may_listen_anywhere(tmp_path: Path) -> None:
+def test_a_server_with_authentication_or_explicit_permission_listens_anywhere(
+    tmp_path: Path,
+) -> None:
     calls = calls_in(tmp_path)
     check_bind(
         ToolServer(tools(), executor=calls, auth=Auth(["a key for tests that is long enough too"])),
@@ -176,7 +178,7 @@ def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> N
         )
 
 
-def test_a_record_that_cannot_be_opened_is_told_to_who_starts_the_server(tmp_path: Path) -> None:
+def test_a_ledger_that_cannot_be_opened_raises_in_serve(tmp_path: Path) -> None:
     """In a process of its own, because the record may leave locks behind."""
     code = f"""
 import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})

@@ -75,7 +75,7 @@ def test_a_server_of_another_protocol_only_has_no_routes_of_this_one(tmp_path: P
 # --- mounts ---------------------------------------------------------------------------------------
 
 
-def test_a_mounted_app_is_behind_the_same_door_and_knows_who_asks(tmp_path: Path) -> None:
+def test_a_mounted_application_is_authenticated_and_gets_the_principal(tmp_path: Path) -> None:
     life: list[str] = []
 
     @asynccontextmanager

@@ -92,7 +92,7 @@ VALUES: st.SearchStrategy[JSON] = st.recursive(
 
 
 @pytest.mark.parametrize("annotation", TYPES, ids=str)
-def test_a_tool_takes_what_its_schema_allows_and_nothing_else(annotation: object) -> None:
+def test_a_tool_accepts_exactly_what_its_schema_allows(annotation: object) -> None:
     one = with_type(described(annotation))
     judge = Draft202012Validator(one.input_schema)
     twin = tool.from_schema("Kit.Do@1.0.0", "Does it.", one.input_schema, lambda arguments: None)

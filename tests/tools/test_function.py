@@ -32,7 +32,7 @@ def test_a_decorated_function_is_still_the_function() -> None:
     assert repr(double) == "<tool Kit.Double@1.0.0>"
 
 
-def test_async_and_sync_functions_are_told_apart_through_every_wrapping() -> None:
+def test_async_functions_are_recognized_through_every_wrapper() -> None:
     async def slow(a: int) -> int:
         """Be slow."""
         return a
@@ -85,7 +85,7 @@ def test_names_follow_from_the_function_and_its_module() -> None:
     assert len(Tools(again, tool(again, toolkit="Mail", version="2.0.0"))) == 2
 
 
-def test_what_is_said_of_a_tool_is_kept() -> None:
+def test_options_of_a_tool_are_kept() -> None:
     def do(context: ToolContext) -> None: ...
 
     one = made(
@@ -124,7 +124,7 @@ def test_what_is_said_of_a_tool_is_kept() -> None:
         ({"idempotent": True, "on_crash": "report"}, "report"),
     ],
 )
-def test_what_may_be_repeated_is_repeated_after_a_crash_unless_said_otherwise(
+def test_idempotent_and_read_only_tools_retry_after_a_crash_by_default(
     options: Options, on_crash: str
 ) -> None:
     def do() -> None: ...
@@ -230,7 +230,7 @@ def test_notes_and_examples_stay_in_the_description() -> None:
     assert made(two).description == "Do it.\n\nNotes\n-----\nBe careful."
 
 
-def test_what_stands_at_the_parameter_goes_before_the_docstring() -> None:
+def test_a_description_in_annotated_precedes_the_docstring() -> None:
     def do(
         a: Annotated[int, Meta(description="Meta.")], b: Annotated[str, "Plain."] | None = None
     ) -> None:

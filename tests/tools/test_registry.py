@@ -70,7 +70,7 @@ MALFORMED: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text)[:30])
-def test_what_is_no_id_is_malformed(text: str) -> None:
+def test_text_that_is_not_an_id_is_malformed(text: str) -> None:
     with pytest.raises(UnknownTool) as caught:
         shelf().resolve(text)
     assert caught.value.malformed
@@ -165,7 +165,7 @@ def test_functions_tools_modules_and_other_sets_can_be_added() -> None:
 @pytest.mark.parametrize(
     "what", [do, 5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__
 )
-def test_what_is_no_tool_is_refused_with_what_to_do(what: object) -> None:
+def test_an_object_that_is_not_a_tool_is_an_error_that_says_what_to_do(what: object) -> None:
     with pytest.raises(ToolDefinitionError, match="decorate it with @tool"):
         Tools(what)  # type: ignore[arg-type]
 

@@ -94,7 +94,7 @@ BOATS: tuple[tuple[JSON, bool], ...] = (
 
 
 @pytest.mark.parametrize(("boat", "good"), BOATS, ids=lambda one: str(one)[:50])
-def test_an_independent_validator_agrees_on_what_a_tool_takes(boat: JSON, good: bool) -> None:
+def test_an_independent_validator_agrees_on_valid_inputs(boat: JSON, good: bool) -> None:
     one = with_type(Annotated[Boat, "It."])
     assert jsonschema.Draft202012Validator(one.input_schema).is_valid({"value": boat}) is good
     if good:
@@ -143,7 +143,7 @@ POINT: Object = {"type": "object", "properties": {"x": {"type": "number"}}}
         (True, True),
     ],
 )
-def test_a_reference_is_replaced_by_what_it_stands_for(schema: JSON, plain: JSON) -> None:
+def test_a_reference_is_replaced_by_its_target(schema: JSON, plain: JSON) -> None:
     assert inline_references(schema) == plain
 
 
@@ -176,7 +176,7 @@ def given(
     )
 
 
-def test_a_given_schema_judges_the_input_and_all_problems_are_told_without_values() -> None:
+def test_a_given_schema_validates_the_input_and_reports_all_problems_without_values() -> None:
     one = given({**SCHEMA, "properties": {**SCHEMA["properties"], "b": {"description": "B."}}})  # type: ignore[dict-item]
     assert one.decode_arguments({"a": 5.0, "b": None}) == {"a": 5.0, "b": None}
     found = errors(one, {"a": "x-secret", "list": ["x", "x-secret"], "z": 1, "y": 2})
@@ -296,7 +296,7 @@ def test_the_callable_gets_the_arguments_as_one_and_the_context_if_it_wants_it()
         given({}, lambda: None)
 
 
-def test_a_given_tool_says_of_itself_what_a_function_says() -> None:
+def test_a_tool_from_a_schema_has_the_options_of_a_function() -> None:
     one = given({}, on_crash="probe", probe=lambda arguments: 7, secrets=["KEY"], timeout=None)
     assert one.probe is not None
     assert (one.probe({}, CONTEXT), one.needs.secrets, one.timeout) == (7, ("KEY",), None)

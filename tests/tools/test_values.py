@@ -204,14 +204,14 @@ WRONG: list[tuple[object, JSON, str]] = [
 
 
 @pytest.mark.parametrize(("annotation", "given", "why"), WRONG, ids=lambda one: str(one)[:40])
-def test_a_wrong_value_is_refused_with_its_place_and_never_quoted(
+def test_an_invalid_value_is_reported_with_its_path_and_never_quoted(
     annotation: object, given: JSON, why: str
 ) -> None:
     found = errors(with_type(described(annotation)), {"value": given})
     assert found == {"value": why}
 
 
-def test_all_problems_are_told_at_once_each_under_its_own_parameter() -> None:
+def test_all_problems_are_reported_at_once_by_parameter() -> None:
     def do(a: int, b: int, c: list[int]) -> None: ...
 
     found = errors(made(do), {"a": "secret", "c": [None], "z": 1, "y": 2})
@@ -224,13 +224,13 @@ def test_all_problems_are_told_at_once_each_under_its_own_parameter() -> None:
     }
 
 
-def test_of_very_many_problems_a_few_are_told() -> None:
+def test_the_number_of_reported_problems_is_limited() -> None:
     text = errors(with_type(described(list[int])), {"value": ["x"] * 100_000})["value"]
     assert text.count("expected") == 20
     assert "more" in text
 
 
-def test_of_very_many_unknown_parameters_a_few_are_told() -> None:
+def test_the_number_of_reported_unknown_parameters_is_limited() -> None:
     def do(a: int) -> None: ...
 
     def nothing() -> None: ...
@@ -302,7 +302,7 @@ GIVEN: list[tuple[object, JSON, object, JSON]] = [
 @pytest.mark.parametrize(
     ("returns", "schema", "value", "json"), GIVEN, ids=lambda one: str(one)[:40]
 )
-def test_what_a_tool_gives_is_json_of_its_output_schema(
+def test_a_result_is_encoded_as_json_of_the_output_schema(
     returns: object, schema: JSON, value: object, json: JSON
 ) -> None:
     one = with_type(described(object), returns=returns)
@@ -327,7 +327,7 @@ def test_what_a_tool_gives_is_json_of_its_output_schema(
     ],
     ids=lambda one: str(one)[:40],
 )
-def test_what_is_not_of_the_output_schema_or_not_json_is_refused(
+def test_a_result_that_is_not_json_or_does_not_match_its_schema_is_an_error(
     returns: object, value: object
 ) -> None:
     one = with_type(described(object), returns=returns)
