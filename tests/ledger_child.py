@@ -1,9 +1,9 @@
 """The process that the fault tests kill: it makes calls through the real `Calls`, and dies where it
 is told to.
 
-Run as `python ledger_child.py '<Orders as JSON>'`, or without orders as a nursery: it reads orders
+Run as `python ledger_child.py '<Instructions as JSON>'`, or without orders as a nursery: it reads orders
 line by line and forks a child for each, which saves the imports. A child writes one JSON line for
-each answer to `Orders.out`, at once. Effects are lines of a file, with an fsync each: what they say
+each answer to `Instructions.out`, at once. Effects are lines of a file, with an fsync each: what they say
 happened, whatever became of the process.
 """
 
@@ -40,7 +40,7 @@ from toolwire.tools.errors import NoEffect
 from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 
-class Orders(Struct, frozen=True):
+class Instructions(Struct, frozen=True):
     """What a child has to do."""
 
     ledger: str
@@ -60,7 +60,7 @@ class Orders(Struct, frozen=True):
     """The commit itself obeys them, and not a faulty fsync."""
 
 
-class Said(Struct, frozen=True, omit_defaults=True):
+class Report(Struct, frozen=True, omit_defaults=True):
     """A line of what a child prints."""
 
     call_id: str = ""
@@ -72,15 +72,15 @@ class Said(Struct, frozen=True, omit_defaults=True):
     note: str = ""
 
 
-def say(said: Said) -> None:
+def say(said: Report) -> None:
     os.write(1, msgspec.json.encode(said) + b"\n")
 
 
-def told(answer: ToolCallResult) -> Said:
+def report_of(answer: ToolCallResult) -> Report:
     value = None if answer.outcome is None else answer.outcome.value
     if isinstance(value, list):  # with padding
         value = value[0]
-    return Said(
+    return Report(
         answer.call_id, answer.state, value, answer.attempt, answer.recorded, answer.replayed
     )
 
@@ -92,7 +92,7 @@ def die() -> None:
 # --- the ledger, with places to die in ------------------------------------------------------------
 
 
-def make(orders: Orders) -> Ledger:
+def make(orders: Instructions) -> Ledger:
     """The ledger of a child."""
     if orders.ledger.startswith("sqlite:"):
         return SqliteLedger(orders.ledger.removeprefix("sqlite:"), **orders.options)  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ class Deadly:
 # --- the tool -------------------------------------------------------------------------------------
 
 
-def bell(orders: Orders) -> Runnable:
+def bell(orders: Instructions) -> Runnable:
     """A tool with an effect that can be counted from outside, and a probe that looks there."""
     file = Path(orders.effects)
 
@@ -210,7 +210,9 @@ def bell(orders: Orders) -> Runnable:
 
 
 @asynccontextmanager
-async def ready(orders: Orders) -> AsyncIterator[tuple[ToolExecutor, Callable[[str], ToolCall]]]:
+async def ready(
+    orders: Instructions,
+) -> AsyncIterator[tuple[ToolExecutor, Callable[[str], ToolCall]]]:
     """The calls of a child, and how it asks for one."""
     tool = bell(orders)
     async with ToolExecutor(Deadly(make(orders), orders.die)) as executor:
@@ -220,14 +222,14 @@ async def ready(orders: Orders) -> AsyncIterator[tuple[ToolExecutor, Callable[[s
 # --- acts -----------------------------------------------------------------------------------------
 
 
-async def call(orders: Orders) -> None:
+async def call(orders: Instructions) -> None:
     """Each id once, one after the other."""
     async with ready(orders) as (executor, ask):
         for id in orders.ids:
-            say(told(await executor.execute(ask(id))))
+            say(report_of(await executor.execute(ask(id))))
 
 
-async def many(orders: Orders) -> None:
+async def many(orders: Instructions) -> None:
     """All ids in an order of its own, twenty at a time; each answer is told as soon as it
     is there.
     """
@@ -237,19 +239,19 @@ async def many(orders: Orders) -> None:
 
         async def caller() -> None:
             while ids:
-                say(told(await executor.execute(ask(ids.pop()))))
+                say(report_of(await executor.execute(ask(ids.pop()))))
 
         await asyncio.gather(*(caller() for _ in range(20)))
 
 
-async def hold(orders: Orders) -> None:
+async def hold(orders: Instructions) -> None:
     """Open the ledger, say so, and keep it until killed."""
     async with ready(orders):
-        say(Said(note="open"))
+        say(Report(note="open"))
         await asyncio.sleep(600)
 
 
-async def full(orders: Orders) -> None:
+async def full(orders: Instructions) -> None:
     """The disk is full once the first id's tool has run; then there is room again. What is asked
     meanwhile and after."""
     folder = Path(orders.effects).parent
@@ -269,17 +271,17 @@ async def full(orders: Orders) -> None:
     ledger = make(orders)
     async with ToolExecutor(ledger) as executor:
         for id in (first, first, *others):
-            say(told(await executor.execute(replace(ask, call_id=id))))
-        say(Said(note="room"))
+            say(report_of(await executor.execute(replace(ask, call_id=id))))
+        say(Report(note="room"))
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         for _ in range(200):
             await asyncio.sleep(0.05)
             record = await ledger.get(key_of("p", None, first))
             if record is not None and record.recorded:
                 break
-        say(told(await executor.execute(ask)))
+        say(report_of(await executor.execute(ask)))
         for id in others:
-            say(told(await executor.execute(replace(ask, tool=tool, call_id=id))))
+            say(report_of(await executor.execute(replace(ask, tool=tool, call_id=id))))
 
 
 def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) -> Runnable:
@@ -295,20 +297,20 @@ def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) ->
     return replace(tool, body=longer)
 
 
-async def sick(orders: Orders) -> None:
+async def sick(orders: Instructions) -> None:
     """The first id well, the second with an fsync that fails, then all with a disk that seems well
     again."""
     async with ready(orders) as (executor, ask):
         first, second, *others = orders.ids
-        say(told(await executor.execute(ask(first))))
+        say(report_of(await executor.execute(ask(first))))
         Path(orders.disk, "fail").touch()
-        say(told(await executor.execute(ask(second))))
+        say(report_of(await executor.execute(ask(second))))
         Path(orders.disk, "fail").unlink()
         for id in (*others, second, first):
-            say(told(await executor.execute(ask(id))))
+            say(report_of(await executor.execute(ask(id))))
 
 
-async def sick_at_the_end(orders: Orders) -> None:
+async def sick_at_the_end(orders: Instructions) -> None:
     """An fsync that fails when the result is to be recorded; then the process is killed."""
     tool = afterwards(bell(orders), Path(orders.disk, "fail").touch)
     executor = ToolExecutor(make(orders))
@@ -316,7 +318,7 @@ async def sick_at_the_end(orders: Orders) -> None:
     first, second = orders.ids
     for id in (first, first, second):
         say(
-            told(
+            report_of(
                 await executor.execute(
                     ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
                 )
@@ -325,7 +327,7 @@ async def sick_at_the_end(orders: Orders) -> None:
     die()
 
 
-async def crowd(orders: Orders) -> None:
+async def crowd(orders: Instructions) -> None:
     """All ids at once, on a disk that is slow or counted; how many batches it took."""
     ledger = SqliteLedger(orders.ledger.removeprefix("sqlite:"))
 
@@ -343,8 +345,8 @@ async def crowd(orders: Orders) -> None:
             ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p") for id in orders.ids
         ]
         for answer in await asyncio.gather(*(executor.execute(one) for one in asks)):
-            say(told(answer))
-        say(Said(note="batches", value=[writer.batches - before, count.stat().st_size]))
+            say(report_of(answer))
+        say(Report(note="batches", value=[writer.batches - before, count.stat().st_size]))
 
 
 def hook_disk(folder: Path) -> None:
@@ -370,7 +372,7 @@ def hook_disk(folder: Path) -> None:
 ACTS = {one.__name__: one for one in (call, many, hold, full, sick, sick_at_the_end, crowd)}
 
 
-def obey(orders: Orders) -> None:
+def obey(orders: Instructions) -> None:
     """Do what is ordered, with what is said going to its file."""
     out = os.open(orders.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(out, 1)
@@ -379,7 +381,7 @@ def obey(orders: Orders) -> None:
     try:
         asyncio.run(ACTS[orders.act](orders))
     except LedgerFileError as error:
-        say(Said(note=str(error)))
+        say(Report(note=str(error)))
 
 
 def nursery() -> None:
@@ -404,7 +406,7 @@ def nursery() -> None:
         line = sys.stdin.buffer.readline()
         if not line:
             return
-        orders = msgspec.json.decode(line, type=Orders)
+        orders = msgspec.json.decode(line, type=Instructions)
         pid = os.fork()
         if pid == 0:
             code = 1
@@ -421,6 +423,6 @@ def nursery() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        obey(msgspec.json.decode(sys.argv[1], type=Orders))
+        obey(msgspec.json.decode(sys.argv[1], type=Instructions))
     else:
         nursery()

@@ -25,7 +25,7 @@ from tempfile import mkdtemp
 from typing import Literal, TypeAlias
 
 import msgspec
-from ledger_child import Orders, Said
+from ledger_child import Instructions, Report
 
 from toolwire.tools.runnable import OnCrash
 
@@ -94,7 +94,7 @@ class Stage:
         faulty: Faulty | None = None,
     ) -> Child:
         """A child at work."""
-        orders = Orders(
+        orders = Instructions(
             ledger=self.ledger,
             effects=str(self._effects),
             act=act,
@@ -119,7 +119,7 @@ class Stage:
         die: str | None = None,
         seed: int = 0,
         faulty: Faulty | None = None,
-    ) -> list[Said]:
+    ) -> list[Report]:
         """Everything a child said. One that is told to die must die, any other must not."""
         child = self.start(act, ids=ids, on_crash=on_crash, die=die, seed=seed, faulty=faulty)
         code = child.wait()
@@ -131,11 +131,11 @@ class Child:
     """A process that makes calls, forked in the nursery. What it says goes to a file, so that it
     never waits for a reader."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Instructions) -> None:
         self._out = Path(orders.out)
         self.pid = self.born(orders)
 
-    def born(self, orders: Orders) -> int:
+    def born(self, orders: Instructions) -> int:
         home = nursery()
         assert home.stdin and home.stdout
         home.stdin.write(msgspec.json.encode(orders) + b"\n")
@@ -147,10 +147,10 @@ class Child:
         file = self._out.with_name(f"{self._out.name}.code")
         return int(file.read_text()) if file.exists() else None
 
-    def said(self) -> list[Said]:
+    def said(self) -> list[Report]:
         """Its lines so far. The last one may have been cut off by its death."""
         lines = self._out.read_bytes().splitlines(keepends=True) if self._out.exists() else []
-        return [msgspec.json.decode(line, type=Said) for line in lines if line.endswith(b"\n")]
+        return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"\n")]
 
     def speaks(self) -> None:
         """It has said something, so it is at work, or it has ended."""
@@ -178,7 +178,7 @@ class Child:
 class Fresh(Child):
     """A child that is a program of its own, with the faulty fsync loaded into it."""
 
-    def born(self, orders: Orders) -> int:
+    def born(self, orders: Instructions) -> int:
         env = os.environ | {"LD_PRELOAD": str(shim()), "TOOLWIRE_DISK": orders.disk}
         self._process = subprocess.Popen(
             [sys.executable, str(CHILD), msgspec.json.encode(orders).decode()], env=env
@@ -211,7 +211,7 @@ def chaos(
     processes: int = 1,
     on_crash: OnCrash = "report",
     seed: int = 0,
-) -> list[Said]:
+) -> list[Report]:
     """What was acknowledged while children were killed at random, over and over, all working on the
     same ids."""
     dice = random.Random(seed)

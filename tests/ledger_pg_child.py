@@ -37,7 +37,7 @@ from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 LEASE = 1.0
 
 
-class Orders(Struct, frozen=True):
+class Instructions(Struct, frozen=True):
     """What a replica has to do, and where it has to die."""
 
     dsn: str
@@ -54,7 +54,7 @@ class Orders(Struct, frozen=True):
         return PostgresLedger(self.dsn, lease=self.lease, sweep_interval=self.lease / 2)
 
 
-class Said(Struct, frozen=True):
+class Report(Struct, frozen=True):
     """What a call came to."""
 
     call_id: str
@@ -67,7 +67,7 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def bell(orders: Orders, *, inside: Callable[[ToolContext], None] | None = None) -> Runnable:
+def bell(orders: Instructions, *, inside: Callable[[ToolContext], None] | None = None) -> Runnable:
     """A tool whose effect can be counted from outside, and a probe that looks there. `inside` is
     called after the effect."""
     file = Path(orders.effects)
@@ -101,13 +101,13 @@ def bell(orders: Orders, *, inside: Callable[[ToolContext], None] | None = None)
     )
 
 
-def told(answer: ToolCallResult) -> Said:
-    return Said(
+def report_of(answer: ToolCallResult) -> Report:
+    return Report(
         answer.call_id, answer.state, answer.outcome and answer.outcome.value, answer.attempt
     )
 
 
-def asked(tool: Runnable, id: str) -> ToolCall:
+def call_of(tool: Runnable, id: str) -> ToolCall:
     return ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
 
 
@@ -158,15 +158,15 @@ def arm(point: str) -> None:
     PgConnection.run = deadly_run  # type: ignore[method-assign]
 
 
-async def call(orders: Orders, say: Connection) -> None:
+async def call(orders: Instructions, say: Connection) -> None:
     """Each id once, one after the other."""
     arm(orders.die)
     async with ToolExecutor(orders.ledger()) as executor:
         for id in orders.ids:
-            say.send(told(await executor.execute(asked(bell(orders), id))))
+            say.send(report_of(await executor.execute(call_of(bell(orders), id))))
 
 
-async def many(orders: Orders, say: Connection) -> None:
+async def many(orders: Instructions, say: Connection) -> None:
     """All ids in an order of its own, some at a time; each answer is told as soon as it
     is there.
     """
@@ -177,45 +177,47 @@ async def many(orders: Orders, say: Connection) -> None:
 
         async def caller() -> None:
             while ids:
-                say.send(told(await executor.execute(asked(tool, ids.pop()))))
+                say.send(report_of(await executor.execute(call_of(tool, ids.pop()))))
 
         await asyncio.gather(*(caller() for _ in range(orders.tasks)))
 
 
-async def storm(orders: Orders, say: Connection) -> None:
+async def storm(orders: Instructions, say: Connection) -> None:
     """Every task asks for every id, past the single flight of one process: each has calls of its
     own on one ledger."""
     tool = bell(orders)
     ledger = orders.ledger()
     await ledger.open()
 
-    async def caller(n: int) -> list[Said]:
+    async def caller(n: int) -> list[Report]:
         ids = list(orders.ids)
         random.Random(orders.seed + n).shuffle(ids)
         executor = ToolExecutor(ledger, sweep_interval=None)
-        return [told(await executor.execute(asked(tool, id))) for id in ids]
+        return [report_of(await executor.execute(call_of(tool, id))) for id in ids]
 
     answers = await asyncio.gather(*(caller(n) for n in range(orders.tasks)))
     for answer in {(one.call_id, one.state, str(one.value)) for part in answers for one in part}:
-        say.send(Said(*answer))
+        say.send(Report(*answer))
     await ledger.close()
 
 
-async def paused(orders: Orders, say: Connection) -> None:
+async def paused(orders: Instructions, say: Connection) -> None:
     """One call that says when its effect has happened, and stands still there until it is woken."""
 
     def stop(context: ToolContext) -> None:
-        say.send(Said(context.call_id, "effect"))
+        say.send(Report(context.call_id, "effect"))
         os.kill(os.getpid(), signal.SIGSTOP)
 
     async with ToolExecutor(orders.ledger()) as executor:
-        say.send(told(await executor.execute(asked(bell(orders, inside=stop), orders.ids[0]))))
+        say.send(
+            report_of(await executor.execute(call_of(bell(orders, inside=stop), orders.ids[0])))
+        )
 
 
 ACTS = {act.__name__: act for act in (call, many, storm, paused)}
 
 
-def play(orders: Orders, say: Connection) -> None:
+def play(orders: Instructions, say: Connection) -> None:
     asyncio.run(ACTS[orders.act](orders, say))
     say.close()
 
@@ -223,7 +225,7 @@ def play(orders: Orders, say: Connection) -> None:
 class Replica:
     """A replica in a process of its own."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Instructions) -> None:
         context = get_context("forkserver")
         context.set_forkserver_preload(["ledger_pg_child"])
         with pytest.MonkeyPatch.context() as patch:  # what it imports, it finds here
@@ -241,13 +243,13 @@ class Replica:
         assert self._process.pid is not None
         return self._process.pid
 
-    def hear(self) -> Said:
+    def hear(self) -> Report:
         assert self.ear.poll(60), "a replica says nothing"
         said = self.ear.recv()
-        assert isinstance(said, Said)
+        assert isinstance(said, Report)
         return said
 
-    def rest(self) -> list[Said]:
+    def rest(self) -> list[Report]:
         """All it says until it ends. What it was killed in saying is not said."""
         heard = []
         try:

@@ -1,8 +1,8 @@
 """The processes that the fault tests on Temporal kill: a replica that makes calls, or a worker that
 runs the tool.
 
-Run as `python temporal_child.py '<Orders as JSON>'`. A replica writes one JSON line for each answer
-to `Orders.out`. The effects of the tool are lines of a file that the arguments name, with an fsync
+Run as `python temporal_child.py '<Instructions as JSON>'`. A replica writes one JSON line for each answer
+to `Instructions.out`. The effects of the tool are lines of a file that the arguments name, with an fsync
 each; they say which process did it.
 """
 
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
-from ledger_child import Deadly, Said, die, say, told
-from ledger_child import Orders as LedgerOrders
+from ledger_child import Deadly, Report, die, report_of, say
+from ledger_child import Instructions as LedgerOrders
 from ledger_child import make as make_ledger
 from msgspec import Struct
 from runnables import runnable
@@ -34,7 +34,7 @@ STEPS = ("before claim", "after claim", "after start", "after result", "after re
 """Where a replica dies."""
 
 
-class Orders(Struct, frozen=True):
+class Instructions(Struct, frozen=True):
     """What a child has to do."""
 
     role: str
@@ -100,17 +100,17 @@ def bell(on_crash: OnCrash = "report", timeout: float = 55.0) -> Runnable:
     )
 
 
-async def work(orders: Orders) -> None:
+async def work(orders: Instructions) -> None:
     """Run tools until killed."""
     client = await Client.connect(orders.target)
     async with worker(
         client, [bell(one) for one in ("report", "retry", "probe")], queue=orders.queue
     ):
-        say(Said(note="working"))
+        say(Report(note="working"))
         await asyncio.sleep(600)
 
 
-async def replicate(orders: Orders) -> None:
+async def replicate(orders: Instructions) -> None:
     """All ids at once, each twice. The engine need not be there yet."""
     client = await Client.connect(orders.target, lazy=True)
     ledger = make_ledger(LedgerOrders(orders.ledger, "", options=orders.options))  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ async def replicate(orders: Orders) -> None:
     tool = bell(orders.on_crash, orders.timeout)
     input: Object = {"file": orders.effects, "pause": orders.pause}
     async with ToolExecutor(Deadly(ledger, orders.die), runner=runner) as executor:
-        say(Said(note="ready"))
+        say(Report(note="ready"))
 
         async def ask(id: str) -> None:
             what = ToolCall(tool=tool, input=input, call_id=id, principal="p")
@@ -129,7 +129,7 @@ async def replicate(orders: Orders) -> None:
                 answer := await executor.execute(what)
             ).state == "unavailable":  # a busy machine may miss its short lease
                 await asyncio.sleep(0.2)
-            say(told(answer))
+            say(report_of(answer))
 
         await asyncio.gather(*(ask(id) for id in orders.ids * 2))
 
@@ -137,7 +137,7 @@ async def replicate(orders: Orders) -> None:
 ROLES = {"worker": work, "replica": replicate}
 
 if __name__ == "__main__":
-    orders = msgspec.json.decode(sys.argv[1], type=Orders)
+    orders = msgspec.json.decode(sys.argv[1], type=Instructions)
     os.dup2(os.open(orders.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     asyncio.run(ROLES[orders.role](orders))
     os._exit(

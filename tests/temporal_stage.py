@@ -17,8 +17,8 @@ from typing import Literal, TypeAlias
 import msgspec
 import postgres
 import temporal_server
-from ledger_child import Said
-from temporal_child import Orders
+from ledger_child import Report
+from temporal_child import Instructions
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -36,17 +36,17 @@ LEASE = 3.0
 class Child:
     """A replica or a worker in a process of its own."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Instructions) -> None:
         self._out = Path(orders.out)
         self.process = subprocess.Popen(
             [sys.executable, str(CHILD), msgspec.json.encode(orders).decode()]
         )
 
-    def said(self) -> list[Said]:
+    def said(self) -> list[Report]:
         lines = self._out.read_bytes().splitlines(keepends=True) if self._out.exists() else []
-        return [msgspec.json.decode(line, type=Said) for line in lines if line.endswith(b"\n")]
+        return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"\n")]
 
-    def answers(self) -> list[Said]:
+    def answers(self) -> list[Report]:
         """What it was told, once it has ended as it should."""
         assert self.process.wait(120) == 0, self.said()[-3:]
         return [one for one in self.said() if not one.note]
@@ -163,7 +163,7 @@ class Stage:
             "options": self.options,
             "out": str(self.folder / f"said-{len(self._children)}"),
         }
-        child = Child(msgspec.convert(orders | dict(more), Orders))
+        child = Child(msgspec.convert(orders | dict(more), Instructions))
         self._children.append(child)
         return child
 
@@ -185,6 +185,6 @@ def staged(
         stage.close()
 
 
-def outcomes(answers: list[Said]) -> set[tuple[str, str]]:
+def outcomes(answers: list[Report]) -> set[tuple[str, str]]:
     """State and value of each, without repeats."""
     return {(one.state, msgspec.json.encode(one.value, order="sorted").decode()) for one in answers}

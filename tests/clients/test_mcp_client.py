@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from clients.dialects import run
 from clients.test_oxp_chain import ask, value
-from mcp_server.offered import effects, tools
+from mcp_server.served_tools import effects, tools
 from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON
@@ -35,7 +35,7 @@ TESTS = Path(__file__).parents[1]
 async def ours(folder: Path, over: str) -> AsyncIterator[McpClient]:
     """A client of our own server."""
     if over == "stdio":
-        command = [sys.executable, str(TESTS / "mcp_server" / "offered.py"), str(folder), "30"]
+        command = [sys.executable, str(TESTS / "mcp_server" / "served_tools.py"), str(folder), "30"]
         async with McpClient(
             command, env={"PYTHONPATH": str(TESTS), "TWILIO_API_KEY": "k"}
         ) as client:

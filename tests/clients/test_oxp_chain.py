@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from clients.dialects import run
-from mcp_server.offered import effects, tools
-from oxp_server.serving import Where, running
+from mcp_server.served_tools import effects, tools
+from oxp_server.serving import RunningServer, running
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.executor import ToolExecutor
@@ -39,7 +39,7 @@ QUICK = RetryPolicy(attempts=3, backoff=0.01, max_retry_after=30.0)
 @contextmanager
 def serving(
     folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lambda app: app
-) -> Iterator[Where]:
+) -> Iterator[RunningServer]:
     """Our server with a record of its own."""
     server = ToolServer(
         tools(folder), executor=ToolExecutor(SqliteLedger(folder / "server.db")), auth=auth

@@ -20,7 +20,7 @@ import postgres
 import psycopg
 import pytest
 from cases import DEEP
-from ledger_pg_child import Orders, Replica, asked, bell, counted, told
+from ledger_pg_child import Instructions, Replica, bell, call_of, counted, report_of
 from postgres_proxy import How, Proxy
 from runnables import runnable
 
@@ -59,15 +59,17 @@ def run(work: Coroutine[object, object, T]) -> T:
 
 
 @pytest.fixture
-def orders(tmp_path: Path) -> Orders:
+def orders(tmp_path: Path) -> Instructions:
     dsn = postgres.database()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE effect(call_id text)")
-    return Orders(dsn, str(tmp_path / "effects"))
+    return Instructions(dsn, str(tmp_path / "effects"))
 
 
-def changed(orders: Orders, **changes: object) -> Orders:
-    return Orders(**{name: getattr(orders, name) for name in orders.__struct_fields__} | changes)
+def changed(orders: Instructions, **changes: object) -> Instructions:
+    return Instructions(
+        **{name: getattr(orders, name) for name in orders.__struct_fields__} | changes
+    )
 
 
 def rows(dsn: str, query: str) -> list[tuple[object, ...]]:
@@ -90,7 +92,7 @@ def own() -> Iterator[postgres.Server]:
 
 @pytest.mark.parametrize("on_crash", AFTER)
 def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
-    orders: Orders, on_crash: OnCrash
+    orders: Instructions, on_crash: OnCrash
 ) -> None:
     replicas = [
         Replica(changed(orders, on_crash=on_crash, die=point, ids=(point.replace(" ", "-"),)))
@@ -104,11 +106,13 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
         mine = changed(orders, on_crash=on_crash)
         async with ToolExecutor(mine.ledger()) as executor:
             ids = [point.replace(" ", "-") for point in POINTS]
-            answers = await asyncio.gather(*(executor.execute(asked(bell(mine), id)) for id in ids))
-            replayed = await asyncio.gather(
-                *(executor.execute(asked(bell(mine), id)) for id in ids)
+            answers = await asyncio.gather(
+                *(executor.execute(call_of(bell(mine), id)) for id in ids)
             )
-        assert [told(one) for one in replayed] == [told(one) for one in answers]
+            replayed = await asyncio.gather(
+                *(executor.execute(call_of(bell(mine), id)) for id in ids)
+            )
+        assert [report_of(one) for one in replayed] == [report_of(one) for one in answers]
         rung = counted(orders.effects) + Counter(
             str(id) for (id,) in rows(orders.dsn, "SELECT call_id FROM effect")
         )
@@ -124,7 +128,7 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
 
 @pytest.mark.parametrize("count", [1, 200 if DEEP else 20])
 def test_a_storm_of_duplicates_from_four_processes_has_one_effect_for_each_id(
-    orders: Orders, count: int
+    orders: Instructions, count: int
 ) -> None:
     ids = tuple(f"call-{n}" for n in range(count))
     tasks = 50 if DEEP or count == 1 else 10
@@ -140,7 +144,7 @@ def test_a_storm_of_duplicates_from_four_processes_has_one_effect_for_each_id(
 
 
 def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_acknowledged(
-    orders: Orders,
+    orders: Instructions,
 ) -> None:
     ids = tuple(f"call-{n}" for n in range(3000 if DEEP else 300))
     dice = random.Random(7)
@@ -163,7 +167,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
     async def after() -> None:
         async with ToolExecutor(orders.ledger()) as executor:
             answers = await asyncio.gather(
-                *(executor.execute(asked(bell(orders), id)) for id in ids)
+                *(executor.execute(call_of(bell(orders), id)) for id in ids)
             )
         states = {
             answer.call_id: (answer.state, answer.outcome and answer.outcome.value)
@@ -183,7 +187,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
 
 @pytest.mark.parametrize("on_crash", ["report", "retry"])
 def test_an_owner_paused_past_its_lease_records_its_result_unless_the_call_ran_again(
-    orders: Orders, on_crash: OnCrash
+    orders: Instructions, on_crash: OnCrash
 ) -> None:
     orders = changed(orders, on_crash=on_crash)
     sleeper = Replica(changed(orders, act="paused"))
@@ -191,13 +195,13 @@ def test_an_owner_paused_past_its_lease_records_its_result_unless_the_call_ran_a
 
     async def meanwhile() -> None:
         async with ToolExecutor(orders.ledger()) as executor:
-            answer = told(await executor.execute(asked(bell(orders), "call-1")))
+            answer = report_of(await executor.execute(call_of(bell(orders), "call-1")))
             assert (answer.state, answer.attempt) == (
                 ("lost", 1) if on_crash == "report" else ("done", 2)
             )
             os.kill(sleeper.pid, signal.SIGCONT)
             (woken,) = await asyncio.to_thread(sleeper.rest)
-            later = told(await executor.execute(asked(bell(orders), "call-1")))
+            later = report_of(await executor.execute(call_of(bell(orders), "call-1")))
             assert (later.state, later.value) == ("done", {"rang": "call-1"})
             assert (woken.state, woken.value) == ("done", {"rang": "call-1"})
             assert later.attempt == answer.attempt
@@ -206,7 +210,9 @@ def test_an_owner_paused_past_its_lease_records_its_result_unless_the_call_ran_a
     assert counted(orders.effects) == {"call-1": 1 if on_crash == "report" else 2}
 
 
-def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(orders: Orders) -> None:
+def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(
+    orders: Instructions,
+) -> None:
     for turn in range(20 if DEEP else 2):
         ids = tuple(f"{turn}-{n}" for n in range(500))
         pair = [
@@ -336,10 +342,9 @@ class Load:
         while not self.over:
             turn += 1
             id = f"{n // 2}-{turn}"  # two ask for the same, each at another replica
-            while (answer := await self._executors[n % 2].execute(asked(self.tool, id))).state in (
-                "unavailable",
-                "running",
-            ):
+            while (
+                answer := await self._executors[n % 2].execute(call_of(self.tool, id))
+            ).state in ("unavailable", "running"):
                 await asyncio.sleep(0.01)
             self.answers[id] = answer.state
 
@@ -347,7 +352,7 @@ class Load:
         self.over = True
         await asyncio.gather(*self._callers)
         again = await asyncio.gather(
-            *(self._executors[0].execute(asked(self.tool, id)) for id in self.answers)
+            *(self._executors[0].execute(call_of(self.tool, id)) for id in self.answers)
         )
         for executor in self._executors:
             await executor.close()
@@ -498,7 +503,7 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
             mine = await asyncio.gather(*(claim(ledger, f"early-{n}") for n in range(8)))
             await asyncio.to_thread(fill, server.dsn)
             refused = await asyncio.gather(
-                *(executor.execute(asked(tool, f"{n}")) for n in range(30))
+                *(executor.execute(call_of(tool, f"{n}")) for n in range(30))
             )
             assert {answer.state for answer in refused} == {"unavailable"}
             assert ran == []
@@ -527,7 +532,7 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
                     await asyncio.sleep(0.05)
                 assert record is not None and (record.state, record.recorded) == ("done", True)
             answers = await asyncio.gather(
-                *(executor.execute(asked(tool, f"{n}")) for n in range(30))
+                *(executor.execute(call_of(tool, f"{n}")) for n in range(30))
             )
             assert {answer.state for answer in answers} == {"done"}
             assert sorted(ran) == sorted(f"{n}" for n in range(30))

@@ -17,7 +17,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_server.offered import effects, tools
+from mcp_server.served_tools import effects, tools
 from mcp_types import CallToolResult, TextContent
 from oxp_server.serving import running
 
@@ -30,7 +30,7 @@ from toolwire.mcp.server import McpApp
 from toolwire.server.auth import NOBODY, Auth
 from toolwire.tool_server import ToolServer
 
-PROGRAM = Path(__file__).parent / "offered.py"
+PROGRAM = Path(__file__).parent / "served_tools.py"
 Over: TypeAlias = Literal["stdio", "http"]
 Mode: TypeAlias = Literal["auto", "legacy"]
 EVERY = [(over, mode) for over in ("stdio", "http") for mode in ("auto", "legacy")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from oxp_server.serving import calls_in
+from oxp_server.serving import executor_in
 from oxp_server.toolkit import tools
 
 from toolwire.server.run import ConnectionLimits, serve
@@ -16,7 +16,7 @@ from toolwire.tool_server import ToolServer
 
 if __name__ == "__main__":
     serve(
-        ToolServer(tools(), executor=calls_in(Path(sys.argv[1]))),
+        ToolServer(tools(), executor=executor_in(Path(sys.argv[1]))),
         port=0,
         bounds=ConnectionLimits(notice=float((sys.argv + ["", "0"])[2] or 0)),
     )

@@ -27,7 +27,7 @@ LONG = 60.0
 API = Path(__file__).parents[3] / "shared" / "data" / "oxp-openapi.json"
 
 
-class Got(Struct, frozen=True):
+class Reply(Struct, frozen=True):
     """An answer."""
 
     status: int
@@ -42,7 +42,7 @@ class Got(Struct, frozen=True):
         return value
 
 
-class Where(Struct, frozen=True):
+class RunningServer(Struct, frozen=True):
     """A server that runs."""
 
     url: str
@@ -61,7 +61,7 @@ class Where(Struct, frozen=True):
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Got:
+    ) -> Reply:
         """Send one request on a connection of its own. What comes back is checked against the
         specification."""
         connection = http.client.HTTPConnection(*self.address, timeout=LONG)
@@ -72,7 +72,7 @@ class Where(Struct, frozen=True):
 
     def call(
         self, body: JSON, headers: Mapping[str, str] | None = None, *, path: str = "/tools/call"
-    ) -> Got:
+    ) -> Reply:
         """Post a call as JSON."""
         given = {"Content-Type": "application/json", **(headers or {})}
         return self.ask("POST", path, json.dumps(body).encode(), given)
@@ -88,11 +88,11 @@ def ask(
     path: str,
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Got:
+) -> Reply:
     """Send one request and read its answer."""
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()
-    got = Got(
+    got = Reply(
         response.status,
         {name.lower(): value for name, value in response.getheaders()},
         response.read(),
@@ -108,7 +108,7 @@ def head(method: str, path: str, length: int) -> bytes:
 
 
 @contextmanager
-def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[Where]:
+def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[RunningServer]:
     """Serve an app until the end of the block."""
     raise_file_limit()
     held = bounds or ConnectionLimits()
@@ -120,7 +120,7 @@ def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[Where]
     try:
         while not listening.wait(0.05):
             assert thread.is_alive(), "the server did not start"
-        yield Where(url_of(listener), app)
+        yield RunningServer(url_of(listener), app)
     finally:
         server.should_exit = True
         thread.join(LONG)
@@ -128,22 +128,22 @@ def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[Where]
         assert not thread.is_alive()
 
 
-def calls_in(folder: Path, *, wait: float = 55.0) -> ToolExecutor:
+def executor_in(folder: Path, *, wait: float = 55.0) -> ToolExecutor:
     """Calls with a durable record in a folder."""
     return ToolExecutor(SqliteLedger(folder / "calls.db"), wait=wait)
 
 
 @contextmanager
-def serving(tools: Tools, folder: Path) -> Iterator[Where]:
+def serving(tools: Tools, folder: Path) -> Iterator[RunningServer]:
     """The tools of a registry, with a durable record and nothing else."""
-    with running(ToolServer(tools, executor=calls_in(folder))) as where:
+    with running(ToolServer(tools, executor=executor_in(folder))) as where:
         yield where
 
 
 # --- the specification as a judge -----------------------------------------------------------------
 
 
-def check(method: str, path: str, got: Got) -> None:
+def check(method: str, path: str, got: Reply) -> None:
     """What is true of every answer; against the published schema if it is at hand."""
     path = path.rstrip("/")
     if path == "/metrics" or got.status == 304:

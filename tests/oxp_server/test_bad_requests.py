@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from oxp_server.serving import LONG, Where, calls_in, head, running
+from oxp_server.serving import LONG, RunningServer, executor_in, head, running
 from oxp_server.toolkit import RUNS, tools
 
 from toolwire.conversation.json import Object
@@ -26,18 +26,18 @@ MB = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server without patience."""
     app = ToolServer(
         tools(),
-        executor=calls_in(tmp_path_factory.mktemp("ledger")),
+        executor=executor_in(tmp_path_factory.mktemp("ledger")),
         limits=BodyLimits(seconds=0.4, body=MB),
     )
     with running(app, ConnectionLimits(seconds=1.0)) as where:
         yield where
 
 
-def answers(server: Where) -> bool:
+def answers(server: RunningServer) -> bool:
     return server.ask("POST", "/tools/call", ADD, JSON_TYPE).json["value"] == 3
 
 
@@ -68,7 +68,7 @@ def rest(connection: socket.socket) -> bytes:
         "/health/x",
     ],
 )
-def test_an_unknown_path_is_404(server: Where, path: str) -> None:
+def test_an_unknown_path_is_404(server: RunningServer, path: str) -> None:
     assert server.ask("GET", path).status == 404
     assert server.ask("POST", path, ADD, JSON_TYPE).status == 404
 
@@ -85,13 +85,13 @@ def test_an_unknown_path_is_404(server: Where, path: str) -> None:
     ],
 )
 def test_a_wrong_method_is_405_and_says_which_is_right(
-    server: Where, method: str, path: str, allowed: str
+    server: RunningServer, method: str, path: str, allowed: str
 ) -> None:
     got = server.ask(method, path, b"{}", JSON_TYPE)
     assert (got.status, got.headers["allow"]) == (405, allowed)
 
 
-def test_head_is_get_without_its_body(server: Where) -> None:
+def test_head_is_get_without_its_body(server: RunningServer) -> None:
     for path in ("/health", "/tools"):
         asked, got = server.ask("HEAD", path), server.ask("GET", path)
         assert (asked.status, asked.body) == (200, b"")
@@ -109,7 +109,7 @@ def test_head_is_get_without_its_body(server: Where) -> None:
         "",
     ],
 )
-def test_a_page_that_points_its_own_name_here_is_refused(server: Where, name: str) -> None:
+def test_a_page_that_points_its_own_name_here_is_refused(server: RunningServer, name: str) -> None:
     before = RUNS.total()
     assert server.ask("POST", "/tools/call", ADD, {**JSON_TYPE, "Host": name}).status == 421
     assert RUNS.total() == before
@@ -118,19 +118,21 @@ def test_a_page_that_points_its_own_name_here_is_refused(server: Where, name: st
 @pytest.mark.parametrize(
     "name", ["localhost", "LOCALHOST:1", "127.0.0.1:9", "[::1]:80", "localhost."]
 )
-def test_a_local_name_is_taken(server: Where, name: str) -> None:
+def test_a_local_name_is_taken(server: RunningServer, name: str) -> None:
     assert server.ask("GET", "/health", headers={"Host": name}).status == 200
 
 
 def test_further_names_can_be_allowed(tmp_path: Path) -> None:
     with running(
-        ToolServer(tools(), executor=calls_in(tmp_path), allowed_hosts=["tools.example"])
+        ToolServer(tools(), executor=executor_in(tmp_path), allowed_hosts=["tools.example"])
     ) as server:
         assert server.ask("GET", "/health", headers={"Host": "tools.example"}).status == 200
         assert server.ask("GET", "/health", headers={"Host": "evil.example"}).status == 421
 
 
-def test_the_tool_list_has_an_etag_and_is_not_sent_to_a_client_that_has_it(server: Where) -> None:
+def test_the_tool_list_has_an_etag_and_is_not_sent_to_a_client_that_has_it(
+    server: RunningServer,
+) -> None:
     tag = server.ask("GET", "/tools").headers["etag"]
     for given in (tag, f'"other", {tag}', f"W/{tag}", "*"):
         got = server.ask("GET", "/tools", headers={"If-None-Match": given})
@@ -146,7 +148,7 @@ def test_the_tool_list_has_an_etag_and_is_not_sent_to_a_client_that_has_it(serve
 # --- too large ------------------------------------------------------------------------------------
 
 
-def test_a_body_of_20_megabytes_is_413_and_nothing_runs(server: Where) -> None:
+def test_a_body_of_20_megabytes_is_413_and_nothing_runs(server: RunningServer) -> None:
     before = RUNS.total()
     body = b'{"tool_id": "Slow.Run", "input": {"seconds": 0, "label": "%b"}}' % (b"x" * 20 * MB)
     assert server.ask("POST", "/tools/call", body, JSON_TYPE).status == 413
@@ -154,7 +156,7 @@ def test_a_body_of_20_megabytes_is_413_and_nothing_runs(server: Where) -> None:
     assert answers(server)
 
 
-def test_a_body_without_a_length_is_cut_off_at_the_same_size(server: Where) -> None:
+def test_a_body_without_a_length_is_cut_off_at_the_same_size(server: RunningServer) -> None:
     connection = http.client.HTTPConnection(*server.address, timeout=LONG)
     pieces = (b"x" * 65536 for _ in range(320))
     connection.request("POST", "/tools/call", pieces, JSON_TYPE, encode_chunked=True)
@@ -163,7 +165,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_same_size(server: Where) -> N
     assert answers(server)
 
 
-def test_a_body_just_below_the_limit_is_read(strict: Where) -> None:
+def test_a_body_just_below_the_limit_is_read(strict: RunningServer) -> None:
     label = "x" * (MB - 100)
     body = json.dumps({"tool_id": "Slow.Run", "input": {"seconds": 0, "label": label}}).encode()
     assert len(body) < MB
@@ -172,7 +174,9 @@ def test_a_body_just_below_the_limit_is_read(strict: Where) -> None:
 
 @pytest.mark.parametrize("depth", [401, 900, 100_000])
 @pytest.mark.parametrize("pair", [b"[]", b"{}"], ids=["lists", "objects"])
-def test_json_that_is_nested_without_end_is_400(server: Where, depth: int, pair: bytes) -> None:
+def test_json_that_is_nested_without_end_is_400(
+    server: RunningServer, depth: int, pair: bytes
+) -> None:
     opening, closing = (b"[", b"]") if pair == b"[]" else (b'{"a":', b"}")
     nested = opening * depth + b"1" + closing * depth
     got = server.ask(
@@ -184,7 +188,7 @@ def test_json_that_is_nested_without_end_is_400(server: Where, depth: int, pair:
     assert got.status == 400
 
 
-def test_json_that_is_merely_deep_is_read(server: Where) -> None:
+def test_json_that_is_merely_deep_is_read(server: RunningServer) -> None:
     nested = b"[" * 300 + b"]" * 300
     got = server.ask(
         "POST",
@@ -195,7 +199,7 @@ def test_json_that_is_merely_deep_is_read(server: Where) -> None:
     assert got.status == 422  # it knows no such argument
 
 
-def test_a_head_without_end_is_cut_off(server: Where) -> None:
+def test_a_head_without_end_is_cut_off(server: RunningServer) -> None:
     with server.connect() as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
         try:
@@ -210,7 +214,7 @@ def test_a_head_without_end_is_cut_off(server: Where) -> None:
     assert answers(server)
 
 
-def test_bytes_that_are_not_http_are_400(strict: Where) -> None:
+def test_bytes_that_are_not_http_are_400(strict: RunningServer) -> None:
     with strict.connect() as connection:
         connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
         assert rest(connection).startswith(b"HTTP/1.1 400 ")
@@ -219,7 +223,7 @@ def test_bytes_that_are_not_http_are_400(strict: Where) -> None:
 # --- too slow, cut off ----------------------------------------------------------------------------
 
 
-def test_half_a_body_is_given_up_and_nothing_runs(strict: Where) -> None:
+def test_half_a_body_is_given_up_and_nothing_runs(strict: RunningServer) -> None:
     before = RUNS.total()
     with strict.connect() as connection:
         connection.sendall(head("POST", "/tools/call", len(ADD)) + ADD[:-5])
@@ -233,7 +237,7 @@ def test_half_a_body_is_given_up_and_nothing_runs(strict: Where) -> None:
     [b"", b"G", b"POST /tools/call HTTP/1.1\r\nHost: localhost\r\n"],
     ids=["nothing", "a letter", "half a head"],
 )
-def test_half_a_head_is_given_up(strict: Where, sent: bytes) -> None:
+def test_half_a_head_is_given_up(strict: RunningServer, sent: bytes) -> None:
     begun = time.monotonic()
     with strict.connect() as connection:
         connection.sendall(sent)
@@ -241,7 +245,7 @@ def test_half_a_head_is_given_up(strict: Where, sent: bytes) -> None:
     assert time.monotonic() - begun < 30
 
 
-def test_a_request_that_dribbles_in_byte_by_byte_is_given_up(strict: Where) -> None:
+def test_a_request_that_dribbles_in_byte_by_byte_is_given_up(strict: RunningServer) -> None:
     before = RUNS.total()
     request = head("POST", "/tools/call", len(ADD)) + ADD
     with strict.connect() as connection:
@@ -257,7 +261,7 @@ def test_a_request_that_dribbles_in_byte_by_byte_is_given_up(strict: Where) -> N
 
 
 @pytest.mark.parametrize("cut", [1, 30, -1, -20])
-def test_a_request_that_is_cut_off_runs_nothing(server: Where, cut: int) -> None:
+def test_a_request_that_is_cut_off_runs_nothing(server: RunningServer, cut: int) -> None:
     before = RUNS.total()
     with server.connect() as connection:
         connection.sendall((head("POST", "/tools/call", len(ADD)) + ADD)[:cut])
@@ -265,7 +269,9 @@ def test_a_request_that_is_cut_off_runs_nothing(server: Where, cut: int) -> None
     assert RUNS.total() == before + 1
 
 
-def test_several_requests_at_once_on_one_connection_are_answered_in_order(server: Where) -> None:
+def test_several_requests_at_once_on_one_connection_are_answered_in_order(
+    server: RunningServer,
+) -> None:
     one = head("POST", "/tools/call", len(ADD)) + ADD
     bad = head("POST", "/tools/call", 2) + b"[]"
     with server.connect() as connection:
@@ -279,7 +285,7 @@ def test_several_requests_at_once_on_one_connection_are_answered_in_order(server
     assert [part[:3] for part in found.split(b"HTTP/1.1 ")[1:]] == [b"200", b"400", b"200", b"200"]
 
 
-def test_expect_100_continue_is_answered_or_rejected(server: Where) -> None:
+def test_expect_100_continue_is_answered_or_rejected(server: RunningServer) -> None:
     for length, told in ((len(ADD), b"HTTP/1.1 100 "), (20 * MB, b"HTTP/1.1 413 ")):
         with server.connect() as connection:
             asks = head("POST", "/tools/call", length).replace(
@@ -296,7 +302,7 @@ def test_expect_100_continue_is_answered_or_rejected(server: Where) -> None:
 
 
 def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
-    server: Where,
+    server: RunningServer,
 ) -> None:
     with ExitStack() as held:
         for n in range(1000):
@@ -312,7 +318,7 @@ def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
 
 def test_connections_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
     with running(
-        ToolServer(tools(), executor=calls_in(tmp_path)), ConnectionLimits(connections=5)
+        ToolServer(tools(), executor=executor_in(tmp_path)), ConnectionLimits(connections=5)
     ) as server:
         with ExitStack() as held:
             for _ in range(5):
@@ -330,7 +336,7 @@ def test_connections_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
 
 def test_calls_beyond_the_limit_are_asked_to_retry(tmp_path: Path) -> None:
     slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 1.0, "label": "full"}}
-    app = ToolServer(tools(), executor=calls_in(tmp_path), limits=BodyLimits(calls=1))
+    app = ToolServer(tools(), executor=executor_in(tmp_path), limits=BodyLimits(calls=1))
     with running(app) as server, server.connect() as connection:
         text = json.dumps(slow).encode()
         connection.sendall(head("POST", "/tools/call", len(text)) + text)
@@ -347,7 +353,7 @@ def test_calls_beyond_the_limit_are_asked_to_retry(tmp_path: Path) -> None:
 
 
 def test_bodies_that_arrive_at_once_are_bounded_together(tmp_path: Path) -> None:
-    app = ToolServer(tools(), executor=calls_in(tmp_path), limits=BodyLimits(buffered=200_000))
+    app = ToolServer(tools(), executor=executor_in(tmp_path), limits=BodyLimits(buffered=200_000))
     part = b"x" * 90_000
     with running(app) as server, ExitStack() as held:
         for _ in range(2):

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import jwt
 import pytest
-from oxp_server.serving import Got, Where, calls_in, head, running
+from oxp_server.serving import Reply, RunningServer, executor_in, head, running
 from oxp_server.toolkit import FLAKY, RUNS, tools
 
 from toolwire.conversation.json import JSON, Object
@@ -49,7 +49,9 @@ def slow(label: str, seconds: float = 0.5) -> Object:
 
 
 @pytest.mark.parametrize("value", ["Bearer anything", "Basic Zm9vOmJhcg==", "Bearer", "nonsense"])
-def test_36_without_authentication_any_authorization_is_ignored(server: Where, value: str) -> None:
+def test_36_without_authentication_any_authorization_is_ignored(
+    server: RunningServer, value: str
+) -> None:
     assert server.call(ADD, {"Authorization": value}).status == 200
 
 
@@ -88,23 +90,25 @@ BAD: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     auth = Auth(secrets=[SECRET], audiences=["toolserver"])
     with running(
-        ToolServer(tools(), executor=calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+        ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
         yield where
 
 
 @pytest.mark.parametrize("made", GOOD.values(), ids=GOOD)
-def test_37_a_good_token_is_taken(signed: Where, made: Callable[[], str]) -> None:
+def test_37_a_good_token_is_taken(signed: RunningServer, made: Callable[[], str]) -> None:
     given = made()
     assert signed.call(ADD, bearer(given)).status == 200
     assert signed.call(ADD, {"Authorization": f"bearer  {given}"}).status == 200
 
 
 @pytest.mark.parametrize("given", BAD.values(), ids=BAD)
-def test_37_a_bad_token_is_401_and_the_answer_is_always_the_same(signed: Where, given: str) -> None:
+def test_37_a_bad_token_is_401_and_the_answer_is_always_the_same(
+    signed: RunningServer, given: str
+) -> None:
     before = RUNS["Calculator.Add@1.0.0"]
     headers = {"Authorization": f"Bearer {given}".encode().decode("latin-1")}
     got, nothing = signed.call(ADD, headers), signed.call(ADD)
@@ -116,10 +120,10 @@ def test_37_a_bad_token_is_401_and_the_answer_is_always_the_same(signed: Where, 
 
 
 @pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     auth = Auth({"alice": KEY, "bob": OTHER_KEY}, secrets=[SECRET])
     with running(
-        ToolServer(tools(), executor=calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+        ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
         yield where
 
@@ -130,7 +134,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     ids=["key", "old-key", "bearer", "other-key", "token"],
 )
 def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(
-    keyed: Where, headers: dict[str, str] | None
+    keyed: RunningServer, headers: dict[str, str] | None
 ) -> None:
     headers = headers or bearer(token())
     assert keyed.call(ADD, headers).status == 200
@@ -142,13 +146,13 @@ def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(
     [{}, {"OXP-API-Key": KEY[:-1]}, {"OXP-API-Key": ""}, bearer(KEY + "x"), {"Authorization": KEY}],
     ids=str,
 )
-def test_38_a_wrong_key_or_none_is_401(keyed: Where, headers: dict[str, str]) -> None:
+def test_38_a_wrong_key_or_none_is_401(keyed: RunningServer, headers: dict[str, str]) -> None:
     assert keyed.call(ADD, headers).status == 401
 
 
 @pytest.mark.parametrize("body", [b"not JSON", b"[]", b'{"tool_id": "No.Such"}', b""])
 def test_39_an_unauthenticated_caller_learns_nothing_about_other_errors(
-    keyed: Where, body: bytes
+    keyed: RunningServer, body: bytes
 ) -> None:
     assert (
         keyed.ask("POST", "/tools/call", body, {"Content-Type": "application/json"}).status == 401
@@ -158,7 +162,7 @@ def test_39_an_unauthenticated_caller_learns_nothing_about_other_errors(
 # --- the same call --------------------------------------------------------------------------------
 
 
-def test_40_the_same_call_again_gets_the_same_answer_and_runs_once(server: Where) -> None:
+def test_40_the_same_call_again_gets_the_same_answer_and_runs_once(server: RunningServer) -> None:
     call_id, before = new(), RUNS["Calculator.Add@1.0.0"]
     first = server.call({**ADD, "call_id": call_id})
     again = server.call(
@@ -170,7 +174,7 @@ def test_40_the_same_call_again_gets_the_same_answer_and_runs_once(server: Where
     assert again.headers["idempotent-replayed"] == "true"
 
 
-def test_40_a_failure_for_good_is_answered_the_same_again(server: Where) -> None:
+def test_40_a_failure_for_good_is_answered_the_same_again(server: RunningServer) -> None:
     call_id, before = new(), RUNS["Bad.Rubbish@1.0.0"]
     first, again = (server.call({"tool_id": "Bad.Rubbish", "call_id": call_id}) for _ in range(2))
     assert first.json["success"] is False
@@ -178,7 +182,7 @@ def test_40_a_failure_for_good_is_answered_the_same_again(server: Where) -> None
     assert RUNS["Bad.Rubbish@1.0.0"] == before + 1
 
 
-def test_41_duplicates_of_a_running_call_share_its_result(server: Where) -> None:
+def test_41_duplicates_of_a_running_call_share_its_result(server: RunningServer) -> None:
     label = new()
     body: Object = {**slow(label), "call_id": label}
     with ThreadPoolExecutor(8) as pool:
@@ -189,7 +193,7 @@ def test_41_duplicates_of_a_running_call_share_its_result(server: Where) -> None
 
 
 def test_41_a_call_goes_on_when_its_caller_leaves_and_the_next_one_gets_its_result(
-    server: Where,
+    server: RunningServer,
 ) -> None:
     label = new()
     body: Object = {**slow(label, 0.6), "call_id": label}
@@ -212,7 +216,9 @@ def test_41_a_call_goes_on_when_its_caller_leaves_and_the_next_one_gets_its_resu
     ],
     ids=str,
 )
-def test_42_a_call_id_that_belongs_to_another_call_is_400(server: Where, other: Object) -> None:
+def test_42_a_call_id_that_belongs_to_another_call_is_400(
+    server: RunningServer, other: Object
+) -> None:
     call_id = new()
     assert server.call({**ADD, "call_id": call_id}).status == 200
     before = RUNS.total()
@@ -220,7 +226,7 @@ def test_42_a_call_id_that_belongs_to_another_call_is_400(server: Where, other: 
     assert RUNS.total() == before
 
 
-def test_43_a_rejected_request_may_be_corrected_and_sent_again(server: Where) -> None:
+def test_43_a_rejected_request_may_be_corrected_and_sent_again(server: RunningServer) -> None:
     call_id = new()
     assert server.call({**ADD, "call_id": call_id, "input": {"a": 1}}).status == 422
     assert server.call({**ADD, "call_id": call_id, "tool_id": "Calculator.Sum"}).status == 400
@@ -233,7 +239,7 @@ def test_43_a_rejected_request_may_be_corrected_and_sent_again(server: Where) ->
     assert server.call({**ADD, "call_id": call_id}).json["value"] == 15
 
 
-def test_44_a_failure_that_may_be_retried_runs_again(server: Where) -> None:
+def test_44_a_failure_that_may_be_retried_runs_again(server: RunningServer) -> None:
     label = new()
     body: Object = {"tool_id": "Flaky.Once", "call_id": label, "input": {"label": label}}
     assert server.call(body).json["success"] is False
@@ -242,9 +248,9 @@ def test_44_a_failure_that_may_be_retried_runs_again(server: Where) -> None:
     assert FLAKY[label] == 2
 
 
-def test_45_principals_do_not_see_each_others_results(keyed: Where) -> None:
+def test_45_principals_do_not_see_each_others_results(keyed: RunningServer) -> None:
     call_id = new()
-    answers: list[Got] = []
+    answers: list[Reply] = []
     for n, headers in enumerate(
         (
             {"OXP-API-Key": KEY},
@@ -264,7 +270,7 @@ def test_45_principals_do_not_see_each_others_results(keyed: Where) -> None:
     )
 
 
-def test_45_users_do_not_see_each_others_results(server: Where) -> None:
+def test_45_users_do_not_see_each_others_results(server: RunningServer) -> None:
     call_id = new()
     for n, user in enumerate(("anna", "bert", None)):
         context: JSON = {} if user is None else {"user_id": user}

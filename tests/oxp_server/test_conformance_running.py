@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from oxp_server.serving import Got, Where, calls_in, running
+from oxp_server.serving import Reply, RunningServer, executor_in, running
 from oxp_server.toolkit import RUNS, SEEN, tools
 
 from toolwire.conversation.json import JSON, Object
@@ -22,7 +22,7 @@ EMAILS: Object = {"tool_id": "Gmail.GetEmails", "input": {"query": "is:unread"}}
 SMS: Object = {"tool_id": "SMS.Send", "input": {"to": "+1", "message": "hello"}}
 
 
-def error(got: Got) -> Object:
+def error(got: Reply) -> Object:
     """The failure of a tool: always 200, and never with a value."""
     assert got.status == 200
     body = got.json.get("result", got.json)
@@ -34,7 +34,7 @@ def error(got: Got) -> Object:
     return found
 
 
-def lacks(got: Got) -> Object:
+def lacks(got: Reply) -> Object:
     """What a refusal says is missing."""
     assert got.status == 400
     found = got.json["missing_requirements"]
@@ -47,7 +47,7 @@ def lacks(got: Got) -> Object:
 
 @pytest.mark.parametrize("enveloped", [True, False])
 def test_24_a_failure_that_may_be_retried_is_200_with_all_its_hints(
-    server: Where, enveloped: bool
+    server: RunningServer, enveloped: bool
 ) -> None:
     request: Object = {"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell1"}}
     found = error(server.call({"request": request} if enveloped else request))
@@ -57,7 +57,7 @@ def test_24_a_failure_that_may_be_retried_is_200_with_all_its_hints(
     assert found["additional_prompt_content"] == "Doorbells: doorbell42"
 
 
-def test_25_an_exception_does_not_tell_a_secret(server: Where) -> None:
+def test_25_an_exception_does_not_tell_a_secret(server: RunningServer) -> None:
     secret = "s3cr3t-of-the-boom"
     got = server.call(
         {"tool_id": "Bad.Boom", "context": {"secrets": [{"id": "KEY", "value": secret}]}}
@@ -68,12 +68,12 @@ def test_25_an_exception_does_not_tell_a_secret(server: Where) -> None:
 
 @pytest.mark.parametrize("tool_id", ["Bad.Rubbish", "Bad.Nan"])
 def test_26_a_result_that_does_not_match_the_output_schema_is_a_failure(
-    server: Where, tool_id: str
+    server: RunningServer, tool_id: str
 ) -> None:
     assert error(server.call({"tool_id": tool_id}))["can_retry"] is False
 
 
-def test_27_a_tool_that_takes_too_long_is_a_failure_in_time(server: Where) -> None:
+def test_27_a_tool_that_takes_too_long_is_a_failure_in_time(server: RunningServer) -> None:
     begun = time.monotonic()
     assert error(server.call({"tool_id": "Slow.TooSlow"}))["message"]
     assert time.monotonic() - begun < 20  # the tool sleeps for 30
@@ -82,7 +82,9 @@ def test_27_a_tool_that_takes_too_long_is_a_failure_in_time(server: Where) -> No
 # --- requirements ---------------------------------------------------------------------------------
 
 
-def test_28_all_missing_requirements_are_reported_at_once_and_nothing_runs(server: Where) -> None:
+def test_28_all_missing_requirements_are_reported_at_once_and_nothing_runs(
+    server: RunningServer,
+) -> None:
     before = RUNS["Gmail.GetEmails@1.2.0"]
     got = server.call(EMAILS)
     assert lacks(got) == {"required_authorization": [{"id": "google"}], "user_id": True}
@@ -90,7 +92,9 @@ def test_28_all_missing_requirements_are_reported_at_once_and_nothing_runs(serve
     assert RUNS["Gmail.GetEmails@1.2.0"] == before
 
 
-def test_29_met_requirements_are_not_reported_and_an_empty_token_is_missing(server: Where) -> None:
+def test_29_met_requirements_are_not_reported_and_an_empty_token_is_missing(
+    server: RunningServer,
+) -> None:
     token: Object = {"id": "google", "token": "t0ken"}
     assert lacks(server.call({**EMAILS, "context": {"authorization": [token]}})) == {
         "user_id": True
@@ -101,7 +105,7 @@ def test_29_met_requirements_are_not_reported_and_an_empty_token_is_missing(serv
     }
 
 
-def test_30_a_secret_is_needed_and_a_tool_sees_only_its_own(server: Where) -> None:
+def test_30_a_secret_is_needed_and_a_tool_sees_only_its_own(server: RunningServer) -> None:
     assert lacks(server.call(SMS)) == {"secrets": [{"id": "TWILIO_API_KEY"}]}
     mine: Object = {"id": "TWILIO_API_KEY", "value": "mine"}
     assert server.call({**SMS, "context": {"secrets": [mine]}}).status == 200
@@ -147,12 +151,12 @@ def broken_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
 def test_31_a_challenge_is_sent_only_if_it_has_an_address(
     tmp_path: Path, challenges: object, told: JSON
 ) -> None:
-    app = ToolServer(tools(), executor=calls_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
+    app = ToolServer(tools(), executor=executor_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
     with running(app) as server:
         assert lacks(server.call(EMAILS)).get("authorization") == told
 
 
-def test_32_a_tool_without_requirements_runs_without_a_context(server: Where) -> None:
+def test_32_a_tool_without_requirements_runs_without_a_context(server: RunningServer) -> None:
     nothing: Object = {"secrets": None, "authorization": None, "user_id": None}
     more: list[Object] = [{}, {"context": None}, {"context": {}}, {"context": nothing}]
     for context in more:
@@ -184,7 +188,7 @@ SPEC = "https://raw.githubusercontent.com/OpenExecProtocol/Specification/main/sp
     ],
 )
 def test_33_a_schema_of_version_1_or_of_none_is_served(
-    server: Where, schema: JSON, status: int
+    server: RunningServer, schema: JSON, status: int
 ) -> None:
     assert server.call({"$schema": schema, "request": ADD}).status == status
     assert server.call({"$schema": schema, **ADD}).status == status
@@ -206,7 +210,7 @@ def test_33_a_schema_of_version_1_or_of_none_is_served(
     ],
 )
 def test_34_a_header_of_version_1_or_none_is_served(
-    server: Where, version: str, status: int
+    server: RunningServer, version: str, status: int
 ) -> None:
     got = server.call({"$schema": "urn:oxp:1.0", "request": ADD}, {"OXP-Version": version})
     assert got.status == status
@@ -269,7 +273,7 @@ BROKEN: dict[str, bytes] = {
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
 def test_35_a_body_that_is_no_request_is_400_with_a_message_and_nothing_runs(
-    server: Where, body: bytes
+    server: RunningServer, body: bytes
 ) -> None:
     before = RUNS.total()
     got = server.ask("POST", "/tools/call", body, JSON_TYPE)
@@ -278,7 +282,7 @@ def test_35_a_body_that_is_no_request_is_400_with_a_message_and_nothing_runs(
     assert RUNS.total() == before
 
 
-def test_35_a_mark_at_the_front_and_odd_spellings_are_still_json(server: Where) -> None:
+def test_35_a_mark_at_the_front_and_odd_spellings_are_still_json(server: RunningServer) -> None:
     body = (
         b'\xef\xbb\xbf {"tool_id" : "Calculator.Add@1.0.0", "input" : {"\\u0061" : 10 , "b":5.0}} '
     )
@@ -289,7 +293,9 @@ def test_35_a_mark_at_the_front_and_odd_spellings_are_still_json(server: Where) 
 
 
 @pytest.mark.parametrize("path", ["/call", "/call/", "/tools/call/", "/tools/call"])
-def test_47_every_spelling_of_the_path_is_answered_on_the_spot(server: Where, path: str) -> None:
+def test_47_every_spelling_of_the_path_is_answered_on_the_spot(
+    server: RunningServer, path: str
+) -> None:
     assert server.call({"request": ADD}, path=path).status == 200
 
 
@@ -314,7 +320,7 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(server: Where, pa
     ids=str,
 )
 def test_48_only_json_is_taken_and_nothing_runs_otherwise(
-    server: Where, headers: dict[str, str], status: int
+    server: RunningServer, headers: dict[str, str], status: int
 ) -> None:
     before = RUNS["Calculator.Add@1.0.0"]
     body = b'{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}}'
@@ -322,14 +328,14 @@ def test_48_only_json_is_taken_and_nothing_runs_otherwise(
     assert RUNS["Calculator.Add@1.0.0"] == before + (status == 200)
 
 
-def test_48_a_preflight_request_is_rejected(server: Where) -> None:
+def test_48_a_preflight_request_is_rejected(server: RunningServer) -> None:
     asks = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     got = server.ask("OPTIONS", "/tools/call", headers=asks)
     assert (got.status, got.headers["allow"]) == (405, "POST")
     assert not [name for name in got.headers if name.startswith("access-control")]
 
 
-def test_49_unknown_keys_are_ignored(server: Where) -> None:
+def test_49_unknown_keys_are_ignored(server: RunningServer) -> None:
     odd: Object = {
         **ADD,
         "color": "red",

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import oxp
 import pytest
-from oxp_server.serving import Where, calls_in, running
+from oxp_server.serving import RunningServer, executor_in, running
 from oxp_server.toolkit import RUNS, tools
 
 from toolwire.server.auth import Auth
@@ -20,7 +20,7 @@ SECRET = "a secret for tests that is long enough"
 KEY = "a key for tests that is long enough too"
 
 
-def client(server: Where, *, timeout: float = 60.0, key: str = "ignored") -> oxp.Oxp:
+def client(server: RunningServer, *, timeout: float = 60.0, key: str = "ignored") -> oxp.Oxp:
     """Strict: an answer that does not fit the types raises, where otherwise it would silently be
     None."""
     return oxp.Oxp(
@@ -29,16 +29,16 @@ def client(server: Where, *, timeout: float = 60.0, key: str = "ignored") -> oxp
 
 
 @pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     auth = Auth({"judge": KEY})
     with running(
-        ToolServer(tools(), executor=calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+        ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
         yield where
 
 
 def test_46_a_client_that_gives_up_and_asks_again_gets_its_result_and_the_tool_ran_once(
-    server: Where,
+    server: RunningServer,
 ) -> None:
     call_id = str(uuid4())
     with client(server, timeout=0.5) as judge:
@@ -52,14 +52,14 @@ def test_46_a_client_that_gives_up_and_asks_again_gets_its_result_and_the_tool_r
     assert RUNS[f"Slow.Run@1.0.0 {call_id}"] == 1
 
 
-def test_46_without_a_call_id_it_runs_each_time(server: Where) -> None:
+def test_46_without_a_call_id_it_runs_each_time(server: RunningServer) -> None:
     label = str(uuid4())
     with client(server, timeout=0.5) as judge, pytest.raises(oxp.APITimeoutError):
         judge.tools.call(request={"tool_id": "Slow.Run", "input": {"seconds": 1.3, "label": label}})
     assert RUNS[f"Slow.Run@1.0.0 {label}"] == 3
 
 
-def test_50_everything_that_succeeds_parses(server: Where) -> None:
+def test_50_everything_that_succeeds_parses(server: RunningServer) -> None:
     with client(server) as judge:
         judge.health.check()
         listed = judge.tools.list()
@@ -81,7 +81,7 @@ def test_50_everything_that_succeeds_parses(server: Where) -> None:
         assert packed.result.value == {"color": "blue", "size": 1}  # type: ignore[union-attr]
 
 
-def test_50_a_failure_of_a_tool_parses_with_its_hints(server: Where) -> None:
+def test_50_a_failure_of_a_tool_parses_with_its_hints(server: RunningServer) -> None:
     with client(server) as judge:
         found = judge.tools.call(
             request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}}
@@ -93,7 +93,7 @@ def test_50_a_failure_of_a_tool_parses_with_its_hints(server: Where) -> None:
 
 
 def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(
-    server: Where, keyed: Where
+    server: RunningServer, keyed: RunningServer
 ) -> None:
     with client(server) as judge:
         with pytest.raises(oxp.BadRequestError) as unknown:
@@ -120,7 +120,7 @@ def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(
         assert friend.tools.list().items
 
 
-def test_50_the_asynchronous_client_agrees(server: Where, keyed: Where) -> None:
+def test_50_the_asynchronous_client_agrees(server: RunningServer, keyed: RunningServer) -> None:
     async def judged() -> None:
         async with oxp.AsyncOxp(
             base_url=server.url, bearer_token="ignored", _strict_response_validation=True
@@ -157,7 +157,7 @@ def test_a_call_that_still_runs_is_asked_for_again_by_the_client_itself(tmp_path
     result."""
     call_id = str(uuid4())
     with (
-        running(ToolServer(tools(), executor=calls_in(tmp_path, wait=0.05))) as server,
+        running(ToolServer(tools(), executor=executor_in(tmp_path, wait=0.05))) as server,
         client(server, timeout=0.5) as judge,
     ):
         request = {

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from oxp_server.serving import LONG, Where, calls_in, head
+from oxp_server.serving import LONG, RunningServer, executor_in, head
 from oxp_server.toolkit import tools
 
 from toolwire.conversation.json import Object
@@ -29,7 +29,9 @@ JSON_TYPE = {"Content-Type": "application/json"}
 
 
 @contextmanager
-def process(folder: Path, notice: float = 0.0) -> Iterator[tuple[subprocess.Popen[str], Where]]:
+def process(
+    folder: Path, notice: float = 0.0
+) -> Iterator[tuple[subprocess.Popen[str], RunningServer]]:
     """A server that was started as a program, and where it says it listens."""
     command = [sys.executable, str(MAIN), str(folder), str(notice)]
     with subprocess.Popen(
@@ -39,12 +41,12 @@ def process(folder: Path, notice: float = 0.0) -> Iterator[tuple[subprocess.Pope
             assert started.stdout is not None
             line = started.stdout.readline()
             assert line.startswith("listening on http://127.0.0.1:"), line
-            yield started, Where(line.removeprefix("listening on ").strip(), None)  # type: ignore[arg-type]
+            yield started, RunningServer(line.removeprefix("listening on ").strip(), None)  # type: ignore[arg-type]
         finally:
             started.kill()
 
 
-def wait_for(server: Where, status: int) -> None:
+def wait_for(server: RunningServer, status: int) -> None:
     until = time.monotonic() + LONG
     while server.ask("GET", "/health").status != status:
         assert time.monotonic() < until
@@ -148,18 +150,18 @@ def test_a_server_without_authentication_listens_on_loopback_only(
     tmp_path: Path, host: str
 ) -> None:
     with pytest.raises(ConfigError, match="who is calling"):
-        serve(ToolServer(tools(), executor=calls_in(tmp_path)), host, 0)
+        serve(ToolServer(tools(), executor=executor_in(tmp_path)), host, 0)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.9.10"])
 def test_loopback_needs_no_authentication(tmp_path: Path, host: str) -> None:
-    check_bind(ToolServer(tools(), executor=calls_in(tmp_path)), host, allow_anyone=False)
+    check_bind(ToolServer(tools(), executor=executor_in(tmp_path)), host, allow_anyone=False)
 
 
 def test_a_server_with_authentication_or_explicit_permission_listens_anywhere(
     tmp_path: Path,
 ) -> None:
-    calls = calls_in(tmp_path)
+    calls = executor_in(tmp_path)
     check_bind(
         ToolServer(tools(), executor=calls, auth=Auth(["a key for tests that is long enough too"])),
         "0.0.0.0",
@@ -171,7 +173,7 @@ def test_a_server_with_authentication_or_explicit_permission_listens_anywhere(
 def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError):
         serve(
-            ToolServer(tools(), executor=calls_in(tmp_path)),
+            ToolServer(tools(), executor=executor_in(tmp_path)),
             "127.0.0.1",
             taken.getsockname()[1],
             bounds=ConnectionLimits(grace=1),
@@ -184,14 +186,14 @@ def test_a_ledger_that_cannot_be_opened_raises_in_serve(tmp_path: Path) -> None:
 import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})
 from pathlib import Path
 from oxp_server.toolkit import tools
-from oxp_server.serving import calls_in
+from oxp_server.serving import executor_in
 from toolwire.server.run import serve
 from toolwire.tool_server import ToolServer
 from toolwire.execution.ledger.base import LedgerUnavailable
 folder = Path({str(tmp_path)!r}) / "calls.db"
 folder.mkdir()
 try:
-    serve(ToolServer(tools(), executor=calls_in(folder.parent)), port=0)
+    serve(ToolServer(tools(), executor=executor_in(folder.parent)), port=0)
 except LedgerUnavailable as error:
     print("told", len(str(error)) > 0)
 """
@@ -209,9 +211,9 @@ def test_a_socket_that_is_a_file_is_for_its_owner_and_one_left_behind_is_replace
         dead.bind(str(path))
     code = (
         f"import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})\nfrom pathlib import Path\nfrom"
-        " oxp_server.toolkit import tools\nfrom oxp_server.serving import calls_in\nfrom"
+        " oxp_server.toolkit import tools\nfrom oxp_server.serving import executor_in\nfrom"
         " toolwire.server.run import serve\nfrom toolwire.tool_server import"
-        f" ToolServer\nserve(ToolServer(tools(), executor=calls_in(Path({str(tmp_path)!r}))),"
+        f" ToolServer\nserve(ToolServer(tools(), executor=executor_in(Path({str(tmp_path)!r}))),"
         f" uds=Path({str(path)!r}))\n"
     )
     with subprocess.Popen(

@@ -17,7 +17,7 @@ from mcp.client import Client
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from oxp_server.serving import Where, calls_in, running
+from oxp_server.serving import RunningServer, executor_in, running
 from oxp_server.toolkit import SEED, add, tools
 
 from toolwire.execution.executor import ToolExecutor
@@ -34,7 +34,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
 def test_the_example_tools_answer_the_examples_of_the_specification(tmp_path: Path) -> None:
     offered = runpy.run_path(str(EXAMPLES))["TOOLS"]
     assert isinstance(offered, Tools)
-    with running(ToolServer(offered, executor=calls_in(tmp_path))) as server:
+    with running(ToolServer(offered, executor=executor_in(tmp_path))) as server:
         for body in SEED:
             got = server.call(json.loads(body))
             assert (got.status, got.json["success"], got.json["call_id"]) == (
@@ -45,7 +45,7 @@ def test_the_example_tools_answer_the_examples_of_the_specification(tmp_path: Pa
         assert server.ask("GET", "/tools").status == 200
 
 
-def test_metrics_count_calls(server: Where) -> None:
+def test_metrics_count_calls(server: RunningServer) -> None:
     server.call({"tool_id": "Calculator.Add@1.9.0", "input": {"a": 1, "b": 2}})
     got = server.ask("GET", "/metrics")
     assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -55,7 +55,7 @@ def test_metrics_count_calls(server: Where) -> None:
 def test_tools_that_are_added_later_are_listed_with_another_tag(tmp_path: Path) -> None:
     held = Tools(add("1.0.0"))
     with running(
-        ToolServer(held, executor=calls_in(tmp_path), repeat_list_as_tools=True)
+        ToolServer(held, executor=executor_in(tmp_path), repeat_list_as_tools=True)
     ) as server:
         first = server.ask("GET", "/tools")
         held.add(add("2.0.0"))
@@ -66,7 +66,7 @@ def test_tools_that_are_added_later_are_listed_with_another_tag(tmp_path: Path) 
 
 
 def test_a_server_of_another_protocol_only_has_no_routes_of_this_one(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), executor=calls_in(tmp_path), oxp=False)) as server:
+    with running(ToolServer(tools(), executor=executor_in(tmp_path), oxp=False)) as server:
         assert server.ask("GET", "/health").status == 200
         assert server.ask("GET", "/tools").status == 404
         assert server.call({"tool_id": "Calculator.Add"}).status == 404
@@ -89,7 +89,7 @@ def test_a_mounted_application_is_authenticated_and_gets_the_principal(tmp_path:
         assert isinstance(state, dict)
         await answer(send, 200, f"{scope['path']} {state['principal']}".encode(), [_VERSION, _KIND])
 
-    app = ToolServer(tools(), executor=calls_in(tmp_path), auth=Auth({"alice": KEY}))
+    app = ToolServer(tools(), executor=executor_in(tmp_path), auth=Auth({"alice": KEY}))
     app.mount("/mcp", mounted, context=context)
     headers = {"OXP-API-Key": KEY}
     with running(app) as server:
@@ -112,7 +112,7 @@ def test_a_prefix_is_a_path_without_a_slash_at_its_end(tmp_path: Path) -> None:
 
     for prefix in ("mcp", "/mcp/", "/", ""):
         with pytest.raises(ValueError, match="prefix"):
-            ToolServer(tools(), executor=calls_in(tmp_path)).mount(prefix, nothing)
+            ToolServer(tools(), executor=executor_in(tmp_path)).mount(prefix, nothing)
 
 
 # --- traces ---------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_server_opens_on_its_first_request_and_runs_nothing_when_it_is_closed(
     body = b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}'
 
     async def states() -> list[int]:
-        app = ToolServer(tools(), executor=calls_in(tmp_path))
+        app = ToolServer(tools(), executor=executor_in(tmp_path))
         seen: list[int] = []
         for step in (None, app.open, app.close):
             if step is not None:
@@ -212,7 +212,9 @@ def test_a_server_can_be_mounted_in_another_application(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_ready_says_so(tmp_path: Path) -> None:
-    with running(ToolServer(tools(), executor=calls_in(tmp_path), ready=lambda: False)) as server:
+    with running(
+        ToolServer(tools(), executor=executor_in(tmp_path), ready=lambda: False)
+    ) as server:
         assert server.ask("GET", "/health").status == 503
 
 
@@ -220,7 +222,7 @@ def test_a_bug_is_500_and_is_not_to_be_sent_again(tmp_path: Path) -> None:
     def broken() -> bool:
         raise RuntimeError("a bug with a s3cret")
 
-    with running(ToolServer(tools(), executor=calls_in(tmp_path), ready=broken)) as server:
+    with running(ToolServer(tools(), executor=executor_in(tmp_path), ready=broken)) as server:
         got = server.ask("GET", "/health")
     assert (got.status, got.headers["x-should-retry"]) == (500, "false")
     assert b"s3cret" not in got.body
@@ -236,7 +238,7 @@ def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(
         """Change something."""
 
     with pytest.raises(ToolDefinitionError, match="transactional"):
-        ToolServer(Tools(change.runnable), executor=calls_in(tmp_path))
+        ToolServer(Tools(change.runnable), executor=executor_in(tmp_path))
 
 
 DATABASE = "postgresql://app:hunter2-password@db.internal/shop"

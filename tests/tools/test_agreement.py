@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from msgspec import Meta, Struct
 from pydantic import BaseModel
-from tools.made import Colour, Pair, Person, Place, Point, described, with_type
+from tools.tool_helpers import Colour, Pair, Person, Place, Point, describe, with_type
 
 from toolwire.conversation.json import JSON
 from toolwire.tools import InvalidInput, tool
@@ -93,7 +93,7 @@ VALUES: st.SearchStrategy[JSON] = st.recursive(
 
 @pytest.mark.parametrize("annotation", TYPES, ids=str)
 def test_a_tool_accepts_exactly_what_its_schema_allows(annotation: object) -> None:
-    one = with_type(described(annotation))
+    one = with_type(describe(annotation))
     judge = Draft202012Validator(one.input_schema)
     twin = tool.from_schema("Kit.Do@1.0.0", "Does it.", one.input_schema, lambda arguments: None)
 

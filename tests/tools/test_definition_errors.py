@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta, Struct
 from pydantic import BaseModel
-from tools.made import Person, Point, Size, made
+from tools.tool_helpers import Person, Point, Size, make_tool
 
 from toolwire.tools import ToolContext, ToolDefinitionError, ToolWarning, tool
 
@@ -120,12 +120,12 @@ def test_an_invalid_definition_raises_an_error_that_says_what_to_change(
     do: Callable[..., object], options: Mapping[str, object], why: str
 ) -> None:
     with pytest.raises(ToolDefinitionError) as caught:
-        made(do, **options)  # type: ignore[arg-type]
+        make_tool(do, **options)  # type: ignore[arg-type]
     assert why in str(caught.value)
 
 
 def test_a_transactional_tool_is_async_and_has_a_context() -> None:
-    assert made(writes, on_crash="transactional").on_crash == "transactional"
+    assert make_tool(writes, on_crash="transactional").on_crash == "transactional"
 
 
 def test_an_unknown_option_is_a_type_error() -> None:

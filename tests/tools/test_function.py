@@ -13,7 +13,7 @@ from typing import Annotated
 
 import pytest
 from msgspec import Meta
-from tools.made import CONTEXT, made
+from tools.tool_helpers import CONTEXT, make_tool
 
 from toolwire.tools import Authorization, Function, ToolContext, Tools, tool
 from toolwire.tools.options import Options
@@ -52,15 +52,15 @@ def test_async_functions_are_recognized_through_every_wrapper() -> None:
             return a
 
     assert [
-        made(one).is_async
+        make_tool(one).is_async
         for one in (slow, lazy, quick, wrapped, functools.partial(slow), Object())
     ] == [True, True, False, True, True, True]
-    result = made(slow).body({"a": 1}, CONTEXT)
+    result = make_tool(slow).body({"a": 1}, CONTEXT)
     assert inspect.iscoroutine(result)
     assert asyncio.run(result) == 1
-    assert made(functools.partial(slow)).description == "Be slow."
-    assert made(lazy).output_schema == {"type": "integer"}
-    assert made(functools.partial(quick, b=3)).body({"a": 1}, CONTEXT) == 1
+    assert make_tool(functools.partial(slow)).description == "Be slow."
+    assert make_tool(lazy).output_schema == {"type": "integer"}
+    assert make_tool(functools.partial(quick, b=3)).body({"a": 1}, CONTEXT) == 1
 
 
 def test_names_follow_from_the_function_and_its_module() -> None:
@@ -88,7 +88,7 @@ def test_names_follow_from_the_function_and_its_module() -> None:
 def test_options_of_a_tool_are_kept() -> None:
     def do(context: ToolContext) -> None: ...
 
-    one = made(
+    one = make_tool(
         do,
         timeout=5.0,
         on_crash="report",
@@ -129,7 +129,7 @@ def test_idempotent_and_read_only_tools_retry_after_a_crash_by_default(
 ) -> None:
     def do() -> None: ...
 
-    assert made(do, **options).on_crash == on_crash
+    assert make_tool(do, **options).on_crash == on_crash
 
 
 def test_a_probe_gets_those_of_the_arguments_that_it_names() -> None:
@@ -138,7 +138,7 @@ def test_a_probe_gets_those_of_the_arguments_that_it_names() -> None:
     def was_done(b: int, context: ToolContext) -> str:
         return f"{context.call_id} {b}"
 
-    one = made(do, on_crash="probe", probe=was_done)
+    one = make_tool(do, on_crash="probe", probe=was_done)
     assert one.probe is not None
     assert one.probe({"a": 1}, CONTEXT) == "call-1 7"
     assert one.probe({"a": 1, "b": 2}, CONTEXT) == "call-1 2"
@@ -226,8 +226,8 @@ def test_notes_and_examples_stay_in_the_description() -> None:
         Be careful.
         """
 
-    assert made(one).description == "Do it.\n\nNote:\n    Be careful."
-    assert made(two).description == "Do it.\n\nNotes\n-----\nBe careful."
+    assert make_tool(one).description == "Do it.\n\nNote:\n    Be careful."
+    assert make_tool(two).description == "Do it.\n\nNotes\n-----\nBe careful."
 
 
 def test_a_description_in_annotated_precedes_the_docstring() -> None:
@@ -241,7 +241,7 @@ def test_a_description_in_annotated_precedes_the_docstring() -> None:
             b: Docstring.
         """
 
-    properties = made(do).input_schema["properties"]
+    properties = make_tool(do).input_schema["properties"]
     assert isinstance(properties, dict)
     assert [one["description"] for one in properties.values() if isinstance(one, dict)] == [
         "Meta.",

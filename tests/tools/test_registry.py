@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 
 import pytest
-from tools.made import made
+from tools.tool_helpers import make_tool
 
 from toolwire.tools import Runnable, ToolDefinitionError, Tools, UnknownTool, tool
 
@@ -171,4 +171,4 @@ def test_an_object_that_is_not_a_tool_is_an_error_that_says_what_to_do(what: obj
 
 
 def test_no_tools_are_no_tools() -> None:
-    assert (len(Tools()), list(Tools()), Tools(made(do)).all()[0].name) == (0, [], "Kit_Do")
+    assert (len(Tools()), list(Tools()), Tools(make_tool(do)).all()[0].name) == (0, [], "Kit_Do")

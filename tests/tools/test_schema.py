@@ -13,7 +13,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from msgspec import Struct
 from pydantic import BaseModel
-from tools.made import CONTEXT, errors, made, with_type
+from tools.tool_helpers import CONTEXT, errors, make_tool, with_type
 
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.tools import (
@@ -164,7 +164,7 @@ SCHEMA: Object = {
 }
 
 
-def given(
+def from_schema(
     schema: JSON,
     fn: Callable[..., object] = lambda arguments: None,
     output_schema: JSON = None,
@@ -177,7 +177,9 @@ def given(
 
 
 def test_a_given_schema_validates_the_input_and_reports_all_problems_without_values() -> None:
-    one = given({**SCHEMA, "properties": {**SCHEMA["properties"], "b": {"description": "B."}}})  # type: ignore[dict-item]
+    properties = SCHEMA["properties"]
+    assert isinstance(properties, dict)
+    one = from_schema({**SCHEMA, "properties": {**properties, "b": {"description": "B."}}})
     assert one.decode_arguments({"a": 5.0, "b": None}) == {"a": 5.0, "b": None}
     found = errors(one, {"a": "x-secret", "list": ["x", "x-secret"], "z": 1, "y": 2})
     assert sorted(found) == ["a", "b", "list", "y", "z"]
@@ -191,7 +193,7 @@ def test_a_given_schema_validates_the_input_and_reports_all_problems_without_val
     "schema", [{}, {"type": "object"}, {"type": "object", "properties": {}}], ids=str
 )
 def test_a_schema_that_says_little_takes_any_object(schema: JSON) -> None:
-    one = given(schema)
+    one = from_schema(schema)
     assert one.input_schema == {"type": "object", "properties": {}}
     assert one.decode_arguments({"z": 1}) == {"z": 1}
 
@@ -202,7 +204,9 @@ def test_an_older_dialect_is_read_as_such() -> None:
         "items": [{"type": "string"}, {"type": "number"}],
         "additionalItems": False,
     }
-    one = given({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"p": pair}})
+    one = from_schema(
+        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"p": pair}}
+    )
     assert one.decode_arguments({"p": ["a", 1]})
     assert list(errors(one, {"p": ["a", 1, 2]})) == ["p"]
 
@@ -215,7 +219,7 @@ def test_servers_list_a_schema_with_its_definitions_and_models_get_it_without_re
         "$defs": {"n": {"type": "integer", "description": "A number."}},
         "additionalProperties": False,
     }
-    one = given(schema)
+    one = from_schema(schema)
     assert one.input_schema == schema
     assert one.definition().schema == {
         "type": "object",
@@ -258,13 +262,13 @@ LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n
 )
 def test_an_invalid_schema_is_an_error_that_says_why(schema: JSON, why: str) -> None:
     with pytest.raises(ToolDefinitionError) as caught:
-        given(schema)
+        from_schema(schema)
     assert why in str(caught.value)
     assert str(caught.value).startswith("Kit.Do@1.0.0: ")
 
 
 def test_a_result_is_validated_against_the_output_schema() -> None:
-    one = given(
+    one = from_schema(
         {},
         output_schema={
             "type": "object",
@@ -277,27 +281,29 @@ def test_a_result_is_validated_against_the_output_schema() -> None:
         with pytest.raises((ValueError, TypeError)) as caught:
             one.encode_result(value)
         assert "x-secret" not in str(caught.value)
-    assert given({}, output_schema={}).encode_result((1, 2)) == [1, 2]
-    assert given({}).encode_result(None) is None
-    assert given({}).output_schema is None
+    assert from_schema({}, output_schema={}).encode_result((1, 2)) == [1, 2]
+    assert from_schema({}).encode_result(None) is None
+    assert from_schema({}).output_schema is None
 
 
 def test_the_callable_gets_the_arguments_as_one_and_the_context_if_it_wants_it() -> None:
     async def both(arguments: Mapping[str, object], context: ToolContext) -> str:
         return f"{arguments['a-b']} {context.user_id}"
 
-    alone, asked = given({}, lambda arguments: arguments["a-b"]), given({}, both)
+    alone, asked = from_schema({}, lambda arguments: arguments["a-b"]), from_schema({}, both)
     assert (alone.is_async, asked.is_async) == (False, True)
     assert alone.body({"a-b": 1}, CONTEXT) == 1
     answer = asked.body({"a-b": 1}, CONTEXT)
     assert inspect.iscoroutine(answer)
     assert asyncio.run(answer) == "1 user_1"
     with pytest.raises(ToolDefinitionError, match="as one mapping"):
-        given({}, lambda: None)
+        from_schema({}, lambda: None)
 
 
 def test_a_tool_from_a_schema_has_the_options_of_a_function() -> None:
-    one = given({}, on_crash="probe", probe=lambda arguments: 7, secrets=["KEY"], timeout=None)
+    one = from_schema(
+        {}, on_crash="probe", probe=lambda arguments: 7, secrets=["KEY"], timeout=None
+    )
     assert one.probe is not None
     assert (one.probe({}, CONTEXT), one.needs.secrets, one.timeout) == (7, ("KEY",), None)
     with pytest.raises(ToolDefinitionError, match="three numbers"):
@@ -306,18 +312,18 @@ def test_a_tool_from_a_schema_has_the_options_of_a_function() -> None:
 
 def test_a_parameter_without_a_description_is_warned_of_here_too() -> None:
     with pytest.warns(ToolWarning, match="a description of a") as caught:
-        given({"properties": {"a": {}}})
+        from_schema({"properties": {"a": {}}})
     assert caught[0].filename == __file__
     with pytest.raises(ToolDefinitionError, match="a description of a"):
-        given({"properties": {"a": {}}}, strict=True)
+        from_schema({"properties": {"a": {}}}, strict=True)
 
 
 def test_a_function_and_its_own_schema_given_by_hand_refuse_the_same() -> None:
     def do(a: int, b: list[str], c: float = 1.0) -> None: ...
 
-    first = made(do)
+    first = make_tool(do)
     with pytest.warns(ToolWarning):
-        second = given(first.input_schema)
+        second = from_schema(first.input_schema)
     for wrong in (
         {},
         {"a": "1"},

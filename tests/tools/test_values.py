@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta
 from pydantic import Field
-from tools.made import (
+from tools.tool_helpers import (
     CONTEXT,
     Colour,
     Pair,
@@ -18,9 +18,9 @@ from tools.made import (
     Place,
     Point,
     Size,
-    described,
+    describe,
     errors,
-    made,
+    make_tool,
     schema_of,
     with_type,
 )
@@ -148,9 +148,9 @@ def test_a_type_has_a_schema_and_its_values_arrive_as_that_type(
             """
             return value
 
-        one = made(do)
+        one = make_tool(do)
     else:
-        one = with_type(described(annotation))
+        one = with_type(describe(annotation))
     found = schema_of(one, "value")
     assert found == {**schema, "description": "What it is."}
     assert one.decode_arguments({"value": given}) == {"value": got}
@@ -207,14 +207,14 @@ WRONG: list[tuple[object, JSON, str]] = [
 def test_an_invalid_value_is_reported_with_its_path_and_never_quoted(
     annotation: object, given: JSON, why: str
 ) -> None:
-    found = errors(with_type(described(annotation)), {"value": given})
+    found = errors(with_type(describe(annotation)), {"value": given})
     assert found == {"value": why}
 
 
 def test_all_problems_are_reported_at_once_by_parameter() -> None:
     def do(a: int, b: int, c: list[int]) -> None: ...
 
-    found = errors(made(do), {"a": "secret", "c": [None], "z": 1, "y": 2})
+    found = errors(make_tool(do), {"a": "secret", "c": [None], "z": 1, "y": 2})
     assert found == {
         "a": "expected an integer, got a string",
         "b": "is missing",
@@ -225,7 +225,7 @@ def test_all_problems_are_reported_at_once_by_parameter() -> None:
 
 
 def test_the_number_of_reported_problems_is_limited() -> None:
-    text = errors(with_type(described(list[int])), {"value": ["x"] * 100_000})["value"]
+    text = errors(with_type(describe(list[int])), {"value": ["x"] * 100_000})["value"]
     assert text.count("expected") == 20
     assert "more" in text
 
@@ -235,7 +235,7 @@ def test_the_number_of_reported_unknown_parameters_is_limited() -> None:
 
     def nothing() -> None: ...
 
-    for one in (made(do), made(nothing)):
+    for one in (make_tool(do), make_tool(nothing)):
         found = errors(one, {f"p{n}": 1 for n in range(1000)})
         assert len(found) <= 101
         assert "more" in found["input"]
@@ -244,7 +244,7 @@ def test_the_number_of_reported_unknown_parameters_is_limited() -> None:
 def test_a_tool_without_parameters_takes_nothing() -> None:
     def do() -> None: ...
 
-    one = made(do)
+    one = make_tool(do)
     assert one.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
     assert one.decode_arguments({}) == {}
     assert list(errors(one, {"z": 1})) == ["z"]
@@ -254,7 +254,7 @@ def test_a_missing_argument_leaves_the_default_of_the_function() -> None:
     def do(a: int, b: Point = Point(1, 2), c: list[int] | None = None) -> list[object]:  # noqa: B008
         return [a, b, c]
 
-    one = made(do)
+    one = make_tool(do)
     properties = one.input_schema["properties"]
     assert isinstance(properties, dict)
     assert [value.get("default") for value in properties.values() if isinstance(value, dict)] == [
@@ -271,7 +271,7 @@ def test_the_context_is_hidden_from_the_schema_and_handed_over() -> None:
     def do(context: ToolContext, a: int) -> str:
         return f"{context.user_id} {a}"
 
-    one = made(do)
+    one = make_tool(do)
     assert one.input_schema["properties"] == {"a": {"type": "integer"}}
     assert list(errors(one, {"a": 1, "context": {}})) == ["context"]
     assert one.body(one.decode_arguments({"a": 1}), CONTEXT) == "user_1 1"
@@ -305,7 +305,7 @@ GIVEN: list[tuple[object, JSON, object, JSON]] = [
 def test_a_result_is_encoded_as_json_of_the_output_schema(
     returns: object, schema: JSON, value: object, json: JSON
 ) -> None:
-    one = with_type(described(object), returns=returns)
+    one = with_type(describe(object), returns=returns)
     assert schema is None or one.output_schema == schema
     assert one.encode_result(value) == json
 
@@ -330,7 +330,7 @@ def test_a_result_is_encoded_as_json_of_the_output_schema(
 def test_a_result_that_is_not_json_or_does_not_match_its_schema_is_an_error(
     returns: object, value: object
 ) -> None:
-    one = with_type(described(object), returns=returns)
+    one = with_type(describe(object), returns=returns)
     with pytest.raises((ValueError, TypeError)):
         one.encode_result(value)
 
@@ -339,7 +339,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     round: list[object] = []
     round.append(round)
     with pytest.raises(ValueError, match="nested too deeply"):
-        with_type(described(object)).encode_result(round)
+        with_type(describe(object)).encode_result(round)
 
 
 def test_no_annotation_is_any_value_and_none_is_no_value() -> None:
@@ -347,7 +347,7 @@ def test_no_annotation_is_any_value_and_none_is_no_value() -> None:
 
     def nothing() -> None: ...
 
-    assert made(anything).output_schema == {}
-    assert made(nothing).output_schema is None
+    assert make_tool(anything).output_schema == {}
+    assert make_tool(nothing).output_schema is None
     with pytest.warns(ToolWarning, match="declared to return None"):
-        assert made(nothing).encode_result(5) is None
+        assert make_tool(nothing).encode_result(5) is None

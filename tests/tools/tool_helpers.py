@@ -72,12 +72,12 @@ def with_type(annotation: object, *, returns: object = object) -> Runnable:
     return tool(do, id="Kit.Do@1.0.0", description="Does it.").runnable
 
 
-def described(annotation: object) -> object:
+def describe(annotation: object) -> object:
     return Annotated[annotation, "What it is."]
 
 
-def made(do: Callable[..., object], **options: Unpack[Options]) -> Runnable:
-    """The tool of a function in which nothing is described, without the warning."""
+def make_tool(do: Callable[..., object], **options: Unpack[Options]) -> Runnable:
+    """The tool of a function in which nothing is describe, without the warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToolWarning)
         options.setdefault("id", "Kit.Do@1.0.0")
