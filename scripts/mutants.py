@@ -397,7 +397,7 @@ MUTANTS = [
     ),
     Mutant(
         CONTEXT,
-        "bool(self.reverse_map.forms) and ERROR_RESULT in self.recorded_forms(result)",
+        "bool(self.reverse_map.forms) and ERROR_RESULT in self.forms_of(result)",
         "False",
         HOME + " " + LOSSES,
     ),

@@ -215,7 +215,7 @@ def _splits(facts: Facts) -> list[bool]:
         results = (facts.result_of.get(call) for call in turn.calls)
         indexes = [facts.message_index(result) for result in results if result is not None]
         spans.append((turn.caller_indexes[0], max([turn.caller_indexes[-1], *indexes])))
-    spans += _unpaired_spans(facts)
+    spans += _spans_of_orphans(facts)
     depth_changes = [0] * (len(facts.messages) + 2)
     for first, last in spans:
         depth_changes[min(first, last) + 1] += 1
@@ -237,7 +237,7 @@ def _continues(previous: Message, message: Message) -> bool:
     return previous.role == message.role == "assistant"
 
 
-def _unpaired_spans(facts: Facts) -> list[tuple[int, int]]:
+def _spans_of_orphans(facts: Facts) -> list[tuple[int, int]]:
     """The indexes of unpaired results and the nearest call with their id: without that call they
     would become orphans.
     """

@@ -26,7 +26,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamReader, named_sse
+from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamReader, event_sse
 
 STREAMS = load_streams("cohere")
 CALLED: list[JSON] = [
@@ -80,7 +80,7 @@ def case(name: str) -> StreamCase:
 
 
 def frames(events: list[JSON]) -> bytes:
-    return b"".join(named_sse(event) for event in events) + DONE  # type: ignore[arg-type]
+    return b"".join(event_sse(event) for event in events) + DONE  # type: ignore[arg-type]
 
 
 def reader(*, keep: bool = False) -> StreamReader:
@@ -150,7 +150,7 @@ def test_cutting_the_text_anywhere_does_not_change_the_output(stream: StreamCase
         == out
     )
     assert (
-        b"".join(restream([named_sse(event) for event in stream.events], "cohere", "openai-chat"))  # type: ignore[arg-type]
+        b"".join(restream([event_sse(event) for event in stream.events], "cohere", "openai-chat"))  # type: ignore[arg-type]
         == out
     )
     assert b"".join(restream(stream.events, "cohere", "openai-chat")) == out

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolwire.codec.body_shape import full_body, note_shape, present
 from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit
-from toolwire.codec.own_wire import lost_pairs, patch_source
+from toolwire.codec.own_wire import pair_losses, patch_source
 from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, load
@@ -151,13 +151,13 @@ def encode_in_full(
     if own_wire and not reverse_map.ids and not reverse_map.names:
         body = patch_source(conversation, target)
         if not isinstance(body, UnsetType):
-            return Encoded(body, lost_pairs(conversation, body, target, kind), IdMap())
+            return Encoded(body, pair_losses(conversation, body, target, kind), IdMap())
     observations = observe(conversation, target.name)
     lowering = lower(conversation, target, kind, policy=server_tools, observations=observations)
     context = fit(lowering, target, profile, kind, reverse_map=reverse_map)
     encoded = write(lowering.conversation, target, context)
     if own_wire:
-        encoded.losses += lost_pairs(conversation, encoded.body, target, kind)
+        encoded.losses += pair_losses(conversation, encoded.body, target, kind)
     return encoded
 
 

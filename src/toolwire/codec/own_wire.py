@@ -31,7 +31,7 @@ def patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
     return UNSET if context.losses else patched  # the full route reports them
 
 
-def lost_pairs(conversation: Conversation, body: JSON, target: Wire, kind: Kind) -> list[Loss]:
+def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind) -> list[Loss]:
     """The results whose call was edited with them and is not their call in the written body.
 
     A wire without ids pairs by name or order, and an edit may leave it no tie. Only the body shows

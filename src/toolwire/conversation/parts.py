@@ -88,7 +88,7 @@ class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
         """The part that this one replaces, as it was read; None if it was not edited."""
         return self.source.original
 
-    def compared_fields(self) -> tuple[object, ...]:
+    def fields_to_compare(self) -> tuple[object, ...]:
         """The values that count when two parts are compared."""
         return tuple(
             getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_COMPARED
@@ -99,13 +99,13 @@ class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
             return True
         if not isinstance(other, Traceable) or type(self) is not type(other):
             return False
-        return self.compared_fields() == other.compared_fields()
+        return self.fields_to_compare() == other.fields_to_compare()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        scalars = (value for value in self.compared_fields() if isinstance(value, str | bool))
+        scalars = (value for value in self.fields_to_compare() if isinstance(value, str | bool))
         return hash((type(self).__name__, *scalars))
 
     def __repr__(self) -> str:
@@ -420,7 +420,7 @@ class Message(Traceable, frozen=True, eq=False, gc=False):
                 raise UsageError(f"a role is one of {roles}, not {self.role!r}")
             force_setattr(self, "parts", _as_parts(self.parts))
 
-    def compared_fields(self) -> tuple[object, ...]:
+    def fields_to_compare(self) -> tuple[object, ...]:
         return (self.role, self.parts, self.stop)
 
 

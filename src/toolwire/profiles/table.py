@@ -21,7 +21,7 @@ _ITEMS = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "r
 """From error texts: nodetool#4252, free-claude-code#1826, codex#33176, eca#465."""
 
 
-def _unchecked(profile: Profile) -> Profile:
+def _without_checks(profile: Profile) -> Profile:
     """Return the profile of a provider that is not known to check how calls and results pair."""
     return replace(
         profile,
@@ -34,7 +34,7 @@ def _unchecked(profile: Profile) -> Profile:
 
 def default_profile(wire: str) -> Profile:
     """Return the profile of a wire that has no row here: no check is known."""
-    return _unchecked(Profile(wire, wire, confidence="low"))
+    return _without_checks(Profile(wire, wire, confidence="low"))
 
 
 _PROFILES = (
@@ -167,7 +167,7 @@ _PROFILES = (
             "InternalError.Algo.InvalidParameter, by message index: qwen-code#315, qwen-code#869"
         ),
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "glm",
             "openai-chat",
@@ -208,7 +208,7 @@ _PROFILES = (
         accepted_names=_ANY,
         source="null content refused: livekit/agents#2403, langchainjs#7487; pairs: elizaOS#18087",
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "xai",
             "openai-chat",
@@ -224,7 +224,7 @@ _PROFILES = (
             ),
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "openrouter",
             "openai-chat",
@@ -239,7 +239,7 @@ _PROFILES = (
             ),
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "fireworks",
             "openai-chat",
@@ -251,7 +251,7 @@ _PROFILES = (
             source="makes ids like functions.f:0: fastllm#42, langchain#37756; no check reported",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "vllm",
             "openai-chat",
@@ -262,7 +262,7 @@ _PROFILES = (
             source="checks what the model's template checks: vllm#9019, vllm#47734",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "sglang",
             "openai-chat",
@@ -274,7 +274,7 @@ _PROFILES = (
             source="null ids in its own streams: sglang#7048, sglang#9606",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "llama.cpp",
             "openai-chat",
@@ -288,7 +288,7 @@ _PROFILES = (
             ),
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "lm-studio",
             "openai-chat",
@@ -550,7 +550,7 @@ _PROFILES = (
             " take it"
         ),
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "cohere",
             "cohere",
@@ -562,7 +562,7 @@ _PROFILES = (
             source="no limit documented, no check reported: litellm#6980",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "ollama",
             "ollama",
@@ -579,7 +579,7 @@ _PROFILES = (
         )
     ),
     # --- frameworks and protocols, which check little themselves ---
-    _unchecked(
+    _without_checks(
         Profile(
             "ai-sdk",
             "ai-sdk",
@@ -591,7 +591,7 @@ _PROFILES = (
             ),
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "mcp",
             "mcp",
@@ -600,7 +600,7 @@ _PROFILES = (
             source="JSON-RPC ids are not used twice in a session",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "adk",
             "adk",
@@ -608,7 +608,7 @@ _PROFILES = (
             source="makes adk- ids and takes them off again: aimock#19",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "genkit",
             "genkit",
@@ -617,7 +617,7 @@ _PROFILES = (
             source="refs are optional: genkit#4112, genkit#5830",
         )
     ),
-    _unchecked(
+    _without_checks(
         Profile(
             "meai",
             "meai",
@@ -625,8 +625,10 @@ _PROFILES = (
             source="a call id is never null: dotnet/extensions#6248",
         )
     ),
-    _unchecked(Profile("oxp", "oxp", last_seen="2026-08", source="call_id is optional: OXP 1.0")),
-    _unchecked(
+    _without_checks(
+        Profile("oxp", "oxp", last_seen="2026-08", source="call_id is optional: OXP 1.0")
+    ),
+    _without_checks(
         Profile(
             "text",
             "text",

@@ -50,7 +50,7 @@ def without_text(part: Part) -> Part:
     return with_text(replace(part, signature=None), "")
 
 
-def streamed_text(part: Part) -> str | None:
+def text_to_stream(part: Part) -> str | None:
     """The text that a part streams in deltas; None if the part always arrives complete."""
     match part:
         case Text(text=text):
@@ -114,7 +114,7 @@ def conversation_events(conversation: Conversation) -> Iterator[Event]:
             yield TurnStart(message.role)
         choice = 0 if turns else index
         for part in message.parts:
-            text = streamed_text(part)
+            text = text_to_stream(part)
             if text is None:
                 yield PartComplete(part, choice)
                 continue

@@ -16,7 +16,7 @@ from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import SIGNATURE_LOST, Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
-from toolwire.streaming.accumulate import complete_part, streamed_text, without_text
+from toolwire.streaming.accumulate import complete_part, text_to_stream, without_text
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -32,7 +32,7 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.streaming.executed_calls import ExecutedCalls
-from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrapped_delta
+from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrap_delta
 from toolwire.streaming.target_stream import TargetStream
 from toolwire.wires.engine.server_tools import ServerToolPolicy, form_of, require_policy
 from toolwire.wires.engine.specs import Wire
@@ -223,7 +223,7 @@ class EventTranslator(Generic[Out]):
             case Mode.CHECK if event.text.strip():
                 return self._write_first_arguments(part, event)
             case Mode.WRAP:
-                return self._writer.delta(wrapped_delta(event))
+                return self._writer.delta(wrap_delta(event))
         return self._writer.delta(event)
 
     def _write_first_arguments(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
@@ -241,7 +241,7 @@ class EventTranslator(Generic[Out]):
         part.mode = Mode.WRAP
         return [
             *self._writer.delta(PartDelta(event.slot, open_wrapper("_raw"))),
-            *self._writer.delta(wrapped_delta(event)),
+            *self._writer.delta(wrap_delta(event)),
         ]
 
     def _on_message_start(self, event: MessageStart) -> list[Chunk]:
@@ -351,7 +351,7 @@ class EventTranslator(Generic[Out]):
         part, writer = event.part, self._writer
         if event.unseen and isinstance(part, Call) and self._resume(part):
             return self._begin()
-        text = streamed_text(part)
+        text = text_to_stream(part)
         if text is not None:
             return self._write_in_pieces(part, text, event.choice)
         if event.choice and not writer.supports_candidates:

@@ -49,6 +49,6 @@ def open_wrapper(key: str) -> str:
     return f'{{"{key}":"'
 
 
-def wrapped_delta(event: PartDelta) -> PartDelta:
+def wrap_delta(event: PartDelta) -> PartDelta:
     """A delta as it stands inside a JSON string."""
     return PartDelta(event.slot, text_of(event.text)[1:-1])

@@ -75,7 +75,7 @@ class TargetStream:
     def is_known_call(self, call: Call) -> bool:
         """Whether the reader of the target has the call from an earlier stream."""
         original = replace(call, id=self.reverse_map.ids.get(call.id, call.id))
-        return self.writer.can_skip_call(original, self.context.recorded_forms(call))
+        return self.writer.can_skip_call(original, self.context.forms_of(call))
 
     def lower(self, part: Part) -> Part | None:
         """A complete part as the target can hold it; None if it cannot."""

@@ -24,7 +24,7 @@ from toolwire.wires.engine.stream import (
     UNKNOWN_FIELD,
     StreamSpec,
     copy_json,
-    named_sse,
+    event_sse,
     unwrap_typed,
 )
 from toolwire.wires.families.blocks.deltas import Join, join_arguments, join_list, openers
@@ -227,5 +227,5 @@ class AnthropicWriter(IndexedBlockWriter):
 
 
 STREAM = StreamSpec(
-    reader=AnthropicReader, writer=AnthropicWriter, frame=named_sse, unwrap=unwrap_typed
+    reader=AnthropicReader, writer=AnthropicWriter, frame=event_sse, unwrap=unwrap_typed
 )

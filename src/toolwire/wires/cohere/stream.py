@@ -25,7 +25,7 @@ from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
-from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamSpec, copy_json, merge, named_sse
+from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamSpec, copy_json, event_sse, merge
 from toolwire.wires.families.blocks.deltas import nest, openers
 from toolwire.wires.families.blocks.indexed_stream import (
     BlockKey,
@@ -348,4 +348,4 @@ def _event_name(block: WrittenBlock) -> str:
     return _EVENT_NAMES[block.delta.partition(".")[0]]
 
 
-STREAM = StreamSpec(reader=CohereReader, writer=CohereWriter, frame=named_sse, trailer=DONE)
+STREAM = StreamSpec(reader=CohereReader, writer=CohereWriter, frame=event_sse, trailer=DONE)

@@ -39,7 +39,7 @@ class EncodeContext:
 
     *Forms* are words about a call or a result that the target cannot express, such as "this result
     was an error" (see `IdMap.forms`). `record_form` collects them for the map that the caller gets;
-    `recorded_forms` looks them up in the map of an earlier encoding, to restore them.
+    `forms_of` looks them up in the map of an earlier encoding, to restore them.
     """
 
     __slots__ = (
@@ -191,13 +191,13 @@ class EncodeContext:
 
     def _restore_arguments(self, call: Call, value: Object) -> JSON:
         """Return the object that an earlier encoding sent as text under `_raw`, if it is one."""
-        raw = value.get("_raw") if RAW_ARGUMENTS in self.recorded_forms(call) else None
+        raw = value.get("_raw") if RAW_ARGUMENTS in self.forms_of(call) else None
         inside = LazyJson(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
 
     def arguments_text(self, call: Call) -> str:
         """Return the arguments as JSON text, without the `_raw` field of an earlier encoding."""
-        if self.reverse_map.forms and RAW_ARGUMENTS in self.recorded_forms(call):
+        if self.reverse_map.forms and RAW_ARGUMENTS in self.forms_of(call):
             value = call.args.value
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
                 return str(value["_raw"])
@@ -222,7 +222,7 @@ class EncodeContext:
     def is_error(self, result: Result) -> bool:
         """Return True if the result is an error, also if an earlier wire had no flag for it."""
         return result.error or (
-            bool(self.reverse_map.forms) and ERROR_RESULT in self.recorded_forms(result)
+            bool(self.reverse_map.forms) and ERROR_RESULT in self.forms_of(result)
         )
 
     def output(self, result: Result) -> Output:
@@ -230,7 +230,7 @@ class EncodeContext:
         output = result.output
         if not self.reverse_map.forms:
             return output
-        forms = self.recorded_forms(result)
+        forms = self.forms_of(result)
         if JSON_OUTPUT in forms and isinstance(output, str):
             try:
                 output = parse(output)
@@ -265,7 +265,7 @@ class EncodeContext:
         if form not in forms:
             self.forms[key] = " ".join((*forms, form))
 
-    def recorded_forms(self, part: Call | Result) -> list[str]:
+    def forms_of(self, part: Call | Result) -> list[str]:
         """Return the forms that an earlier encoding recorded about a call or a result."""
         if not self.reverse_map.forms:
             return []

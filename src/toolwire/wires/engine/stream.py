@@ -329,7 +329,7 @@ def data_sse(event: Chunk) -> bytes:
     return b"data: " + one_line(event) + b"\n\n"
 
 
-def named_sse(event: Chunk) -> bytes:
+def event_sse(event: Chunk) -> bytes:
     """Encode a server-sent event whose name is the `type` in its data."""
     kind = event.get("type")
     name = (

@@ -106,7 +106,7 @@ CONTENT = blocks(
 
 
 def _write_function(call: Call, context: EncodeContext) -> JSON:
-    if context.reverse_map.forms and "custom" in context.recorded_forms(call):
+    if context.reverse_map.forms and "custom" in context.forms_of(call):
         return _write_custom(call, context)
     return write_function_call(call, context)
 

@@ -16,7 +16,7 @@ from msgspec import Struct, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
 from toolwire.errors import DecodeError
-from toolwire.streaming.accumulate import streamed_text, with_text, without_text
+from toolwire.streaming.accumulate import text_to_stream, with_text, without_text
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -147,7 +147,7 @@ class IndexedBlockReader(StreamReader):
             part = spec.read(block, (self.count, *self.block_path), spec)
         except UNREADABLE:
             return []
-        text = streamed_text(part)
+        text = text_to_stream(part)
         if text is None:
             return []
         record.signature = part.signature

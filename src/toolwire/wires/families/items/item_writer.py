@@ -275,7 +275,7 @@ class ItemWriter:
     # --- calls ---
 
     def _write_call(self, call: Call) -> JSON:
-        if call.family == "custom" or "custom" in self.context.recorded_forms(call):
+        if call.family == "custom" or "custom" in self.context.forms_of(call):
             spec = CUSTOM
         else:
             spec = self._special_spec(call) or FUNCTION
@@ -306,7 +306,7 @@ class ItemWriter:
     def _special_spec(self, call: Call) -> Block | None:
         """The spec of a call that has a type of its own on wires of this shape, if its results can
         be written as that type's."""
-        notes = self.context.recorded_forms(call)
+        notes = self.context.forms_of(call)
         spec = self._source_spec(call) or self._spec_of_family(_CLIENT_TOOLS, notes)
         if spec is None:
             return None
@@ -366,7 +366,7 @@ class ItemWriter:
         before it was translated to another wire."""
         family = self.families.get(result.call_id)
         if not family:
-            before = self._spec_of_family(_CLIENT_TOOLS, self.context.recorded_forms(result))
+            before = self._spec_of_family(_CLIENT_TOOLS, self.context.forms_of(result))
             if before is not None and _CLIENT_TOOLS[before.name].holds(result.output):
                 family = before.family
         if not self._result_specs:

@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata, Unsupported
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import keys, read_id, text_or_none
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, named_sse
+from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, event_sse
 from toolwire.wires.families.items.bodies import ItemBodies
 from toolwire.wires.families.items.deltas import CHANGES, Change, list_index
 from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
@@ -365,5 +365,5 @@ def item_stream(items: ItemBodies, immediate: frozenset[str] = frozenset()) -> S
     return StreamSpec(
         partial(ItemStreamReader, items, immediate),
         partial(ItemStreamWriter, items),
-        frame=named_sse,
+        frame=event_sse,
     )

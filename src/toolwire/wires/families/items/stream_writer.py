@@ -153,7 +153,7 @@ class ItemStreamWriter(SequentialWriter):
         if not isinstance(part, Call):
             return False
         item = self._item(part)
-        return item is None or _growth_of(item) is None or bool(self.context.recorded_forms(part))
+        return item is None or _growth_of(item) is None or bool(self.context.forms_of(part))
 
     def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
         part = queued.part if isinstance(queued.part, Call) else with_text(queued.part, text)
