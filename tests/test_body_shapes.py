@@ -6,9 +6,11 @@ import json
 
 import pytest
 from cases import CASES, Case
+from msgspec.structs import replace
 from rows import rows
 
 from toolwire import (
+    Tool,
     UsageError,
     abandon,
     check,
@@ -83,6 +85,13 @@ def test_a_list_becomes_a_full_body_on_another_wire() -> None:
     encoded = translate(STUCK, "openai-chat", "anthropic")
     assert isinstance(encoded.body, dict)
     assert [change.pointer for change in encoded.changes] == ["/1/tool_calls/0"]
+
+
+def test_a_list_that_was_given_tools_becomes_a_full_body() -> None:
+    conversation = decode(CALLING, "openai-chat")
+    body = encode(replace(conversation, tools=(Tool("look"),)), "openai-chat").body
+    assert isinstance(body, dict)
+    assert (body["messages"], len(body["tools"])) == (CALLING, 1)  # type: ignore[arg-type]
 
 
 def test_the_verbs_of_histories_take_lists() -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.codec.body_shape import full_body, note_shape, present
+from toolwire.codec.body_shape import full_body, note_shape, path_as_given, present
 from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit
 from toolwire.codec.own_wire import pair_losses, patch_source
@@ -64,7 +64,11 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
     source_wire, _ = resolve(wire)
     _require_kind(kind)
     given, raw = load(body, source_wire.name)
-    conversation = _read(full_body(given, source_wire, kind), source_wire, kind, raw)
+    try:
+        conversation = _read(full_body(given, source_wire, kind), source_wire, kind, raw)
+    except DecodeError as error:
+        path = path_as_given(error.path, given, source_wire)
+        raise DecodeError(error.why, wire=error.wire, path=path) from None
     if given is conversation.source.body:
         return conversation
     return replace(conversation, source=note_shape(conversation.source, given, source_wire))

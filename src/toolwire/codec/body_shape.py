@@ -47,10 +47,13 @@ def present(encoded: Encoded, source: BodySource, *, own_wire: bool) -> Encoded:
 
 
 def body_as_given(body: JSON, source: BodySource) -> JSON:
-    """A full body in the form in which the body before it was given."""
+    """A full body in the form in which the body before it was given.
+
+    A list that was given tools or settings stays a full body: a list cannot hold them.
+    """
     if body is source.body and not isinstance(source.given, UnsetType):
         return source.given
-    if source.list_field and isinstance(body, dict):
+    if source.list_field and isinstance(body, dict) and len(body) == 1:
         return body[source.list_field]
     return body
 
@@ -60,8 +63,13 @@ def locate(reports: list[Report], source: BodySource) -> list[Report]:
     field = source.list_field
     if not field:
         return reports
-    return [replace(report, path=_path_as_given(report.path, field)) for report in reports]
+    return [replace(report, path=_inside(report.path, field)) for report in reports]
 
 
-def _path_as_given(path: JsonPath, field: str) -> JsonPath:
+def path_as_given(path: JsonPath, given: JSON, wire: Wire) -> JsonPath:
+    """A path in the full body as a path into what the caller gave."""
+    return _inside(path, wire.messages_field) if isinstance(given, list) else path
+
+
+def _inside(path: JsonPath, field: str) -> JsonPath:
     return path[1:] if path[:1] == (field,) else path
