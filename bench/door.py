@@ -63,7 +63,7 @@ class PacedRow(Struct, frozen=True):
     turns: Turns
 
 
-def rows(rounds: int = 7, share: float = 1.0) -> list[Row]:
+def rows(rounds: int = 5, share: float = 1.0) -> list[Row]:
     """Every combination of wire, kind of response, length of history and traffic."""
     found: list[Row] = []
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ def rows(rounds: int = 7, share: float = 1.0) -> list[Row]:
                             load,
                             servers,
                             rounds,
-                            requests=int(share * (240 if stream else 800)),
+                            requests=int(share * (160 if stream else 480)),
                             same_wire=same_wire,
                             stream=stream,
                             before=before,
@@ -87,7 +87,7 @@ def rows(rounds: int = 7, share: float = 1.0) -> list[Row]:
     return found
 
 
-def paced_rows(rounds: int = 7) -> list[PacedRow]:
+def paced_rows(rounds: int = 5) -> list[PacedRow]:
     """New conversations at half of what the pass-through can do."""
     found: list[PacedRow] = []
     with ExitStack() as stack:
@@ -154,6 +154,6 @@ def line(row: Row) -> str:
 
 if __name__ == "__main__":
     for each in rows(
-        int(sys.argv[1]) if len(sys.argv) > 1 else 7, float((sys.argv[2:] or ["1"])[0])
+        int(sys.argv[1]) if len(sys.argv) > 1 else 5, float((sys.argv[2:] or ["1"])[0])
     ):
         print(line(each), flush=True)

@@ -46,7 +46,7 @@ class Order(Struct):
 
 
 class Rate(Struct):
-    """What came of it."""
+    """The outcome of an order."""
 
     rate: float
     median_ms: float
@@ -54,17 +54,17 @@ class Rate(Struct):
 
 
 class Shot(Struct):
-    """A request, and what has to come of it."""
+    """A request, and the response that it must get."""
 
     data: bytes
     status: int = 200
     holds: bytes = b""
     leaves: bool = False
-    """Closes the connection as soon as the answer has begun, and goes on with a new one."""
+    """Close the connection as soon as the response starts, and continue with a new one."""
 
 
 def post_request(port: int, path: str, body: bytes, headers: dict[str, str]) -> bytes:
-    """A request as it travels."""
+    """A POST request as bytes."""
     lines = {
         "host": f"127.0.0.1:{port}",
         "content-type": "application/json",
@@ -93,7 +93,7 @@ def conversations(order: Order, *, stream: bool) -> list[Shot]:
 
 
 def tool(order: Order, path: str, body: str) -> list[Shot]:
-    """Calls of the same tool, each with an id of its own: a UUIDv7, as our client makes them."""
+    """Calls of one tool, each with a UUIDv7 as its id, as the client of this project makes them."""
     made = (
         post_request(order.port, path, (body % uuid7()).encode(), order.headers)
         for _ in range(order.requests)
@@ -114,7 +114,7 @@ KINDS: dict[str, Callable[[Order], list[Shot]]] = {
 
 
 class Caller(asyncio.Protocol):
-    """A connection with its requests, the next one last."""
+    """A connection and its requests, the next one last."""
 
     def __init__(self, shots: list[Shot], took: list[float], *, at_once: bool) -> None:
         self.shots = shots
@@ -122,7 +122,7 @@ class Caller(asyncio.Protocol):
         self.at_once = at_once
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.turns: deque[float] = deque()
-        """Since when requests wait for the one before."""
+        """When the waiting requests were due."""
         self.busy: Shot | None = None
         self.since = 0.0
         self.leaving = False
@@ -137,7 +137,7 @@ class Caller(asyncio.Protocol):
         self._fresh()
 
     def turn(self) -> None:
-        """It is time for the next request."""
+        """Send the next request, or note that it is due."""
         if self.busy is None:
             self._ask(perf_counter())
         else:
@@ -151,7 +151,7 @@ class Caller(asyncio.Protocol):
     def _fresh(self) -> None:
         self.held = bytearray()
         self.body = -1
-        """Where the body begins, once that is known, and how long it is, if that is told."""
+        """The start of the body, once it is known, and its length, if the head has it."""
         self.length: int | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -160,7 +160,7 @@ class Caller(asyncio.Protocol):
             return
         shot = self.busy
         if shot is None:
-            self._fail(AssertionError("an answer to nothing"))
+            self._fail(AssertionError("a response without a request"))
         elif shot.leaves and len(self.held) > self.body:
             self.leaving = True
             self.transport.abort()
@@ -205,7 +205,7 @@ class Caller(asyncio.Protocol):
             self.again = asyncio.ensure_future(self.connect(self.port))
             self.again.add_done_callback(lambda _: self._answered())
         elif not self.done.done():
-            self._fail(exc or ConnectionError("the server has closed the connection"))
+            self._fail(exc or ConnectionError("the server closed the connection"))
 
     def _fail(self, why: Exception) -> None:
         if not self.done.done():
@@ -215,7 +215,7 @@ class Caller(asyncio.Protocol):
 async def sent(
     port: int, shots: list[Shot], *, connections: int, pace: float = 0.0
 ) -> tuple[list[float], float]:
-    """Seconds that each of these requests took, and that all of them took together."""
+    """The seconds of each request, and of all together."""
     took: list[float] = []
     callers = [Caller(shots[n::connections], took, at_once=not pace) for n in range(connections)]
     for caller in callers:
@@ -237,8 +237,8 @@ async def sent(
 def _beat(
     loop: asyncio.AbstractEventLoop, callers: list[Caller], requests: int, pace: float
 ) -> None:
-    """Tell the connections in turn that it is time. In a thread, because timers of a loop count in
-    whole milliseconds."""
+    """Make the connections send in turn. A thread does it, because timers of a loop count in whole
+    milliseconds."""
     start = perf_counter()
     for n in range(requests):
         wait = start + n / pace - perf_counter()
@@ -248,7 +248,7 @@ def _beat(
 
 
 async def measured(order: Order) -> Rate:
-    """What comes of an order."""
+    """Run an order."""
     took, seconds = await sent(
         order.port, KINDS[order.what](order), connections=order.connections, pace=order.pace
     )

@@ -400,3 +400,21 @@ def test_a_connection_is_used_again_after_a_stream() -> None:
                 door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}
             ).text.endswith("data: [DONE]\n\n")
         assert len({one.peer for one in door.up.got}) == 1
+
+
+def test_when_every_upstream_fails_the_error_lists_what_was_tried_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("WARNING", "toolwire.gateway")
+    with serving(Scripted(answers(BUSY, 529))) as busy:
+        toml = row("anthropic", busy, name="m", more={"fallbacks": ["other"]}) + row(
+            "openai-chat", "http://127.0.0.1:1", name="other"
+        )
+        with serving(gateway(toml)) as url:
+            response = httpx.post(url + CHAT_PATH, json={**CHAT_BODY, "model": "m"})
+    message = response.json()["error"]["message"]
+    assert response.status_code == 502
+    assert message.startswith("All 2 upstreams failed. anthropic: too many (529); openai: ")
+    assert "could not be reached" in message
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.endswith("fallback after anthropic: too many (529)")

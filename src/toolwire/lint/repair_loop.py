@@ -60,7 +60,11 @@ def repair_on_own_wire(
     conversation: Conversation, profile: Profile, *, unsafe: bool
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire."""
-    return Repair(Facts(conversation, profile), unsafe=unsafe).run()
+    facts = Facts(conversation, profile)
+    for rule in rules_to_check(facts):
+        for _ in rule.check(facts):
+            return Repair(facts, unsafe=unsafe).run()
+    return RepairedConversation(conversation, [], [], IdMap())
 
 
 class Repair:

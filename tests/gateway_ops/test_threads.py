@@ -1,0 +1,74 @@
+"""Large requests are translated in threads, with a limit of threads and of time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from gateway_ops.running import get, model, opened, post
+from mock.hosting import hosted
+
+from toolwire.gateway import Gateway
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.errors import RequestRejected
+from toolwire.gateway.threads import MIN_BYTES, TranslationThreads
+from toolwire.gateway.translation.translator import Translator
+from toolwire.gateway.translation.upstream_request import UpstreamRequest
+
+
+def test_other_requests_are_answered_while_a_large_one_is_translated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, release = threading.Event(), threading.Event()
+    translate = Translator.request
+
+    def wait_and_translate(translator: Translator, raw: bytes) -> UpstreamRequest:
+        started.set()
+        assert release.wait(20)
+        return translate(translator, raw)
+
+    monkeypatch.setattr(Translator, "request", wait_and_translate)
+    with hosted("anthropic") as mock, ThreadPoolExecutor(1) as pool:
+        models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
+        with opened(Gateway(models)) as url:
+            question = {"role": "user", "content": "x" * MIN_BYTES}
+            body = {"model": "anthropic", "messages": [question]}
+            large = pool.submit(post, f"{url}/v1/chat/completions", body)
+            assert started.wait(20)
+            assert get(f"{url}/health").status == 200
+            assert not large.done()
+            release.set()
+            assert large.result(20).status == 200
+
+
+def test_a_translation_that_takes_too_long_is_rejected_and_keeps_its_slot_until_it_ends() -> None:
+    release = threading.Event()
+
+    async def run() -> None:
+        threads = TranslationThreads(threads=1, seconds=0.05)
+        with pytest.raises(RequestRejected) as error:
+            await threads.run(lambda: release.wait(20))
+        assert error.value.status == 413 and "Shorten its history" in error.value.message
+        with pytest.raises(RequestRejected):
+            await threads.run(lambda: "no slot")
+        release.set()
+        value = None
+        while value is None:
+            try:
+                value = await threads.run(lambda: "free again")
+            except RequestRejected:
+                await asyncio.sleep(0.01)
+        assert value == "free again"
+
+    asyncio.run(run())
+
+
+def test_an_error_of_a_translation_reaches_its_request() -> None:
+    def fail() -> None:
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        asyncio.run(TranslationThreads().run(fail))
