@@ -268,18 +268,19 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "ledger": ("The record of calls", tool_pages.recorded),
     "tools": ("Tools over HTTP", tool_pages.served),
     "door": ("The gateway", door_pages.passed),
+    "door-latency": ("The gateway's latency", door_pages.latency),
     "door-memory": ("The gateway's memory", door_pages.remembered),
     "door-idle": ("Streams held open", door_pages.held),
     "door-workers": ("Several processes", door_pages.shared),
 }
 """By the word that asks for it: its heading, and what measures it."""
-LONG = ("door-memory", "door-idle", "door-workers")
+LONG = ("door-latency", "door-memory", "door-idle", "door-workers")
 """Parts that take minutes: measured only when they are asked for by name."""
 PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
 HEAD = """# Speed
 
 Written by `make bench` (one part: `python -m bench ledger`). What takes minutes is measured by name only: `python -m bench
-door-memory door-idle door-workers`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one
+door-latency door-memory door-idle door-workers`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one
 day; the ratios are what counts: both sides of each were measured in turns in the same run.
 """
 

@@ -1,9 +1,8 @@
-"""Write docs/gateway-matrix.md: every front wire of the gateway against every upstream: `python
-scripts/gateway_matrix.py`.
+"""Write docs/gateway-matrix.md: every client API of the gateway against every upstream.
 
-All cells are tried with official clients over loopback; what fails is named on the page. With
---check nothing is tried or written: it fails if the page is not the one on which every cell holds,
-for that is what the tests of the cells say.
+Official clients try every cell over loopback, and the page names what fails. With --check nothing is
+tried or written: the script fails if the page is not the one on which every cell holds, which is
+what the tests of the cells assert.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ TEXT = """\
 
 # Every client to every model
 
-Each row is a front wire of the gateway with its official client, each column the wire of the model behind it: a strict mock,
-which refuses what the provider refuses. A cell counts the scenarios that hold, of how many there are, whole and streamed
-(pages only stream).
+Each row is a client API of the gateway with its official client, each column the wire of the model: a strict mock, which refuses
+what the provider refuses. A cell shows how many scenarios work, and how many there are, whole and streamed (pages only stream).
 
 """
 

@@ -43,7 +43,7 @@ def model(upstream: str) -> str:
 
 
 def plain(door: Doors, api: str, upstream: str, stream: bool) -> None:
-    """A question, an answer in words."""
+    """A question and an answer as text."""
     client = CLIENTS[api]
     turn = client.ask(door.url(upstream), model(upstream), client.begin("hello there"), stream)
     assert turn.text == "You said: hello there\nNone of the tools here is for that.", turn
@@ -51,7 +51,7 @@ def plain(door: Doors, api: str, upstream: str, stream: bool) -> None:
 
 
 def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
-    """The same tool twice at once, then another with the results; every result finds its call."""
+    """Two parallel calls of one tool, then a call with their results; every result finds its call."""
     turns = talk(CLIENTS[api], door.url(upstream), model(upstream), QUESTION, stream, run)
     called = [[name for _, name, _ in turn.calls] for turn in turns]
     assert called == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"], []], called
@@ -61,8 +61,7 @@ def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
 
 
 def reasoning(door: Doors, api: str, upstream: str, stream: bool) -> None:
-    """A thought before calls: told where both wires can, and back with the model in its own form in
-    the next turn."""
+    """Reasoning before calls, which the model gets back in its own form."""
     turns = talk(
         CLIENTS[api], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
     )
@@ -74,14 +73,14 @@ def reasoning(door: Doors, api: str, upstream: str, stream: bool) -> None:
 
 
 def _sealed(upstream: str, body: JSON) -> None:
-    """The model got back what it had signed, and nothing of the gateway's."""
+    """The model got back what it had signed, and nothing that the gateway added."""
     back = json.dumps(body)
     assert f'"{SEALS[upstream]}": "' in back, back
     assert "toolwire" not in back and "tw1." not in back and "skip_thought" not in back, back
 
 
 def images(door: Doors, api: str, upstream: str, stream: bool) -> None:
-    """A picture beside the question."""
+    """An image with the question."""
     client = CLIENTS[api]
     turn = client.ask(
         door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream
@@ -90,7 +89,7 @@ def images(door: Doors, api: str, upstream: str, stream: bool) -> None:
 
 
 def errors(door: Doors, api: str, upstream: str, stream: bool) -> None:
-    """A refusal of the upstream: its status, in the shape that the client reads."""
+    """An error of the upstream: its status, in the form that the client reads."""
     client = CLIENTS[api]
     for status in (429, 500):
         try:
@@ -144,7 +143,7 @@ def asks(api: str, name: str, text: str) -> tuple[str, Object]:
 
 
 def aborts(door: Doors, api: str, upstream: str, stream: bool) -> None:
-    """A client that leaves in mid-answer: the gateway stops at once."""
+    """A client that disconnects during the response: the gateway stops at once."""
     path, body = asks(
         api,
         model(upstream),
@@ -167,7 +166,7 @@ def _http() -> httpx.Client:
 
 
 def _gone(door: Doors, upstream: str) -> list[str]:
-    """How many clients of each api have left, as the numbers of the gateway say."""
+    """The clients of each API that disconnected, by the metrics of the gateway."""
     told = _http().get(f"{door.url(upstream)}/metrics").text
     return [
         line

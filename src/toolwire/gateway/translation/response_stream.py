@@ -68,6 +68,7 @@ class ResponseStream:
             translator.api.wire,
             None if array is None else array.encode,
             ids=request.ids,
+            server_tools="auto",
             edits=self,
         )
         self._stream.passthrough = request.passthrough
