@@ -20,7 +20,7 @@ from toolwire.conversation.model import Choice, Conversation, Tool
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
 from toolwire.mock.demo_ids import call_id, token
 from toolwire.mock.demo_questions import QuestionStep, find_calls, steps
-from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, directives
+from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, read_directives
 from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
 from toolwire.wires.text.tags import find_tools
 
@@ -56,8 +56,8 @@ def answer(conversation: Conversation, *, house: str = "") -> Message:
 def demo_answer(conversation: Conversation, *, house: str = "") -> DemoAnswer:
     """What the model says next, and how."""
     turn = _DemoTurn(conversation, house)
-    manner = {told.word: told for told in turn.told}
-    numbers = manner["error"].numbers if "error" in manner else []
+    by_word = {directive.word: directive for directive in turn.directives}
+    numbers = by_word["error"].numbers if "error" in by_word else []
     parts = turn.parts()
     return DemoAnswer(
         Message(
@@ -65,8 +65,8 @@ def demo_answer(conversation: Conversation, *, house: str = "") -> DemoAnswer:
         ),
         int(numbers[0]) if numbers else 200,
         int(numbers[1]) if len(numbers) > 1 else 0,
-        next(iter(manner["slow"].numbers), 0.0) if "slow" in manner else 0.0,
-        "cut" in manner,
+        next(iter(by_word["slow"].numbers), 0.0) if "slow" in by_word else 0.0,
+        "cut" in by_word,
     )
 
 
@@ -90,8 +90,8 @@ class _DemoTurn:
             offered, self.in_text = _tools_in_system(conversation), True
         self.tools = _tools_by_choice(offered, conversation.settings.get("choice"))
         at, self.question = _question(self.messages)
-        self.told = directives(self.question)
-        words = {told.word for told in self.told}
+        self.directives = read_directives(self.question)
+        words = {directive.word for directive in self.directives}
         self.in_text = (self.in_text or "say-as-text" in words) and conversation.wire != "text"
         self.words = words
         replaced = replace(conversation, messages=self.messages)
@@ -112,7 +112,7 @@ class _DemoTurn:
 
     def parts(self) -> tuple[Part, ...]:
         """The parts of the answer."""
-        scripted = any(DIRECTIVES[told.word].says for told in self.told)
+        scripted = any(DIRECTIVES[directive.word].says for directive in self.directives)
         said, wanted = self._follow_script() if scripted else self._read()
         if "never-stop" in self.words and not wanted:
             wanted = self._repeat_call()
@@ -127,22 +127,28 @@ class _DemoTurn:
     def _follow_script(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
         """What the script says next: its answers are what stands between `then` and `then`."""
         answers: list[list[Script]] = [[]]
-        for told in self.told:
-            if told.word == "then":
+        for directive in self.directives:
+            if directive.word == "then":
                 answers.append([])
-            elif DIRECTIVES[told.word].says:
-                answers[-1].append(told)
+            elif DIRECTIVES[directive.word].says:
+                answers[-1].append(directive)
         done = len(self.pairs)
         for script in answers:
-            calls = [told for told in script if told.word in ("call", "unknown-tool")]
+            calls = [
+                directive for directive in script if directive.word in ("call", "unknown-tool")
+            ]
             if calls and done >= len(calls):
                 done -= len(calls)
                 continue
             begun = done > 0
             said: list[Part] = (
-                [] if begun else [part for told in script if (part := _part(told)) is not None]
+                []
+                if begun
+                else [part for directive in script if (part := _part(directive)) is not None]
             )
-            return tuple(said), [_call_of_directive(told, self.results) for told in calls[done:]]
+            return tuple(said), [
+                _call_of_directive(directive, self.results) for directive in calls[done:]
+            ]
         return (), []
 
     def _read(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
@@ -231,7 +237,12 @@ class _DemoTurn:
 
     def _pad(self, part: Part) -> Part:
         size = next(
-            (int(told.numbers[0]) for told in self.told if told.word == "size" and told.numbers), 0
+            (
+                int(directive.numbers[0])
+                for directive in self.directives
+                if directive.word == "size" and directive.numbers
+            ),
+            0,
         )
         if not size or not isinstance(part, Text):
             return part
@@ -333,17 +344,18 @@ def _value(result: Result) -> JSON:
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _part(told: Script) -> Part | None:
-    if told.word == "text":
-        return Text(told.rest)
-    return Reasoning(told.rest) if told.word == "think" else None
+def _part(directive: Script) -> Part | None:
+    if directive.word == "text":
+        return Text(directive.rest)
+    return Reasoning(directive.rest) if directive.word == "think" else None
 
 
-def _call_of_directive(told: Script, results: list[JSON]) -> _WantedCall:
-    if told.word == "unknown-tool":
+def _call_of_directive(directive: Script, results: list[JSON]) -> _WantedCall:
+    if directive.word == "unknown-tool":
         return _WantedCall("no_such_tool", {})
     return _WantedCall(
-        told.rest, _insert_results(told.value if told.value is not None else {}, results)
+        directive.rest,
+        _insert_results(directive.value if directive.value is not None else {}, results),
     )
 
 

@@ -95,18 +95,18 @@ class Script(Struct, frozen=True):
         return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", self.rest)]
 
 
-def directives(text: str) -> list[Script]:
-    """The directives of a question, in order."""
+def read_directives(text: str) -> list[Script]:
+    """Return the directives of a question, in order."""
     found: list[Script] = []
     at = 0
     for _ in range(MOST):
         opened = _OPENING.search(text, at)
         if opened is None:
             break
-        told, end = _read_directive(text, opened[1], opened.end())
-        at = opened.end() if told is None else end
-        if told is not None:
-            found.append(told)
+        directive, end = _read_directive(text, opened[1], opened.end())
+        at = opened.end() if directive is None else end
+        if directive is not None:
+            found.append(directive)
     return found
 
 

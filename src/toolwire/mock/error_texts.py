@@ -84,8 +84,7 @@ QUIET: dict[str, str] = {
     "results-out-of-order": "taken by servers that look at no names: the answers are mixed up",
     "ambiguous-same-name": "taken by servers that look at no ids",
 }
-"""Faults that no server is known to notice, or only some, and what comes of them. They are told in
-a header field."""
+"""Violations that no server, or only some, notice, and their effect. A header field lists them."""
 NOTICED = {
     "results-out-of-order": "results_need_tool_name",
     "ambiguous-same-name": "results_need_tool_name",

@@ -61,11 +61,11 @@ def check_history(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
     for n, one in enumerate(findings):
         if one.name == "pending-tail" and not view.profile.rejects_missing_results:
             continue
-        told = _error_for(one, findings, view)
-        if told is None:
+        error = _error_for(one, findings, view)
+        if error is None:
             quiet.append(one)
         else:
-            symptom, refusal = told
+            symptom, refusal = error
             refused.append((symptom not in _FIRST, n, refusal))
     return min(refused, key=lambda one: one[:2])[2] if refused else None, quiet
 
@@ -82,14 +82,14 @@ def _error_for(
     said = words(house, symptom, spot.role)
     if said is None:
         return None
-    told = said.format_map(
+    text = said.format_map(
         spot.words(
             [one for one in findings if SYMPTOMS.get(one.name) == SYMPTOMS.get(finding.name)],
             symptom,
         )
     )
     code = CODES.get((profile.wire, symptom)) or CODE.get(profile.wire)
-    return symptom, ErrorResponse(told, STATUS.get(symptom, 400), spot.param, code, finding.name)
+    return symptom, ErrorResponse(text, STATUS.get(symptom, 400), spot.param, code, finding.name)
 
 
 def _symptom(finding: Finding, spot: _ErrorPosition, view: Facts) -> str:

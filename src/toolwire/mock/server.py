@@ -86,8 +86,7 @@ class MockProvider:
         _, asked = resolve(wire)
         if asked.wire not in ROUTES:
             raise UsageError(
-                "no model's server speaks this wire; these are spoken:"
-                f" {', '.join(sorted(ROUTES))}",
+                f"no model's server speaks this wire; these are demo: {', '.join(sorted(ROUTES))}",
                 wire=wire,
             )
         self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
@@ -140,9 +139,9 @@ class MockProvider:
                 body = _parse_body(raw, profile)
             reply = self._handle(route, named, body, profile, headers, asked)
         except _RejectedRequest as no:
-            told, more = write_error(house, no.refusal)
+            error, more = write_error(house, no.refusal)
             reply = _MockReply(
-                no.refusal.status, dump(told), {"content-type": "application/json", **more}
+                no.refusal.status, dump(error), {"content-type": "application/json", **more}
             )
             self._note(request, body, no.refusal.status, no.refusal.rule)
             return reply
@@ -217,10 +216,10 @@ class MockProvider:
                 raise _RejectedRequest(refusal)
             if findings:
                 quiet["toolwire-findings"] = findings_header(findings)
-        spoken = demo_answer(view.conversation, house=profile.name)
+        demo = demo_answer(view.conversation, house=profile.name)
         name = named.get("model") or str(body.get("model") or "")
-        self._fail(spoken, body, profile, name)
-        message = with_reasoning(spoken.message) if wants_reasoning(view) else spoken.message
+        self._fail(demo, body, profile, name)
+        message = with_reasoning(demo.message) if wants_reasoning(view) else demo.message
         options = body.get("stream_options")
         counted = (
             not streams
@@ -229,12 +228,12 @@ class MockProvider:
         )
         seed = blake2b(dump(body), digest_size=16).hexdigest()
         answer = MockAnswer(message, profile, body, seed=seed, model=name, usage=counted)
-        if not spoken.cut:
+        if not demo.cut:
             self._keep(view, answer, body)
         return (
-            _stream_reply(answer, spoken, quiet, framed=framed)
+            _stream_reply(answer, demo, quiet, framed=framed)
             if streams
-            else _whole_reply(answer, spoken, quiet)
+            else _whole_reply(answer, demo, quiet)
         )
 
     def _read(self, body: Object, profile: Profile) -> Facts:
@@ -263,16 +262,16 @@ class MockProvider:
                 ErrorResponse(f"Invalid value at '{broken.pointer}': {broken.why}.")
             ) from None
 
-    def _fail(self, spoken: DemoAnswer, body: Object, profile: Profile, name: str) -> None:
+    def _fail(self, demo: DemoAnswer, body: Object, profile: Profile, name: str) -> None:
         """Fail as often as the question says, for the same request."""
-        if spoken.status == 200:
+        if demo.status == 200:
             return
         key = blake2b(dump(body), digest_size=16).digest()
         if len(self._asked) > KEPT:
             self._asked.clear()
         self._asked[key] += 1
-        if not spoken.times or self._asked[key] <= spoken.times:
-            raise _RejectedRequest(error_for_status(profile.wire, spoken.status, name))
+        if not demo.times or self._asked[key] <= demo.times:
+            raise _RejectedRequest(error_for_status(profile.wire, demo.status, name))
 
     def _keep(self, view: Facts, answer: MockAnswer, body: Object) -> None:
         if (
@@ -305,25 +304,25 @@ def _whole(body: JSON) -> _MockReply:
     return _MockReply(200, dump(body), {"content-type": "application/json"})
 
 
-def _whole_reply(answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str]) -> _MockReply:
+def _whole_reply(answer: MockAnswer, demo: DemoAnswer, more: dict[str, str]) -> _MockReply:
     reply = _whole(answer.body())
-    return replace(reply, headers={**reply.headers, **more}, pause=spoken.pause, cut=spoken.cut)
+    return replace(reply, headers={**reply.headers, **more}, pause=demo.pause, cut=demo.cut)
 
 
 def _stream_reply(
-    answer: MockAnswer, spoken: DemoAnswer, more: dict[str, str], *, framed: bool
+    answer: MockAnswer, demo: DemoAnswer, more: dict[str, str], *, framed: bool
 ) -> _MockReply:
     _, how = resolve_stream(answer.profile.wire)
-    events = list(answer.events(cut=spoken.cut))
+    events = list(answer.events(cut=demo.cut))
     headers = {"content-type": how.media, **how.headers, **more}
     pieces: Iterable[bytes] = map(how.frame, events)
     if not framed:
-        pieces, headers["content-type"] = _array(events, spoken.cut), "application/json"
-    sent = [*pieces, *([how.trailer] if how.trailer and not spoken.cut else [])]
-    if spoken.cut and not events:  # a wire whose calls come at once: the event itself is torn
+        pieces, headers["content-type"] = _array(events, demo.cut), "application/json"
+    sent = [*pieces, *([how.trailer] if how.trailer and not demo.cut else [])]
+    if demo.cut and not events:  # a wire whose calls come at once: the event itself is torn
         first = how.frame(next(answer.events()))
         sent = [first[: len(first) // 2]]
-    return _MockReply(200, b"", headers, tuple(sent), spoken.pause, spoken.cut)
+    return _MockReply(200, b"", headers, tuple(sent), demo.pause, demo.cut)
 
 
 def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
