@@ -38,7 +38,7 @@ STREAMS = (
 )
 ROUTE = "tests/streams/test_route.py " + STREAMS
 HISTORY = "tests/test_history.py"
-CODEC = "tests/test_translate.py tests/test_editing.py tests/test_pipeline.py"
+CODEC = "tests/test_fitting.py tests/test_translate.py tests/test_editing.py tests/test_pipeline.py"
 LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/lint/test_duplicate_ids.py tests/lint/test_similar_ids.py"
 REPAIR = LINT + " tests/laws/test_attacks.py tests/laws/test_repair.py"
 

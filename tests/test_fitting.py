@@ -41,6 +41,14 @@ def test_two_calls_of_a_turn_never_share_an_id() -> None:
         assert ids[0] == "c" != ids[1]
 
 
+def test_two_calls_of_an_answer_never_share_an_id() -> None:
+    message: JSON = {"role": "assistant", "tool_calls": [chat_call("c", n) for n in (1, 2)]}
+    body: JSON = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    written = encode(decode(body, "openai-chat", "response"), "anthropic", "response")
+    ids = [call.id for call in decode(written.json(), "anthropic", "response").calls()]
+    assert ids[0] == "c" != ids[1]
+
+
 def test_an_id_that_restarts_each_turn_stays_as_it_is() -> None:
     messages: list[JSON] = []
     for n in (1, 2):
@@ -171,3 +179,39 @@ def test_a_part_of_the_own_wire_stays_beside_a_part_that_was_added() -> None:
         text,
         {"type": "text", "text": "more"},
     ]
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+def test_a_loss_is_reported_once() -> None:
+    part: JSON = {
+        "type": "tool-f",
+        "toolCallId": "c",
+        "state": "output-available",
+        "input": {},
+        "output": "found",
+        "providerExecuted": True,
+    }
+    body: JSON = {"id": "1", "role": "assistant", "parts": [part]}
+    losses = encode(decode(body, "ai-sdk", "response"), "openai-chat", "response").losses
+    assert losses and len(losses) == len(set(losses))
+
+
+def test_a_pair_that_an_edit_leaves_without_a_tie_is_reported() -> None:
+    def call(name: str) -> JSON:
+        return {"functionCall": {"name": name, "args": {"tool": name}}}
+
+    def response(name: str) -> JSON:
+        return {"functionResponse": {"name": name, "response": {"output": name}}}
+
+    body: JSON = {
+        "contents": [
+            {"role": "model", "parts": [call("f"), call("g")]},
+            {"role": "user", "parts": [response("g"), response("f")]},
+        ]
+    }
+    conversation = decode(body, "gemini")
+    first = conversation.calls()[0]
+    edited = conversation.replace(first, replace(first, name="g"))
+    assert [loss.path for loss in encode(edited, "gemini").losses] == [("contents", 1, "parts", 1)]

@@ -381,3 +381,38 @@ def test_resume_refuses_an_id_that_several_pending_calls_have() -> None:
     body: JSON = {"messages": [{"role": "assistant", "tool_calls": [call, other]}]}
     with pytest.raises(UsageError, match="2 pending calls have the id 'c'"):
         resume(body, "openai-chat", {"c": "found"})
+
+
+def chat_turn(call_id: str, *results: str) -> list[JSON]:
+    call: JSON = {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    tools: list[JSON] = [
+        {"role": "tool", "tool_call_id": call_id, "content": text} for text in results
+    ]
+    question: JSON = {"role": "user", "content": "Go."}
+    return [question, {"role": "assistant", "tool_calls": [call]}, *tools]
+
+
+def test_a_second_result_is_cut_off_with_the_newest_call_of_its_id_only() -> None:
+    body: JSON = {"messages": [*chat_turn("c", "one"), *chat_turn("c", "two", "too")]}
+    kept = get(cut(body, "openai-chat", messages=4).body, ("messages",))
+    assert kept == chat_turn("c", "two", "too")
+
+
+def test_a_cut_never_gives_a_stray_result_to_another_call() -> None:
+    def part(kind: str, name: str, **more: JSON) -> JSON:
+        return {kind: {"name": name, **more}}
+
+    contents: list[JSON] = [
+        {"role": "user", "parts": [{"text": "Alice?"}]},
+        {"role": "model", "parts": [part("functionCall", "balance", args={})]},
+        {"role": "user", "parts": [part("functionResponse", "balance", response={"r": "ALICE"})]},
+        {"role": "model", "parts": [{"text": "Done."}]},
+        {"role": "user", "parts": [{"text": "Pay."}]},
+        {"role": "model", "parts": [part("functionCall", "transfer", args={})]},
+        {"role": "user", "parts": [part("functionResponse", "balance", response={"r": "BOB"})]},
+    ]
+    conversation = decode(cut({"contents": contents}, "gemini", messages=3).json(), "gemini")
+    answers = {
+        pair.call.name: pair.result for pair in conversation.pairs() if pair.call is not None
+    }
+    assert answers["transfer"] is None
