@@ -265,17 +265,12 @@ MUTANTS = [
         "return False",
         PAIRING,
     ),
+    Mutant(WALK, "if result is not None and len(self._by_number) > 1:", "if False:", PAIRING),
     Mutant(
         WALK,
-        'if len(calls) == 1 or (same_side and result.name in (None, "", first.name)):',
-        "if True:",
-        PAIRING,
-    ),
-    Mutant(
-        WALK,
-        "candidates = [call for call in calls if call.executor == result.executor] or list(calls)",
-        "candidates = list(calls)",
-        "tests/laws/test_finds.py",
+        'keys = [(result.executor, name), (result.executor, "")]',
+        'keys = [("", name), ("", "")]',
+        "tests/laws/test_finds.py " + PAIRING,
     ),
     Mutant(
         WALK, "while calls and calls[0] in self.joined:", "while False:", "tests/laws/test_finds.py"
@@ -297,8 +292,8 @@ MUTANTS = [
     Mutant(LOWER, "if native and not is_new(part):", "if False:", LOWERING),
     Mutant(
         LOWER,
-        'losses.append(Loss(part.path, "reasoning that only its own provider can read"))\n        return ()',
-        'losses.append(Loss(part.path, "reasoning that only its own provider can read"))\n        return (part,)',
+        "losses.append(Loss(part.path, REASONING_LOST))\n        return ()",
+        "losses.append(Loss(part.path, REASONING_LOST))\n        return (part,)",
         LOWERING,
     ),
     Mutant(
@@ -384,7 +379,7 @@ MUTANTS = [
     Mutant(CONTEXT, "self._report_fields((*read.path, name), inside, keys)", "pass", LOSSES),
     Mutant(
         CONTEXT,
-        'self.report_loss(read, "a signature that only its own provider can read")',
+        "self.report_loss(read, SIGNATURE_LOST)",
         "pass",
         "tests/test_lowering.py tests/wires/test_anthropic.py tests/wires/test_gemini.py " + LOSSES,
     ),
@@ -565,18 +560,6 @@ MUTANTS = [
         CODEC + " " + IDENTITY,
     ),
     Mutant(
-        "codec.py",
-        "if is_minted(call_id):\n            return False",
-        "if False:\n            return False",
-        CODEC + " " + IDENTITY,
-    ),
-    Mutant(
-        "codec.py",
-        "return UNSET if context.losses else patched  # the full route reports them",
-        "return patched",
-        CODEC + " " + LOSSES + " tests/laws/test_lossless.py",
-    ),
-    Mutant(
         "translate.py", "encoded.ids = encoded.ids.after(repaired.ids)", "pass", CODEC + " " + HOME
     ),
     Mutant(
@@ -711,9 +694,11 @@ MUTANTS = [
     ),
     Mutant(FACTS, "call_of[result] = calls.popleft()", "call_of[result] = calls[0]", REPAIR),
     Mutant(
-        PAIR_FACTS, "or self.message_index(result) <= self.message_index(call)", "or False", REPAIR
+        PAIR_FACTS,
+        'if call is None or index == n or part.origin == "minted":',
+        "if call is None:",
+        REPAIR,
     ),
-    Mutant(PAIR_FACTS, "or call in result_of", "or False", REPAIR),
     # --- repair: roles, and ids of results that a fix pairs ---
     Mutant(
         "lint/rules/wrong_role.py",
@@ -729,14 +714,14 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/observations.py",
-        "missing |= Observation.RESULTS_IN_PLACE | Observation.PLAIN",
+        "missing |= 0 if is_assistant else Observation.RESULTS_IN_PLACE | Observation.PLAIN",
         "pass",
         CODEC,
     ),
     Mutant(
         "conversation/observations.py",
-        'if pending and pending[0] == part.call_id and role != "assistant":',
-        "if pending and pending[0] == part.call_id:",
+        "if not pending or is_assistant or pending.pop() != part.call_id:",
+        "if not pending or pending.pop() != part.call_id:",
         CODEC + " " + REPAIR,
     ),
     Mutant(LOOP, "_with_ids_of_pairs(fixed.conversation)", "fixed.conversation", CODEC),

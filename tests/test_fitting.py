@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, IdMap, Message, Text, decode, encode
+from toolwire import Call, Conversation, IdMap, Message, Text, decode, encode, translate
 from toolwire.conversation.fitting import IdFitter, fit, fit_names
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.ids import mint
@@ -145,6 +145,19 @@ def test_a_map_after_a_repair_leads_from_the_repaired_ids_to_the_first_ones() ->
 def test_a_map_after_an_earlier_one_leads_back_through_both() -> None:
     after = IdMap({"c": "b"}, {"h": "g"}).after(IdMap({"b": "a"}, {"g": "f"}))
     assert (after.ids["c"], after.names["h"]) == ("a", "f")
+
+
+def test_an_id_that_repair_changed_leads_home_too() -> None:
+    messages: list[JSON] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "tool_calls": [chat_call("call_1|fc_1", 1)]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "found"},
+        {"role": "user", "content": "So?"},
+    ]
+    for target in ("anthropic", "openai-chat"):
+        made = translate({"messages": messages}, "openai-chat", target)
+        (call,) = decode(made.json(), target).calls()
+        assert (call.id, made.ids.ids) == ("call_1", {"call_1": "call_1|fc_1"})
 
 
 def test_the_form_of_a_result_comes_home_although_its_minted_id_was_left_out() -> None:
