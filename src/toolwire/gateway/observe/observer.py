@@ -19,9 +19,10 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.model import Usage
+from toolwire.execution.metrics import observe
 from toolwire.execution.redaction import Redactor
 from toolwire.execution.telemetry import Telemetry
-from toolwire.gateway.observe.metrics import GatewayMetrics, observe
+from toolwire.gateway.observe.metrics import GatewayMetrics
 from toolwire.gateway.observe.request_record import (
     MAX_LOSSES,
     BodyCapture,
