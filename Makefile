@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run tour test check fix deep mutants fuzz bench docs clean
+.PHONY: help run tour test coverage check fix deep mutants fuzz bench docs clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,16 @@ tour: .venv/ready ## the guided tour: a broken conversation, and the same conver
 
 test: .venv/tests tests/node/node_modules ## every test, with small budgets for the laws (under five minutes on two cores)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# Programs that tests start are measured too, unless a test kills them.
+SERVICES := */toolwire/execution/*,*/toolwire/gateway/*,*/toolwire/agent/*
+coverage: .venv/tests tests/node/node_modules ## run every test and list the lines that none reaches
+	@rm -rf .coverage && mkdir .coverage
+	@$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m coverage combine --quiet
+	@echo "lines that no test reaches in execution/, gateway/ and agent/:"
+	@$(BIN)/python -m coverage report --include='$(SERVICES)'
+	@echo "all packages:" && $(BIN)/python -m coverage report --format=total
 
 check: .venv/tests ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || (echo "run: make fix"; exit 1)
@@ -86,4 +96,4 @@ docs: .venv/tests ## write the generated pages
 	@$(BIN)/python scripts/gateway_matrix.py
 
 clean: ## remove .venv and caches
-	@rm -rf .venv .peers tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .peers .coverage tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -17,7 +17,7 @@ from load import HELD, Order, Rate, Shot, post_request, sent
 from msgspec import Struct
 from processes import Client, Server, client, server
 
-from toolwire.server.run import raise_file_limit
+from toolwire.server.process import raise_file_limit
 
 STREAMS = 2000
 SECONDS = 20

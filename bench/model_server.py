@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import uvloop
 
-from toolwire.server.run import raise_file_limit
+from toolwire.server.process import raise_file_limit
 
 EVENTS = 50
 _CALL: dict[str, object] = {"type": "tool_use", "id": "toolu_01A", "name": "get_weather"}

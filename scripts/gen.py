@@ -30,9 +30,8 @@ from click.testing import CliRunner
 
 import toolwire
 from toolwire.cli.framework.group import commands
-from toolwire.cli.output.rule_page import fix_of
-from toolwire.cli.output.rule_page import page as rule_page
-from toolwire.cli.wires import id_words
+from toolwire.cli.output.rule_page import fix_kinds, markdown_page
+from toolwire.cli.wires import describe_id
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.parts import Message
 from toolwire.lint import all_rules
@@ -71,7 +70,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def type_row(entry: CatalogueEntry) -> list[str]:
     """One type of call or result."""
     discriminator = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
-    ids = ", ".join(code(id_words(one)) for one in entry.ids)
+    ids = ", ".join(code(describe_id(one)) for one in entry.ids)
     return [
         code(entry.type),
         code(discriminator),
@@ -92,7 +91,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     for name in toolwire.wires():
         yield ROOT / "docs" / "wires" / f"{name}.md", wire_page(name)
     for rule in all_rules():
-        yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{GENERATED}\n\n{rule_page(rule)}"
+        yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{GENERATED}\n\n{markdown_page(rule)}"
     yield ROOT / "docs" / "rules" / "README.md", rules_page()
     yield ROOT / "docs" / "profiles.md", profiles_page()
 
@@ -123,7 +122,13 @@ def wire_page(name: str) -> str:
 def rules_page() -> str:
     """All rules as a table."""
     rows = [
-        [rule.code, f"[{rule.name}]({rule.name}.md)", rule.severity, fix_of(rule), cell(rule.title)]
+        [
+            rule.code,
+            f"[{rule.name}]({rule.name}.md)",
+            rule.severity,
+            fix_kinds(rule),
+            cell(rule.title),
+        ]
         for rule in all_rules()
     ]
     return "\n\n".join(

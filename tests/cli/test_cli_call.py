@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from toolwire.cli.framework.group import commands
 
-LEDGERS = "a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:"
+LEDGERS = "expected sqlite:///FILE, postgresql://HOST/DATABASE or memory:"
 
 
 def call(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Result:
@@ -115,7 +115,7 @@ def test_a_failure_is_told_with_its_hints_and_exits_with_1() -> None:
         (
             "Doorbell.Ring: The doorbell was not found.\n"
             "The doorbells are: doorbell1, doorbell42.\n"
-            "it may be tried again after 500 ms\n"
+            "the call may be retried after 500 ms\n"
         ),
     )
 
@@ -173,10 +173,10 @@ def test_at_a_terminal_the_value_is_indented() -> None:
         ),
         (
             "SMS.Send to=1 message=x --secret NO_SUCH_VARIABLE",
-            "the variable NO_SUCH_VARIABLE is not set",
+            "the environment variable NO_SUCH_VARIABLE is not set",
         ),
         ("Calculator.Add --ledger mysql://me:hunter2@x/y", f"mysql://…@x/y: {LEDGERS}"),
-        ("Calculator.Add a=1 b=2 --call-id=", "--call-id: expected an id, got nothing"),
+        ("Calculator.Add a=1 b=2 --call-id=", "--call-id: expected an id, got an empty string"),
     ],
 )
 def test_misuse_is_one_line(line: str, says: str) -> None:
@@ -190,8 +190,8 @@ def test_a_secret_that_was_given_instead_of_its_name_is_not_repeated() -> None:
     assert (code, err) == (
         2,
         (
-            "toolwire: secrets and tokens are named, not given: expected the name of a variable of"
-            " the environment\n"
+            "toolwire: expected the name of an environment variable that holds the secret or token,"
+            " not its value\n"
         ),
     )
 
@@ -200,7 +200,7 @@ def test_a_ledger_beside_a_server_is_misuse() -> None:
     assert told(call("A.B", "--ledger", "memory:")) == (
         2,
         "",
-        "toolwire: --ledger is of use with --tools: a server records its calls itself\n",
+        "toolwire: --ledger works only with --tools: a server records its calls itself\n",
     )
 
 
@@ -220,7 +220,7 @@ def test_the_same_call_id_runs_once_and_another_call_under_it_not_at_all(tmp_pat
     other = call("Door.Ring", "n=2", *line, env=env)
     assert (other.exit_code, other.stderr) == (
         1,
-        "Door.Ring: this call id belongs to another call; nothing was run\n",
+        "Door.Ring: this call id belongs to a call with other arguments; the tool did not run\n",
     )
     assert (
         json.loads(call("Door.Ring", "n=1", "--json", *line, env=env).stdout.splitlines()[-1])[
@@ -247,8 +247,7 @@ def test_after_a_crash_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
     assert piped(*line, RINGS=str(there.counts), DIE="1").returncode == -signal.SIGKILL
     done = piped(*line, RINGS=str(there.counts))
     says = (
-        "Door.Ring: it was begun, and nobody knows how it ended; it is not run again under this"
-        " call id\n"
+        "Door.Ring: the call started, and its outcome is unknown; this call id does not run again\n"
     )
     assert (done.returncode, done.stderr.decode()) == (1, says)
     assert there.rings == ["1"]
@@ -316,7 +315,8 @@ def test_no_server_there_is_said_in_one_line() -> None:
     assert told(call("A.B", "--url", "http://127.0.0.1:1")) == (
         2,
         "",
-        "toolwire: http://127.0.0.1:1: the server gave no answer\n",
+        "toolwire: nothing is listening at http://127.0.0.1:1; start the tool server (`toolwire"
+        " serve`), or correct the address\n",
     )
 
 

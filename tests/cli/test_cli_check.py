@@ -11,7 +11,7 @@ from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
 from toolwire.cli.framework.group import commands
-from toolwire.cli.input.source_positions import spots
+from toolwire.cli.input.source_positions import Position, find_positions
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import all_rules
 
@@ -138,14 +138,14 @@ def test_a_file_of_no_wire_that_somebody_named_is_not_passed_over(tmp_path: Path
     result = check(str(tmp_path / "package.json"))
     assert result.exit_code == 2
     assert "this is a body of none of the wires" in result.stderr
-    assert "--from WIRE decides" in result.stderr
+    assert "--from WIRE" in result.stderr
 
 
 def test_a_body_that_could_be_of_several_wires_is_never_passed_over(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"model": "m", "messages": [USER]}))
     result = check(str(tmp_path))
     assert result.exit_code == 2
-    assert "say which (--from WIRE decides)" in result.stderr
+    assert "say which; name the wire with --from WIRE" in result.stderr
     assert check(str(tmp_path), "--to", "openai-chat").exit_code == 0
 
 
@@ -159,8 +159,7 @@ def test_a_folder_without_anything_to_look_at_is_misuse(tmp_path: Path) -> None:
     result = check(str(tmp_path))
     assert (result.exit_code, result.stdout) == (2, "")
     assert (
-        result.stderr
-        == f"toolwire: {tmp_path}: nothing to look at; in a folder that is .json, .jsonl, .ndjson,"
+        result.stderr == f"toolwire: {tmp_path}: no files in it that end in .json, .jsonl, .ndjson,"
         " .sse\n"
     )
 
@@ -214,7 +213,7 @@ def test_a_recorded_stream_is_checked_if_its_wire_is_known() -> None:
     unknown = check(stdin=whole)
     assert (unknown.exit_code, unknown.stderr.splitlines()[0]) == (
         2,
-        "toolwire: stdin: the wire of a stream cannot be found out (--from WIRE decides)",
+        "toolwire: stdin: the wire of a stream cannot be detected; name it with --from WIRE",
     )
     assert check("--from", "openai-chat", stdin="data: nonsense\n\n").exit_code == 2
 
@@ -378,15 +377,17 @@ def test_a_pointer_leads_to_the_line_and_column_where_its_value_begins(text: str
     value = json.loads(text)
     every_path = paths(value)
     for wanted in (every_path, *([path] for path in every_path)):
-        found = spots(text.encode(), wanted)
+        found = find_positions(text.encode(), wanted)
         assert set(found) == set(wanted)
-        for path, (line, column) in found.items():
-            rest = "\n".join(text.split("\n")[line - 1 :])[column - 1 :]
+        for path, position in found.items():
+            rest = "\n".join(text.split("\n")[position.line - 1 :])[position.column - 1 :]
             assert json.JSONDecoder().raw_decode(rest)[0] == get(value, path)
 
 
 def test_what_is_not_in_a_text_has_no_line() -> None:
-    assert spots(b'{"a": 1, broken', [("a",), ("b",)]) == {("a",): (1, 7)}
+    assert find_positions(b'{"a": 1, broken', [("a",), ("b",)]) == {
+        ("a",): Position(line=1, column=7)
+    }
 
 
 # --- people ---------------------------------------------------------------------------------------

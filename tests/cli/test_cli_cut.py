@@ -69,8 +69,11 @@ def test_a_file_is_read_where_one_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "toolwire: say either --messages N or --tokens N\n"),
-        (["--messages", "1", "--tokens", "1"], "toolwire: say either --messages N or --tokens N\n"),
+        ([], "toolwire: give either --messages N or --tokens N\n"),
+        (
+            ["--messages", "1", "--tokens", "1"],
+            "toolwire: give either --messages N or --tokens N\n",
+        ),
         (
             ["--messages", "0"],
             (

@@ -66,7 +66,7 @@ def test_at_a_terminal_it_is_for_people(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(BAD)
     code, seen = at_terminal("explain", REFUSED, "--body", str(tmp_path / "a.json"))
     assert (code, seen.splitlines()[0]) == (0, "TW021 missing-result at /messages/1/tool_calls/0")
-    assert at_terminal("explain", "the moon is full") == (1, "nothing is known about these words\n")
+    assert at_terminal("explain", "the moon is full") == (1, "no explanation is known\n")
 
 
 def test_what_makes_no_sense_is_misuse() -> None:

@@ -28,7 +28,7 @@ def test_the_official_client_of_anthropic_talks_to_it_and_is_refused_what_anthro
     None
 ):
     with served("mock", "--wire", "anthropic", "--port", "0", lines=1) as found:
-        assert found.said == f"anthropic at {found.url}; any key will do; Ctrl-C stops it\n"
+        assert found.said == f"anthropic at {found.url}; it accepts any key; Ctrl-C stops it\n"
         with anthropic.Anthropic(base_url=found.url, api_key="any", max_retries=0) as client:
             asked: list[MessageParam] = [{"role": "user", "content": "add 10 and 5"}]
             answer = client.messages.create(model="m", max_tokens=100, messages=asked, tools=[ADD])
@@ -84,7 +84,7 @@ def test_a_lenient_one_takes_any_history() -> None:
             "--wire anthropic --port 70000",
             "70000 is not in the range 0<=x<=65535 (see toolwire mock --help)",
         ),
-        ("--wire anthropic --host 0.0.0.0", "or say that anyone may call (--allow-anyone)"),
+        ("--wire anthropic --host 0.0.0.0", "or allow anyone (--allow-anyone)"),
         (
             "--wire oxp",
             "bedrock, cohere, gemini, mistral, ollama, openai-chat, openai-responses, text",

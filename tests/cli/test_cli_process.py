@@ -156,7 +156,11 @@ def test_a_closed_stdin_is_said_in_one_line() -> None:
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
     )
-    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"toolwire: stdin is closed\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        b"",
+        b"toolwire: stdin is closed; name a file\n",
+    )
 
 
 @pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini", "--help"])
@@ -230,7 +234,7 @@ def test_a_verb_in_a_pipe_does_not_pay_for_drawing(verb: str) -> None:
         "from click.testing import CliRunner\nfrom toolwire.cli.framework.group import"
         f" commands\nCliRunner().invoke(commands, {verb})"
     )
-    assert "toolwire.cli.output.json_output" in seen or "toolwire.cli.translate" in seen
+    assert "toolwire.cli.output.json_view" in seen or "toolwire.cli.translate" in seen
     assert "rich" not in seen
     assert "toolwire.cli.tour" not in seen
 
@@ -243,7 +247,7 @@ TERMINAL = """\
 """
 
 TABLE = """\
-one thing was lost on the way
+1 loss
 pointer  reason
 /seed    this wire has no such setting: seed
 """

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.group import commands
-from toolwire.cli.framework.usage_error import CommandError
-from toolwire.cli.output.atomic_write import swap
+from toolwire.cli.output.atomic_write import replace_file
 from toolwire.conversation.json import Object
 from toolwire.lint import repair as repaired
 
@@ -24,18 +24,8 @@ CLEAN = '{"messages" : [{"role": "user", "content": "hi"}], "n": 1.50}'
 ORPHAN = json.dumps(
     {"model": "m", "messages": [USER, {"role": "tool", "tool_call_id": "c9", "content": "1"}, USER]}
 )
-_CALL = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
-LEFT = json.dumps(
-    {
-        "messages": [
-            {"role": "user", "content": [{"text": "hi"}, _CALL]},
-            {"role": "assistant", "content": [{"text": "ok"}]},
-            {"role": "user", "content": [{"text": "and?"}]},
-        ],
-        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]},
-    }
-)
-"""A call in a message of the user, which nothing can answer."""
+PENDING = json.dumps({"messages": [USER, ASKS]})
+"""A call that waits for its result: an info, which no repair changes."""
 
 
 def repair(*arguments: str, stdin: str | bytes = "") -> Result:
@@ -69,24 +59,23 @@ def test_a_result_without_its_call_is_repaired_by_default() -> None:
     assert result.stderr.startswith("change /messages/1: TW02")
 
 
-def test_what_no_fix_helps_is_left_and_the_exit_code_is_one() -> None:
-    result = repair("--from", "bedrock", stdin=LEFT)
+def test_a_remaining_finding_is_reported_and_the_body_is_unchanged() -> None:
+    result = repair("--from", "openai-chat", "--strict", stdin=PENDING)
     assert result.exit_code == 1
-    assert json.loads(result.stdout) == json.loads(LEFT)
+    assert json.loads(result.stdout) == json.loads(PENDING)
     (line,) = result.stderr.splitlines()
-    assert line.startswith("left /messages/0/content/1: TW021")
+    assert line.startswith("remaining /messages/1/tool_calls/0: TW")
 
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
 def test_quiet_silences_the_report_but_not_the_exit_code(flag: str) -> None:
-    result = repair("--from", "bedrock", flag, stdin=LEFT)
+    result = repair("--from", "openai-chat", "--strict", flag, stdin=PENDING)
     assert (result.exit_code, result.stderr) == (1, "")
 
 
 def test_an_info_that_is_left_counts_only_if_strict() -> None:
-    body = json.dumps({"messages": [USER, ASKS]})
-    assert repair("--from", "openai-chat", stdin=body).exit_code == 0
-    assert repair("--from", "openai-chat", "--strict", stdin=body).exit_code == 1
+    assert repair("--from", "openai-chat", stdin=PENDING).exit_code == 0
+    assert repair("--from", "openai-chat", "--strict", stdin=PENDING).exit_code == 1
 
 
 def test_diff_shows_what_would_change_and_writes_nothing(tmp_path: Path) -> None:
@@ -125,7 +114,7 @@ def test_in_place_keeps_the_original_beside_the_mended_file(tmp_path: Path) -> N
     file.chmod(0o640)
     result = repair("--in-place", str(file))
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.splitlines()[-1] == f"kept {file}.bak"
+    assert result.stderr.splitlines()[-1] == f"backup {file}.bak"
     assert json.loads(file.read_text()) == mended(BAD)
     assert (tmp_path / "a.json.bak").read_text() == BAD
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -193,7 +182,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
     result = repair("--in-place", str(file))
     assert (result.exit_code, result.stderr) == (
         2,
-        f"toolwire: {file}: no space left on device; it is as it was\n",
+        f"toolwire: {file}: no space left on device; nothing was written\n",
     )
     assert file.read_text() == BAD
     assert inside(tmp_path) == ["a.json", "a.json.bak"]
@@ -203,7 +192,7 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
     file = tmp_path / "a.json"
     file.write_text("newer")
     with pytest.raises(CommandError, match="changed while it was being repaired"):
-        swap(str(file), b"older", b"mended")
+        replace_file(str(file), b"older", b"mended")
     assert (file.read_text(), inside(tmp_path)) == ("newer", ["a.json"])
 
 
@@ -213,19 +202,19 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "stdin", "line"),
     [
-        (["--diff", "--in-place", "x"], "", "toolwire: say either --diff or --in-place\n"),
+        (["--diff", "--in-place", "x"], "", "toolwire: give either --diff or --in-place\n"),
         (["--in-place"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["--in-place", "-"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["none.json"], "", "toolwire: none.json: no such file or directory\n"),
         (
             [],
             f"{BAD}\n{BAD}",
-            "toolwire: stdin: one body is repaired at a time, not a stream or a file of lines\n",
+            "toolwire: stdin: expected a single body, not a stream or a file with a body on each line\n",
         ),
         (
             [],
             "data: {}\n\n",
-            "toolwire: stdin: one body is repaired at a time, not a stream or a file of lines\n",
+            "toolwire: stdin: expected a single body, not a stream or a file with a body on each line\n",
         ),
         (
             ["--from", "openai-chat"],

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from rows import rows
 
 from toolwire.cli.framework.group import commands
-from toolwire.cli.output.rule_page import SHOWN, laid_out, page
+from toolwire.cli.output.rule_page import EXAMPLES_SHOWN, format_json, markdown_page
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
 
@@ -80,11 +80,11 @@ def test_a_rule_that_does_not_exist_is_misuse() -> None:
 
 @RULES
 def test_a_page_shows_what_is_wrong_in_each_bad_example(rule: Rule) -> None:
-    shown = page(rule)
+    shown = markdown_page(rule)
     bad, good = shown.split("\n## Good\n")
-    shown_bad = min(SHOWN, len(rule.bad))
+    shown_bad = min(EXAMPLES_SHOWN, len(rule.bad))
     assert bad.count("```json") == shown_bad
-    assert good.count("```json") == min(SHOWN, len(rule.good))
+    assert good.count("```json") == min(EXAMPLES_SHOWN, len(rule.good))
     assert len(re.findall(r" \((?:safe|unsafe|no) fix\)$", bad, re.MULTILINE)) >= shown_bad
 
 
@@ -95,11 +95,11 @@ def test_every_rule_has_its_page_among_the_docs_and_its_line_in_their_table() ->
     assert [
         rule.name
         for rule in all_rules()
-        if page(rule) not in (docs / f"{rule.name}.md").read_text()
+        if markdown_page(rule) not in (docs / f"{rule.name}.md").read_text()
     ] == []
 
 
 @RULES
 def test_json_on_a_page_is_the_example_whatever_its_lines(rule: Rule) -> None:
     for example in (*rule.bad, *rule.good):
-        assert json.loads(laid_out(example.body)) == example.body
+        assert json.loads(format_json(example.body)) == example.body

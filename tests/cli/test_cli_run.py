@@ -29,7 +29,7 @@ THREE = (
     '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
 )
 TIMES = re.compile(r"\(\d+\.\d\d s")
-TWO_FILES = "--save and --resume name two files; the conversation goes on where it is resumed"
+TWO_FILES = "--save and --resume name two files; the conversation continues in its own file"
 NO_KEYS = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": ""}
 
 
@@ -114,7 +114,7 @@ def test_as_json_everything_is_a_line(there: Door) -> None:
     )
     assert "rung 1" in text
     assert found[-1] == {
-        "type": "over",
+        "type": "run_result",
         "phase": "done",
         "why": "stop",
         "text": "Door_Ring(n=1) gave: rung 1",
@@ -223,7 +223,7 @@ def test_each_call_is_asked_about_and_may_be_denied_with_a_reason_or_edited(ther
     assert lines[-3:] == [
         "Door_Ring(n=1) gave: [toolwire] they sleep",
         "Door_Ring(n=9) gave: rung 9",
-        "Door_Ring(n=3) gave: [toolwire] nobody is there to allow this call",
+        "Door_Ring(n=3) gave: [toolwire] nobody can approve this call: stdin has ended",
     ]
     assert asked.count('run Door.Ring@1.0.0 with {"n":2}? [y]es, [n]o, [e]dit, [a]ll: ') == 2
     assert "expected a JSON object" in asked
@@ -303,7 +303,7 @@ def test_after_control_c_it_says_how_to_go_on_and_does(there: Door) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         assert process.stderr is not None
-        assert process.stderr.read().decode() == f"stopped; go on with --resume {kept}\n"
+        assert process.stderr.read().decode() == f"stopped; continue with --resume {kept}\n"
     done = piped(
         "run", "--model", "demo:", "--tools", there.file, "--resume", kept, RINGS=str(there.counts)
     )
@@ -359,22 +359,25 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> Non
         ("--model demo: --resume nowhere.json", "nowhere.json: no such file"),
         (
             "hi --model demo: --save {file}",
-            "{file}: it is already there; go on with --resume {file}",
+            "{file}: the file exists; continue it with --resume {file}",
         ),
         ("hi --model demo: --save a --resume {file}", TWO_FILES),
         (
             "- --model demo: --approve",
-            "stdin has the answers for --approve; give the question on the command line",
+            "--approve reads decisions from stdin; give the question on the command line",
         ),
         (
             "hi --model demo: --turns 0",
             "Invalid value for '--turns': 0 is not in the range x>=1 (see toolwire run --help)",
         ),
-        ("hi --model demo: --secret NO_SUCH_VARIABLE", "the variable NO_SUCH_VARIABLE is not set"),
+        (
+            "hi --model demo: --secret NO_SUCH_VARIABLE",
+            "the environment variable NO_SUCH_VARIABLE is not set",
+        ),
         ("hi --model demo: --tools nowhere.py", "nowhere.py: no such file"),
         (
             "hi --model demo: --ledger mysql://x",
-            "mysql://x: a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:",
+            "mysql://x: expected sqlite:///FILE, postgresql://HOST/DATABASE or memory:",
         ),
         (
             "hi --model anthropic:some-model",

@@ -141,8 +141,8 @@ def test_the_id_map_of_a_stream_leads_home(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--from", "anthropic"), "say either --to WIRE or --fold"),
-        (("--from", "anthropic", "--to", "gemini", "--fold"), "say either --to WIRE or --fold"),
+        (("--from", "anthropic"), "give either --to WIRE or --fold"),
+        (("--from", "anthropic", "--to", "gemini", "--fold"), "give either --to WIRE or --fold"),
         (("--from", "mcp", "--to", "gemini"), "mcp: this wire does not stream"),
         (
             ("--from", "antropic", "--to", "gemini"),

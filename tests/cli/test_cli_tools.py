@@ -86,12 +86,16 @@ def test_files_and_a_program_that_speaks_mcp_are_listed_together(tmp_path: Path)
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("http://127.0.0.1:1", "http://127.0.0.1:1: the server gave no answer"),
+        (
+            "http://127.0.0.1:1",
+            "nothing is listening at http://127.0.0.1:1; start the tool server (`toolwire serve`), or"
+            " correct the address",
+        ),
         (
             "http://me:hunter2@127.0.0.1:1",
-            "http://…@127.0.0.1:1: credentials do not belong into the address; give them as auth",
+            "http://…@127.0.0.1:1: credentials do not belong into the address; pass them as auth=",
         ),
-        ("mcp:", "mcp:: say which command, as in mcp:'uvx some-server'"),
+        ("mcp:", "mcp:: name a command, as in mcp:'uvx some-server'"),
         ("mcp:'", "mcp:': no closing quotation"),
         (
             "ftp://me:hunter2@there",

@@ -8,8 +8,8 @@ import pytest
 from cli.shell import at_terminal, piped
 
 import toolwire
-from toolwire.cli.output.call_threads import PLAIN, ROUND, threads
-from toolwire.cli.output.tour_conversations import BROKEN, HEALTHY
+from toolwire.cli.output.call_threads import ASCII, UNICODE, draw_threads
+from toolwire.cli.output.tour_conversations import BROKEN, WELL_FORMED
 from toolwire.conversation.json import JSON
 
 SCREEN = 26
@@ -18,7 +18,9 @@ SCREEN = 26
 
 def drawn(*messages: JSON) -> list[str]:
     conversation = toolwire.decode({"messages": list(messages)}, "openai-chat")
-    return [f"{line.gutter}{line.letter} {line.words}".rstrip() for line in threads(conversation)]
+    return [
+        f"{line.gutter}{line.letter} {line.text}".rstrip() for line in draw_threads(conversation)
+    ]
 
 
 def asks(*ids: str) -> JSON:
@@ -68,10 +70,10 @@ def test_an_empty_conversation_has_no_lines() -> None:
     assert drawn() == []
 
 
-@pytest.mark.parametrize("body", [BROKEN, HEALTHY], ids=["broken", "healthy"])
+@pytest.mark.parametrize("body", [BROKEN, WELL_FORMED], ids=["broken", "healthy"])
 def test_the_two_alphabets_draw_the_same(body: dict[str, JSON]) -> None:
     conversation = toolwire.decode(body, "openai-chat")
-    fancy, plain = threads(conversation, ROUND), threads(conversation, PLAIN)
+    fancy, plain = draw_threads(conversation, UNICODE), draw_threads(conversation, ASCII)
     swap = str.maketrans("╭│╰─┼╶", ",|`-+*")
     assert [line.gutter.translate(swap) for line in fancy] == [line.gutter for line in plain]
 
@@ -87,9 +89,9 @@ def test_the_tour_has_six_steps_of_one_screen_each() -> None:
     assert list(found) == [
         "1. A conversation that went wrong",
         "2. What is wrong with it",
-        "3. A healthy conversation on openai-chat",
-        "4. A healthy conversation on anthropic",
-        "5. A healthy conversation on gemini",
+        "3. A good conversation on openai-chat",
+        "4. A good conversation on anthropic",
+        "5. A good conversation on gemini",
         "6. Your turn",
     ]
     assert max(text.count("\n") for text in found.values()) <= SCREEN
@@ -98,12 +100,12 @@ def test_the_tour_has_six_steps_of_one_screen_each() -> None:
 def test_the_tour_names_every_fault_of_the_broken_conversation() -> None:
     words = " ".join(steps()["2. What is wrong with it"].split())
     for fact in (
-        "by position, the two would be swapped",
-        "The call came without an id. It gets tw-",
-        "it was found by name",
-        "Its id has 52 characters; the safe limit here is 40",
-        "Nobody has answered this call yet",
-        "An orphan: a result for call_9, and no call has that id",
+        "by order they would swap",
+        "The call has no id. It gets tw-",
+        "Only one call fits by name.",
+        "Its id has 52 characters; the safe limit is 40",
+        "The call has no result yet",
+        "Orphan: no call has the id call_9 of this result",
     ):
         assert fact in words
 
@@ -119,7 +121,7 @@ def test_the_tour_comes_back_with_every_call_and_result_from_every_wire() -> Non
 
 
 def test_the_tour_shows_losses_with_pointers_and_the_id_map() -> None:
-    text = steps()["4. A healthy conversation on anthropic"]
+    text = steps()["4. A good conversation on anthropic"]
     assert "lost  /messages/5/annotations: no such field on this wire\n" in text
     assert "lost  /seed: this wire has no such setting: seed\n" in text
     assert "ids   functions_weather_0_wN7500xF stands for functions.weather:0\n" in text

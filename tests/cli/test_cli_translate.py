@@ -231,13 +231,13 @@ MISUSES = [
         '{"messages": [7]}',
         "openai-chat /messages/0: expected an object, got a number",
     ),
-    (["--from", "gemini", "--to", "openai-chat"], "[]", "gemini: expected an object, got a list"),
+    (["--from", "gemini", "--to", "openai-chat"], "7", "gemini: expected an object, got a number"),
     (
         ["--from", "openai-chat", "--to", "gemini"],
         '{"choices": []}',
         (
-            "openai-chat /messages: expected a list, got nothing (but it can be read with --kind"
-            " response)"
+            "openai-chat /messages: expected a list, got nothing; it can be read with --kind"
+            " response"
         ),
     ),
     (["--to", "gemini", "--ids", "no/ids"], "{}", "no/ids: no such file or directory"),
@@ -268,9 +268,7 @@ def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
 
 
 def test_a_body_of_no_wire_is_answered_with_the_list_and_the_way_out() -> None:
-    line = (
-        f"this is a body of none of the wires: {', '.join(toolwire.wires())} (--from WIRE decides)"
-    )
+    line = f"this is a body of none of the wires: {', '.join(toolwire.wires())}; name the wire with --from WIRE"
     assert said(translate("--to", "gemini", stdin='{"weather": "fine"}')) == (
         2,
         "",
@@ -282,7 +280,7 @@ def test_a_body_of_several_wires_is_answered_with_the_candidates() -> None:
     result = translate("--to", "gemini", stdin='{"messages": [{"role": "user", "content": "hi"}]}')
     assert result.exit_code == 2
     assert result.stderr.startswith("toolwire: this could be a body of ")
-    assert result.stderr.endswith(": say which (--from WIRE decides)\n")
+    assert result.stderr.endswith(": say which; name the wire with --from WIRE\n")
 
 
 @pytest.mark.parametrize(

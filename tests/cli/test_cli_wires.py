@@ -44,7 +44,7 @@ def test_a_type_says_how_it_is_told_who_runs_it_and_what_its_id_is() -> None:
     assert listed("--types", "openai-chat")[0] == {
         "wire": "openai-chat",
         "type": "function",
-        "tell": {"path": "tool_calls[]", "type": "function"},
+        "discriminator": {"path": "tool_calls[]", "type": "function"},
         "direction": "call",
         "family": "function",
         "executor": "client",

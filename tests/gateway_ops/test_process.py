@@ -21,7 +21,7 @@ from typing import IO
 import pytest
 from gateway_ops.running import get, post
 
-from toolwire.cli.output.client_snippets import clients, curls
+from toolwire.cli.output.client_snippets import client_programs, curl_lines
 
 ROOT = Path(__file__).parents[2]
 NODE = ROOT / "tests" / "node"
@@ -124,13 +124,13 @@ def ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> None:
     with running(tmp_path, "--clients") as gateway:
         lines = [line for line in gateway.said.splitlines() if line.startswith("curl ")]
-        assert lines == curls(gateway.url, "demo") and len(lines) == 3
+        assert lines == curl_lines(gateway.url, "demo") and len(lines) == 3
         for line in lines:
             done = subprocess.run(
                 line, shell=True, capture_output=True, text=True, timeout=20, check=True
             )
             assert "Say hello" in json.dumps(json.loads(done.stdout))
-        programs = clients(gateway.url, "demo")
+        programs = client_programs(gateway.url, "demo")
         script = "\n".join(programs[name] for name in programs if name != "ai")
         assert all(text in gateway.said for text in programs.values())
         done = subprocess.run(
@@ -160,7 +160,7 @@ def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> No
         "toolwire: 2 mistakes in the configuration",
     ]
     served = ran(tmp_path, "g.toml")
-    assert served.returncode == 2 and "nothing is served" in served.stderr
+    assert served.returncode == 2 and "the gateway did not start" in served.stderr
     good = ran(ROOT, "examples/gateway.toml", "--check")
     assert (good.returncode, good.stderr) == (0, "")
     assert "local: vllm:some-model then openai:demo" in good.stdout

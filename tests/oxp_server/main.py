@@ -18,5 +18,5 @@ if __name__ == "__main__":
     serve(
         ToolServer(tools(), executor=executor_in(Path(sys.argv[1]))),
         port=0,
-        bounds=ConnectionLimits(notice=float((sys.argv + ["", "0"])[2] or 0)),
+        limits=ConnectionLimits(notice=float((sys.argv + ["", "0"])[2] or 0)),
     )

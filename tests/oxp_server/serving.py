@@ -18,7 +18,8 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.server.asgi import App
-from toolwire.server.run import ConnectionLimits, Server, config, raise_file_limit, url_of
+from toolwire.server.process import raise_file_limit
+from toolwire.server.run import ConnectionLimits, Server, config, url_of
 from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools
 

@@ -17,7 +17,7 @@ from threading import Event, Thread
 
 import pytest
 
-from toolwire.server import run
+from toolwire.server import process, run
 from toolwire.server.asgi import Receive, Scope, Send
 from toolwire.server.run import ConnectionLimits, Server, config, serve, url_of
 
@@ -336,7 +336,7 @@ def test_it_can_be_imported_where_there_are_no_limits_of_files(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setitem(sys.modules, "resource", None)
-    spec = importlib.util.spec_from_file_location("elsewhere", run.__file__)
+    spec = importlib.util.spec_from_file_location("elsewhere", process.__file__)
     assert spec is not None and spec.loader is not None
     elsewhere = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(elsewhere)

@@ -149,7 +149,7 @@ def test_large_bodies_and_held_connections_do_not_fill_the_memory(tmp_path: Path
 def test_a_server_without_authentication_listens_on_loopback_only(
     tmp_path: Path, host: str
 ) -> None:
-    with pytest.raises(ConfigError, match="who is calling"):
+    with pytest.raises(ConfigError, match="does not authenticate"):
         serve(ToolServer(tools(), executor=executor_in(tmp_path)), host, 0)
 
 
@@ -176,7 +176,7 @@ def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> N
             ToolServer(tools(), executor=executor_in(tmp_path)),
             "127.0.0.1",
             taken.getsockname()[1],
-            bounds=ConnectionLimits(grace=1),
+            limits=ConnectionLimits(grace=1),
         )
 
 

@@ -1,4 +1,4 @@
-"""`toolwire call`: call one tool, here or on a server."""
+"""`toolwire call`: call one tool, from a file or on a server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct, to_builtins
 
-from toolwire.cli.framework.usage_error import CommandError, need_stdout, printable, read_input
-from toolwire.cli.output.output_mode import view
-from toolwire.cli.services.lazy_import import open_ledger, part, recorded, token, variable
-from toolwire.cli.services.tool_sources import gather, loaded
+from toolwire.cli.framework.errors import CommandError
+from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.input.environment import read_token, read_variable
+from toolwire.cli.input.files import read_input, require_stdout
+from toolwire.cli.output.printable import to_printable
+from toolwire.cli.output.view import choose_view
+from toolwire.cli.services.ledger_url import open_ledger, report_ledger_errors
+from toolwire.cli.services.tool_sources import add_server_tools, load_local_tools
 from toolwire.conversation.json import JSON, Object, dump, parse
 
 if TYPE_CHECKING:
@@ -23,30 +27,30 @@ if TYPE_CHECKING:
 
 URL = "http://127.0.0.1:8765"
 STATES = {
-    "running": "it is still running; ask again with --call-id {id}",
-    "lost": "it was begun, and nobody knows how it ended; it is not run again under this call id",
-    "mismatch": "this call id belongs to another call; nothing was run",
-    "gone": "it ran, and its result is no longer kept; it is not run again under this call id",
-    "unavailable": "the call could not be recorded, so it was not run; it may be tried again",
-    "too-old": "this call id is older than the record of calls; nothing was run",
+    "running": "the call is still running; ask for its result with --call-id {id}",
+    "lost": "the call started, and its outcome is unknown; this call id does not run again",
+    "mismatch": "this call id belongs to a call with other arguments; the tool did not run",
+    "gone": "the call ran, and its result is no longer stored; this call id does not run again",
+    "unavailable": "the call could not be recorded, so the tool did not run; try again",
+    "too-old": "this call id is older than the records of the ledger; the tool did not run",
 }
-"""What is said of a call without an outcome."""
-REFUSED = (
+"""Messages for calls without an outcome."""
+REFUSALS = (
     "bad_request",
     "invalid_input",
     "missing_requirements",
     "tool_not_found",
     "unauthenticated",
 )
-"""Kinds of failures that are a server's way to say misuse: nothing was run."""
+"""Kinds of failures by which a server reports wrong usage: the tool did not run."""
 
 
-class Given(Struct, frozen=True):
-    """What the command line says of a call, beside where the tool is."""
+class CallOptions(Struct, frozen=True, kw_only=True):
+    """The call that the command line describes."""
 
     tool: str
     arguments: tuple[str, ...]
-    input: str | None
+    input_json: str | None
     call_id: str | None
     user_id: str | None
     tokens: dict[str, str]
@@ -62,49 +66,51 @@ class Given(Struct, frozen=True):
     default=URL,
     show_default=True,
     envvar="TOOLWIRE_URL",
-    help="The OXP server to ask.",
+    help="The OXP server that has the tool.",
 )
 @click.option(
     "--tools",
     "sources",
     metavar="SOURCE",
     multiple=True,
-    help="A file, package or server to take the tool from instead, as in `toolwire tools`.",
+    help="A file, package or server that has the tool, as in `toolwire tools`.",
 )
 @click.option(
     "--input",
-    "given",
+    "input_json",
     metavar="JSON",
     help="All arguments as one JSON object; - reads it from stdin.",
 )
 @click.option(
-    "--call-id", metavar="ID", help="The id of the call: the same id again does not run it again."
+    "--call-id", metavar="ID", help="The id of the call. A repeated id does not run the tool again."
 )
 @click.option(
     "--ledger",
     metavar="URL",
-    help="Where the call is recorded, with --tools; a server has a ledger of its own.",
+    help="Where to record the call, with --tools. A server has its own ledger.",
 )
-@click.option("--user", "user_id", metavar="ID", help="The user on whose behalf it is called.")
+@click.option(
+    "--user", "user_id", metavar="ID", help="The user on whose behalf the tool is called."
+)
 @click.option(
     "--token",
     "tokens",
     metavar="ID=VARIABLE",
     multiple=True,
-    help="Give the tool a token, from a variable of the environment.",
+    help="Give the tool a token from an environment variable.",
 )
 @click.option(
     "--secret",
     "secrets",
     metavar="NAME",
     multiple=True,
-    help="Give the tool a secret, from the variable of the environment of that name.",
+    help="Give the tool a secret from the environment variable of this name.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print everything known of the call as JSON, also if it failed.",
+    help="Print the record of the call as JSON, also if it failed.",
 )
 @click.pass_context
 def command(
@@ -113,7 +119,7 @@ def command(
     arguments: tuple[str, ...],
     url: str,
     sources: tuple[str, ...],
-    given: str | None,
+    input_json: str | None,
     call_id: str | None,
     ledger: str | None,
     user_id: str | None,
@@ -121,61 +127,70 @@ def command(
     secrets: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Call a tool and print what it gives.
+    """Call a tool and print its value.
 
-    TOOL is an id: Calculator.Add, Calculator.Add@1, Calculator.Add@1.0.0. Values are read as the
-    tool's schema wants them; NAME:=JSON gives JSON whatever the schema says. TOOLWIRE_API_KEY or
-    TOOLWIRE_TOKEN says who is calling a server.
+    TOOL is an id: Calculator.Add, Calculator.Add@1, Calculator.Add@1.0.0. NAME=VALUE is converted
+    to the type in the schema of the tool; NAME:=JSON is JSON in any case. TOOLWIRE_API_KEY or
+    TOOLWIRE_TOKEN authenticates to a server.
 
-    Exit codes: 0 it succeeded, 1 it failed, 2 misuse.
+    Exit codes: 0 the call succeeded, 1 it failed, 2 wrong usage.
     """
     if ledger is not None and not sources:
-        raise CommandError("--ledger is of use with --tools: a server records its calls itself")
+        raise CommandError("--ledger works only with --tools: a server records its calls itself")
     if call_id == "":
-        raise CommandError("--call-id: expected an id, got nothing")
-    need_stdout()
-    held = dict(token(one) for one in tokens)
-    asked = Given(
-        tool, arguments, given, call_id, user_id, held, {one: variable(one) for one in secrets}
+        raise CommandError("--call-id: expected an id, got an empty string")
+    require_stdout()
+    require_extra("tools")
+    options = CallOptions(
+        tool=tool,
+        arguments=arguments,
+        input_json=input_json,
+        call_id=call_id,
+        user_id=user_id,
+        tokens=dict(map(read_token, tokens)),
+        secrets={name: read_variable(name) for name in secrets},
     )
-    with recorded(ledger):
-        answer = asyncio.run(_called(loaded(sources), sources or (url,), ledger, asked))
-    failure = answer.outcome.failure if answer.outcome is not None else None
-    if failure is not None and failure.kind in REFUSED:
-        raise CommandError(f"{tool}: {_refusal(failure)}")
+    with report_ledger_errors(ledger):
+        local_tools = load_local_tools(sources)
+        result = asyncio.run(_call(options, local_tools, sources=sources or (url,), ledger=ledger))
+    failure = result.outcome.failure if result.outcome is not None else None
+    succeeded = result.outcome is not None and failure is None
+    if failure is not None and failure.kind in REFUSALS:
+        raise CommandError(f"{tool}: {_describe_refusal(failure)}")
     if as_json:
-        view().body(dump(_row(answer)))
-    elif answer.outcome is not None and failure is None:
-        view().body(dump(answer.outcome.value))
+        choose_view().body(dump(_row(result)))
+    elif result.outcome is not None and failure is None:
+        choose_view().body(dump(result.outcome.value))
     else:
-        _tell(tool, answer, failure)
-    ctx.exit(0 if answer.outcome is not None and failure is None else 1)
+        _report_failure(tool, result, failure)
+    ctx.exit(0 if succeeded else 1)
 
 
-def _tell(tool: str, answer: ToolCallResult, failure: Failure | None) -> None:
-    """Why there is no value, on stderr."""
+def _report_failure(tool: str, result: ToolCallResult, failure: Failure | None) -> None:
+    """Say on stderr why there is no value."""
     if failure is None:
-        click.echo(f"{tool}: {printable(STATES[answer.state].format(id=answer.call_id))}", err=True)
+        message = STATES[result.state].format(id=result.call_id)
+        click.echo(f"{tool}: {to_printable(message)}", err=True)
         return
-    click.echo(f"{tool}: {printable(failure.message)}", err=True)
+    click.echo(f"{tool}: {to_printable(failure.message)}", err=True)
     if failure.additional_prompt_content:
-        click.echo(printable(failure.additional_prompt_content), err=True)
+        click.echo(to_printable(failure.additional_prompt_content), err=True)
     if failure.can_retry:
         after = f" after {failure.retry_after_ms} ms" if failure.retry_after_ms else ""
-        click.echo(f"it may be tried again{after}", err=True)
+        click.echo(f"the call may be retried{after}", err=True)
 
 
-def _row(answer: ToolCallResult) -> Object:
-    """All that is known of a call."""
-    outcome = answer.outcome
+def _row(result: ToolCallResult) -> Object:
+    """Return the record of a call as JSON."""
+    outcome = result.outcome
     row: Object = {
-        "call_id": answer.call_id,
-        "state": answer.state,
-        "attempt": answer.attempt,
-        "replayed": answer.replayed,
+        "call_id": result.call_id,
+        "state": result.state,
+        "attempt": result.attempt,
+        "replayed": result.replayed,
     }
     if outcome is None:
-        return {**row, "message": STATES[answer.state].format(id=answer.call_id)}
+        return {**row, "message": STATES[result.state].format(id=result.call_id)}
     row["duration_ms"] = outcome.duration_ms
     if outcome.failure is None:
         return {**row, "value": outcome.value}
@@ -183,86 +198,97 @@ def _row(answer: ToolCallResult) -> Object:
     return {**row, "failure": failure}
 
 
-def _refusal(failure: Failure) -> str:
-    """What a server says is wrong: by parameter where it does."""
-    wrong = failure.extra.get("parameter_errors")
-    if isinstance(wrong, dict) and wrong:
-        return "; ".join(f"{name}: {why}" for name, why in wrong.items())
-    more = f" ({failure.developer_message})" if failure.developer_message else ""
-    return f"{failure.message}{more}"
+def _describe_refusal(failure: Failure) -> str:
+    """Return why a server refused a call, by parameter if the server says so."""
+    errors = failure.extra.get("parameter_errors")
+    if isinstance(errors, dict) and errors:
+        return "; ".join(f"{name}: {why}" for name, why in errors.items())
+    details = f" ({failure.developer_message})" if failure.developer_message else ""
+    return f"{failure.message}{details}"
 
 
-async def _called(
-    tools: Tools, sources: tuple[str, ...], ledger: str | None, given: Given
+async def _call(
+    options: CallOptions, tools: Tools, *, sources: tuple[str, ...], ledger: str | None
 ) -> ToolCallResult:
-    asking, errors = part("toolwire.execution.tool_call"), part("toolwire.tools.errors")
+    from toolwire.execution.errors import MissingRequirements
+    from toolwire.execution.executor import ToolExecutor
+    from toolwire.execution.log_redaction import redact_all_logs
+    from toolwire.execution.tool_call import ToolCall
+    from toolwire.tools.errors import InvalidInput, ToolDefinitionError, UnknownTool
+
     async with AsyncExitStack() as stack:
-        await gather(tools, sources, stack)
+        await add_server_tools(tools, sources, stack)
         try:
-            tool: Runnable = tools.resolve(given.tool)
-        except errors.UnknownTool as error:
+            tool = tools.resolve(options.tool)
+        except UnknownTool as error:
             raise CommandError(error.developer_message) from None
-        values = _values(tool, given.arguments, given.input)
-        part("toolwire.execution.log_redaction").redact_all_logs()
-        calls = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
+        call = ToolCall(
+            tool=tool,
+            input=_read_arguments(tool, options),
+            call_id=options.call_id,
+            user_id=options.user_id,
+            tokens=options.tokens,
+            secrets=options.secrets,
+        )
+        redact_all_logs()
+        executor = ToolExecutor(open_ledger(ledger))
         try:
-            calls.check_tools([tool])
-            await stack.enter_async_context(calls)
-            answer: ToolCallResult = await calls.execute(
-                asking.ToolCall(
-                    tool=tool,
-                    input=values,
-                    call_id=given.call_id,
-                    user_id=given.user_id,
-                    tokens=given.tokens,
-                    secrets=given.secrets,
-                )
-            )
-        except errors.ToolDefinitionError as error:
+            executor.check_tools([tool])
+            await stack.enter_async_context(executor)
+            return await executor.execute(call)
+        except ToolDefinitionError as error:
             raise CommandError(str(error)) from None
-        except errors.InvalidInput as error:
-            raise CommandError(f"{given.tool}: {error}") from None
-        except part("toolwire.execution.errors").MissingRequirements as error:
-            raise CommandError(f"{given.tool}: {error} (--token, --secret, --user)") from None
-        return answer
+        except InvalidInput as error:
+            raise CommandError(f"{options.tool}: {error}") from None
+        except MissingRequirements as error:
+            raise CommandError(f"{options.tool}: {error} (--token, --secret, --user)") from None
 
 
-def _values(tool: Runnable, arguments: tuple[str, ...], given: str | None) -> Object:
-    values: Object = {}
-    if given is not None:
-        text = read_input("-").decode("utf-8", "replace") if given == "-" else given
-        try:
-            read = parse(text)
-        except ValueError as error:
-            raise CommandError(f"--input: not JSON: {error}") from None
-        if not isinstance(read, dict):
-            raise CommandError("--input: expected a JSON object")
-        values |= read
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _read_arguments(tool: Runnable, options: CallOptions) -> Object:
+    """Return the arguments of --input, overridden by those of NAME=VALUE."""
+    values: Object = {} if options.input_json is None else _read_input_json(options.input_json)
     properties = tool.input_schema.get("properties")
-    known = properties if isinstance(properties, dict) else {}
-    named: set[str] = set()
-    for one in arguments:
-        written, equals, text = one.partition("=")
-        name = written.removesuffix(":")
+    schemas = properties if isinstance(properties, dict) else {}
+    names: set[str] = set()
+    for argument in options.arguments:
+        key, equals, text = argument.partition("=")
+        name = key.removesuffix(":")
         if not equals or not name:
-            raise CommandError(f"{one}: expected NAME=VALUE, or NAME:=JSON")
-        if name in named:
+            raise CommandError(f"{argument}: expected NAME=VALUE, or NAME:=JSON")
+        if name in names:
             raise CommandError(f"{name} is given twice")
-        named.add(name)
-        values[name] = _json(one, text) if written.endswith(":") else _typed(known.get(name), text)
+        names.add(name)
+        if key.endswith(":"):
+            values[name] = _parse_json(argument, text)
+        else:
+            values[name] = _convert(text, schemas.get(name))
     return values
 
 
-def _json(one: str, text: str) -> JSON:
+def _read_input_json(option: str) -> Object:
+    text = read_input("-").decode("utf-8", "replace") if option == "-" else option
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise CommandError(f"--input: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CommandError("--input: expected a JSON object")
+    return value
+
+
+def _parse_json(argument: str, text: str) -> JSON:
     try:
         return parse(text)
     except ValueError:
-        raise CommandError(f"{one}: not JSON") from None
+        raise CommandError(f"{argument}: not JSON") from None
 
 
-def _typed(schema: JSON, text: str) -> JSON:
-    """A value as its schema wants it: text where text will do, else JSON if it is some."""
-    if _takes_text(schema):
+def _convert(text: str, schema: JSON) -> JSON:
+    """Return text where the schema accepts text; else JSON if the text is JSON."""
+    if _accepts_text(schema):
         return text
     try:
         return parse(text)
@@ -270,16 +296,17 @@ def _typed(schema: JSON, text: str) -> JSON:
         return text
 
 
-def _takes_text(schema: JSON) -> bool:
+def _accepts_text(schema: JSON) -> bool:
     if not isinstance(schema, dict):
         return False
-    wanted, words = schema.get("type"), schema.get("enum")
-    if wanted == "string" or (isinstance(wanted, list) and "string" in wanted):
+    types, choices = schema.get("type"), schema.get("enum")
+    if types == "string" or (isinstance(types, list) and "string" in types):
         return True
-    if isinstance(words, list) and wanted is None:
-        return all(isinstance(word, str) for word in words)
-    return any(_takes_text(one) for key in ("anyOf", "oneOf") for one in _list(schema.get(key)))
+    if isinstance(choices, list) and types is None:
+        return all(isinstance(choice, str) for choice in choices)
+    alternatives = [*_as_list(schema.get("anyOf")), *_as_list(schema.get("oneOf"))]
+    return any(map(_accepts_text, alternatives))
 
 
-def _list(value: JSON) -> list[JSON]:
+def _as_list(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else []

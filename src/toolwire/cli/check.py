@@ -1,5 +1,4 @@
-"""`toolwire check`: what is wrong in histories, by the rules of the provider they go to, as a
-linter says it."""
+"""`toolwire check`: what the provider of a history would refuse, reported like a linter."""
 
 from __future__ import annotations
 
@@ -7,105 +6,107 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib import import_module
 
 import click
 from msgspec import Struct
 
-from toolwire.cli.framework.usage_error import (
-    CommandError,
-    complete_wire,
-    known_wire,
-    need_stdout,
-    printable,
-    said,
+from toolwire.cli.framework.errors import CommandError, describe_error
+from toolwire.cli.input.bodies import (
+    InputBody,
+    InputFile,
+    kind_of,
+    list_files,
+    read_bodies,
+    resembles_a_wire,
+    wire_of,
 )
-from toolwire.cli.input.bodies import Held, Named, held, kind_of, known, named, wire_of
-from toolwire.cli.input.rule_selection import complete_rule, names_of
-from toolwire.cli.input.source_positions import spots
-from toolwire.cli.output.report import FORMATS, PLACED, Fault, Told
+from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
+from toolwire.cli.input.rule_selection import complete_rule, select_rules
+from toolwire.cli.input.source_positions import Position, find_positions
+from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.output.printable import to_printable
+from toolwire.cli.output.report import (
+    FORMATS,
+    FORMATS_WITH_POSITIONS,
+    LocatedFinding,
+    UnreadableInput,
+)
 from toolwire.conversation.model import Finding, Kind
 from toolwire.errors import InputError, UsageError
 from toolwire.lint import check
 
+LARGE = 1_000_000
+"""Bytes from which on a single file gets a progress bar."""
 
-class Asked(Struct, frozen=True):
-    """What the command line says about every file."""
+
+class CheckOptions(Struct, frozen=True, kw_only=True):
+    """How to check every file."""
 
     source: str | None
     target: str | None
     kind: Kind | None
     select: frozenset[str]
     ignore: frozenset[str]
-    placed: bool
+    with_positions: bool
 
-    def wants(self, finding: Finding) -> bool:
-        """Whether a finding is of a rule that was chosen."""
+    def selects(self, finding: Finding) -> bool:
+        """True if the rule of a finding is selected and not ignored."""
         return (not self.select or finding.name in self.select) and finding.name not in self.ignore
 
 
-class Seen(Struct):
-    """What came of looking at all files."""
+class CheckResult(Struct):
+    """The findings in all files."""
 
-    told: list[Told] = []
-    faults: list[Fault] = []
+    findings: list[LocatedFinding] = []
+    unreadable: list[UnreadableInput] = []
     bodies: int = 0
     skipped: int = 0
 
 
 @click.command("check")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option(
-    "--from",
-    "source",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="The wire of the input. Found out when missing.",
-)
-@click.option(
+@wire_option("--from", "source", help="The wire of the input. Default: detected.")
+@wire_option(
     "--to",
     "target",
     metavar="PROFILE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="Whose rules apply: a profile of the same wire. The wire's own when missing.",
+    help="Whose rules apply: a profile of the same wire. Default: the wire itself.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["request", "response", "stream"]),
-    help="What the input is. Found out when missing.",
+    help="What the input is. Default: detected.",
 )
 @click.option(
     "--select",
     metavar="RULE,...",
     multiple=True,
-    callback=names_of,
+    callback=select_rules,
     shell_complete=complete_rule,
-    help="Only these rules: names, codes, or how they begin (id-, TW02).",
+    help="Only these rules: names, codes, or prefixes (id-, TW02).",
 )
 @click.option(
     "--ignore",
     metavar="RULE,...",
     multiple=True,
-    callback=names_of,
+    callback=select_rules,
     shell_complete=complete_rule,
-    help="Not these rules.",
+    help="All rules but these.",
 )
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(list(FORMATS)),
     default="text",
     show_default=True,
-    help="Lines, a JSON list, annotations of a workflow, or a SARIF log.",
+    help="Text, a JSON list, annotations of a GitHub workflow, or a SARIF log.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for an info, too.")
 @click.option(
     "-q",
     "--quiet",
     is_flag=True,
-    help="Print nothing but what could not be read. The exit code stays.",
+    help="Print only which input cannot be read. The exit code stays.",
 )
 @click.pass_context
 def command(
@@ -116,118 +117,135 @@ def command(
     kind: Kind | None,
     select: frozenset[str],
     ignore: frozenset[str],
-    form: str,
+    output_format: str,
     strict: bool,
     quiet: bool,
 ) -> None:
     """Check histories by the rules of the provider they go to.
 
-    FILE is a JSON body, a file with one on each line (JSONL), a recorded stream, or a folder of
-    such files; - or nothing is stdin. Findings go to stdout, with their JSON pointers; the summary,
-    and files that cannot be read, to stderr.
+    FILE is a JSON body, a file with one body on each line (JSONL), a recorded stream, or a folder
+    of such files; - or nothing is stdin. Findings with their JSON pointers go to stdout. The
+    summary, and files that cannot be read, go to stderr.
 
-    Exit codes: 0 clean, 1 something was found, 2 misuse, or something or everything could not be
-    read. An info does not count.
+    Exit codes: 0 no errors found, 1 errors found, 2 wrong usage or unreadable input. An info does
+    not count.
     """
-    if not files and sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(2)
-    need_stdout()
-    seen = Seen()
-    asked = Asked(source, target, kind, select, ignore, form in PLACED)
-    everything = named(files)
-    with _progress(everything) as advance:
-        for one in everything:
-            _look(one, asked, seen, advance)
-    shown = FORMATS[form](seen.told, seen.faults)
-    if shown and not quiet:
-        click.echo(shown)
-    for fault in seen.faults:
-        click.echo(f"toolwire: {printable(str(fault))}", err=True)
+    if not files:
+        exit_with_help_at_terminal(ctx)
+    require_stdout()
+    result = CheckResult()
+    options = CheckOptions(
+        source=source,
+        target=target,
+        kind=kind,
+        select=select,
+        ignore=ignore,
+        with_positions=output_format in FORMATS_WITH_POSITIONS,
+    )
+    inputs = list_files(files)
+    with _progress(inputs) as advance:
+        for file in inputs:
+            _check_file(file, options, result=result, advance=advance)
+    report = FORMATS[output_format](result.findings, result.unreadable)
+    if report and not quiet:
+        click.echo(report)
+    for unreadable in result.unreadable:
+        click.echo(f"toolwire: {to_printable(str(unreadable))}", err=True)
     if not quiet:
-        click.echo(_summary(seen), err=True)
-    if seen.faults or not seen.bodies:
+        click.echo(_summarize(result), err=True)
+    if result.unreadable or not result.bodies:
         ctx.exit(2)
-    ctx.exit(1 if any(strict or one.finding.severity == "error" for one in seen.told) else 0)
+    failed = any(strict or found.finding.severity == "error" for found in result.findings)
+    ctx.exit(1 if failed else 0)
 
 
-def _look(one: Named, asked: Asked, seen: Seen, advance: Callable[[int], None]) -> None:
-    """Look at every body of a file; one that is broken does not keep the others from it."""
+def _check_file(
+    file: InputFile, options: CheckOptions, *, result: CheckResult, advance: Callable[[int], None]
+) -> None:
+    """Check every body of a file; an unreadable one does not stop the others."""
     line: int | None = None
     try:
-        for body in held(one.file, stream=asked.kind == "stream"):
+        for body in read_bodies(file.name, is_stream=options.kind == "stream"):
             line = body.line
-            _look_at(one, body, asked, seen)
+            _check_body(file, body, options=options, result=result)
             advance(len(body.text))
     except CommandError as error:
-        why = error.message.removeprefix(f"{one.file}: ")
-        seen.faults.append(Fault(one.file, line, why))
+        why = error.message.removeprefix(f"{file.name}: ")
+        result.unreadable.append(UnreadableInput(file.name, line, why))
 
 
-def _look_at(one: Named, body: Held, asked: Asked, seen: Seen) -> None:
+def _check_body(
+    file: InputFile, body: InputBody, *, options: CheckOptions, result: CheckResult
+) -> None:
     try:
-        wire = wire_of(body, asked.source, asked.target)
-    except UsageError as error:
-        if one.found and not known(body):  # A folder holds other things, too.
-            seen.skipped += 1
-        else:
-            seen.faults.append(Fault(one.file, body.line, said(error)))
-        return
+        wire = wire_of(body, options.source, options.target)
+        kind = kind_of(body, options.kind, wire)
+        findings = check(body.text, wire, kind, target=options.target)
     except (InputError, CommandError) as error:
-        seen.faults.append(
-            Fault(
-                one.file, body.line, said(error) if isinstance(error, InputError) else error.message
-            )
+        # A folder holds other JSON files, too.
+        if isinstance(error, UsageError) and file.in_folder and not resembles_a_wire(body):
+            result.skipped += 1
+        else:
+            why = describe_error(error) if isinstance(error, InputError) else error.message
+            result.unreadable.append(UnreadableInput(file.name, body.line, why))
+        return
+    result.bodies += 1
+    selected = [finding for finding in findings if options.selects(finding)]
+    positions = _positions(body, selected) if options.with_positions else {}
+    result.findings += (
+        LocatedFinding(
+            file=file.name,
+            line=body.line,
+            wire=wire,
+            target=options.target or wire,
+            kind=kind,
+            finding=finding,
+            position=positions.get(finding.path),
         )
-        return
-    try:
-        kind = kind_of(body, asked.kind, wire)
-        findings = [
-            finding
-            for finding in check(body.text, wire, kind, target=asked.target)
-            if asked.wants(finding)
-        ]
-    except InputError as error:
-        seen.faults.append(Fault(one.file, body.line, said(error)))
-        return
-    seen.bodies += 1
-    at = (
-        spots(body.text, [finding.path for finding in findings])
-        if asked.placed and findings and not body.stream
-        else {}
+        for finding in selected
     )
-    for finding in findings:
-        spot = at.get(finding.path)
-        if spot is not None and body.line is not None:
-            spot = (body.line, spot[1])
-        seen.told.append(Told(one.file, body.line, wire, asked.target or wire, kind, finding, spot))
 
 
-def _summary(seen: Seen) -> str:
-    count = Counter(one.finding.severity for one in seen.told)
-    fixes = Counter(one.finding.fix for one in seen.told)
+def _positions(
+    body: InputBody, findings: Sequence[Finding]
+) -> dict[tuple[str | int, ...], Position]:
+    """Return the positions of findings in their file."""
+    if body.is_stream or not findings:
+        return {}
+    positions = find_positions(body.text, [finding.path for finding in findings])
+    if body.line is None:
+        return positions
+    return {path: Position(body.line, found.column) for path, found in positions.items()}
+
+
+def _summarize(result: CheckResult) -> str:
+    severities = Counter(found.finding.severity for found in result.findings)
+    fixes = Counter(found.finding.fix for found in result.findings)
     parts = ["nothing was checked"]
-    if seen.bodies:
-        errors = _many(count["error"], "error", "errors") if count["error"] else "clean"
-        parts = [_many(seen.bodies, "body", "bodies"), errors]
-    parts += [f"{count['info']} info"] if count["info"] else []
-    mended = [f"{fixes[fix]} {fix}" for fix in ("safe", "unsafe") if fixes[fix]]
-    parts += [f"fixes: {', '.join(mended)}"] if mended else []
-    parts += [f"{len(seen.faults)} unreadable"] if seen.faults else []
-    parts += [f"{seen.skipped} of no wire skipped"] if seen.skipped else []
+    if result.bodies:
+        errors = _count(severities["error"], "error", "errors") if severities["error"] else "clean"
+        parts = [_count(result.bodies, "body", "bodies"), errors]
+    if severities["info"]:
+        parts.append(f"{severities['info']} info")
+    if counts := [f"{fixes[fix]} {fix}" for fix in ("safe", "unsafe") if fixes[fix]]:
+        parts.append(f"fixes: {', '.join(counts)}")
+    if result.unreadable:
+        parts.append(f"{len(result.unreadable)} unreadable")
+    if result.skipped:
+        parts.append(f"{result.skipped} of no wire skipped")
     return "; ".join(parts)
 
 
-def _many(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
-def _progress(everything: Sequence[Named]) -> AbstractContextManager[Callable[[int], None]]:
-    """A bar on stderr for many files, or large ones, if somebody sees it."""
-    total = sum(one.size for one in everything)
-    if sys.stderr is None or not sys.stderr.isatty() or (len(everything) < 2 and total < 1_000_000):
+def _progress(inputs: Sequence[InputFile]) -> AbstractContextManager[Callable[[int], None]]:
+    """Show a progress bar for many or large files if stderr is a terminal."""
+    total = sum(file.size for file in inputs)
+    small = len(inputs) < 2 and total < LARGE
+    if small or sys.stderr is None or not sys.stderr.isatty():
         return nullcontext(lambda done: None)
-    bar: AbstractContextManager[Callable[[int], None]] = import_module(
-        "toolwire.cli.output.progress"
-    ).bar(total)
-    return bar
+    from toolwire.cli.output.progress import progress_bar
+
+    return progress_bar(total)

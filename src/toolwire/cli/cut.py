@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from toolwire.cli.framework.usage_error import (
-    CommandError,
-    complete_wire,
-    known_wire,
-    need_stdout,
-    read_input,
-)
-from toolwire.cli.input.bodies import Held, wire_of
-from toolwire.cli.output.output_mode import view
+from toolwire.cli.framework.errors import CommandError, name_file_in_errors
+from toolwire.cli.input.bodies import InputBody, wire_of
+from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout
+from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.output.view import choose_view
 from toolwire.history import cut
 
 
 @click.command("cut")
 @click.argument("file", required=False)
-@click.option(
-    "--from",
-    "source",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="The wire or profile of the input. Found out when missing.",
-)
+@wire_option("--from", "source", help="The wire or profile of the input. Default: detected.")
 @click.option(
     "--messages", type=click.IntRange(min=1), metavar="N", help="Keep the newest N messages."
 )
 @click.option(
-    "--tokens",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Keep about as much as N tokens hold, all included.",
+    "--tokens", type=click.IntRange(min=1), metavar="N", help="Keep about N tokens in all."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
@@ -50,21 +34,22 @@ def command(
     """Keep the newest part of a history.
 
     FILE is a JSON body; - or nothing is stdin. The body goes to stdout. System prompt, tools and
-    settings stay; no pair of a call and its result is split, and more is kept than was asked for
-    where less could not begin a history.
+    settings stay. No pair of call and result is split. Where less could not start a history, more
+    is kept than you ask for.
 
-    Exit codes: 0 done, 1 it cannot begin as its provider wants, 2 misuse.
+    Exit codes: 0 success, 1 the provider would refuse how the rest starts, 2 wrong usage.
     """
-    if file is None and sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(2)
+    if file is None:
+        exit_with_help_at_terminal(ctx)
     if (messages is None) is (tokens is None):
-        raise CommandError("say either --messages N or --tokens N")
+        raise CommandError("give either --messages N or --tokens N")
     body = read_input(file or "-")
-    made = cut(body, wire_of(Held(body), source, None), messages=messages, tokens=tokens)
-    need_stdout()
-    out = view()
-    out.body(made.json())
+    with name_file_in_errors(file):
+        wire = wire_of(InputBody(body), source, None)
+        shortened = cut(body, wire, messages=messages, tokens=tokens)
+    require_stdout()
+    view = choose_view()
+    view.body(shortened.json())
     if not quiet:
-        out.losses(made.losses)
-    ctx.exit(1 if made.losses else 0)
+        view.losses(shortened.losses)
+    ctx.exit(1 if shortened.losses else 0)

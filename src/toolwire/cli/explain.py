@@ -1,5 +1,4 @@
-"""`toolwire explain`: a provider's refusal in plain words, and with the refused body, which call it
-means."""
+"""`toolwire explain`: an error of a provider in plain words; with the body, which call it means."""
 
 from __future__ import annotations
 
@@ -9,31 +8,20 @@ from textwrap import fill
 
 import click
 
-from toolwire.cli.framework.usage_error import (
-    CommandError,
-    complete_wire,
-    known_wire,
-    need_stdout,
-    printable,
-    read_input,
-)
+from toolwire.cli.framework.errors import CommandError, name_file_in_errors
+from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout
+from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.output.printable import to_printable
 from toolwire.conversation.json import JSON, dump
 from toolwire.lint.explain import Explanation, explain
 
-WIDEST = 100
+MAX_WIDTH = 100
 
 
 @click.command("explain")
 @click.argument("words", metavar="[TEXT]...", nargs=-1)
-@click.option("--body", metavar="FILE", help="The body that was refused.")
-@click.option(
-    "--from",
-    "source",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="The wire or profile it was sent to. Found out when missing.",
-)
+@click.option("--body", metavar="FILE", help="The body that the provider refused.")
+@wire_option("--from", "source", help="The wire or profile of the body. Default: detected.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
 @click.pass_context
 def command(
@@ -41,45 +29,47 @@ def command(
 ) -> None:
     """Explain why a provider refused a request.
 
-    TEXT is what it said; - or nothing is stdin. With the body, each explanation points at what is
-    wrong in it. For people on a terminal, JSON when piped; the likeliest comes first.
+    TEXT is the error of the provider; - or nothing is stdin. With the body, each explanation points
+    at the place in it. The most likely explanation comes first. The output is text at a terminal
+    and JSON when piped.
 
-    Exit codes: 0 explained, 1 nothing is known about these words, 2 misuse.
+    Exit codes: 0 explained, 1 no explanation is known, 2 wrong usage.
     """
-    if not words and sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(2)
-    need_stdout()
-    from_stdin = words in ((), ("-",))
-    if from_stdin and body == "-":
+    if not words:
+        exit_with_help_at_terminal(ctx)
+    require_stdout()
+    text_from_stdin = words in ((), ("-",))
+    if text_from_stdin and body == "-":
         raise CommandError("stdin is either the text or the body; name a file for the other")
-    text = read_input("-").decode("utf-8", "replace") if from_stdin else " ".join(words)
-    found = explain(text, read_input(body) if body else None, source)
+    text = read_input("-").decode("utf-8", "replace") if text_from_stdin else " ".join(words)
+    with name_file_in_errors(body):
+        explanations = explain(text, read_input(body) if body else None, source)
     if as_json or not sys.stdout.isatty():
-        click.echo(dump([_row(one) for one in found]))
+        click.echo(dump([_row(one) for one in explanations]))
     else:
-        click.echo("\n\n".join(map(_shown, found)) or "nothing is known about these words")
-    ctx.exit(0 if found else 1)
+        click.echo("\n\n".join(map(_format, explanations)) or "no explanation is known")
+    ctx.exit(0 if explanations else 1)
 
 
-def _row(one: Explanation) -> JSON:
+def _row(explanation: Explanation) -> JSON:
     return {
-        "code": one.code,
-        "name": one.name,
-        "pointer": one.pointer,
-        "message": one.message,
-        "fix": one.fix,
+        "code": explanation.code,
+        "name": explanation.name,
+        "pointer": explanation.pointer,
+        "message": explanation.message,
+        "fix": explanation.fix,
     }
 
 
-def _shown(one: Explanation) -> str:
-    width = min(get_terminal_size().columns, WIDEST)
-    place = f" at {printable(one.pointer)}" if one.pointer else ""
-    words = fill(
-        printable(one.message),
+def _format(explanation: Explanation) -> str:
+    width = min(get_terminal_size().columns, MAX_WIDTH)
+    place = f" at {to_printable(explanation.pointer)}" if explanation.pointer else ""
+    message = fill(
+        to_printable(explanation.message),
         width - 2,
         initial_indent="  ",
         subsequent_indent="  ",
         break_on_hyphens=False,
     )
-    return f"{click.style(f'{one.code} {one.name}', bold=True)}{place}\n{words}"
+    rule = click.style(f"{explanation.code} {explanation.name}", bold=True)
+    return f"{rule}{place}\n{message}"

@@ -1,34 +1,32 @@
-"""`toolwire gateway`: one door in front of all models, for every wire that clients speak."""
+"""`toolwire gateway`: one address in front of all models, for clients of every wire."""
 
 from __future__ import annotations
 
-import json
-import logging
-import os
 import socket
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli.framework.usage_error import CommandError, printable
-from toolwire.cli.output.client_snippets import clients, curls
-from toolwire.cli.services.lazy_import import open_ledger, part
-from toolwire.cli.services.tool_sources import gathered
+from toolwire.cli.framework.errors import CommandError
+from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.output.client_snippets import client_programs, curl_lines
+from toolwire.cli.output.printable import to_printable
+from toolwire.cli.services.gateway_process import (
+    GatewayOptions,
+    build_gateway,
+    configure_logs,
+    load_config,
+)
+from toolwire.cli.services.ledger_url import open_ledger
+from toolwire.cli.services.listen import PORTS, listen_error
+from toolwire.errors import ConfigError
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
-
-    from toolwire.gateway.app import Gateway
-    from toolwire.gateway.config.files import ConfigSource, LoadedConfig
-    from toolwire.gateway.config.schema import Config, ToolsConfig
-    from toolwire.gateway.tools.gateway_tools import GatewayTools
-    from toolwire.tools.registry import Tools
+    from toolwire.gateway.config.files import LoadedConfig
 
 BACKLOG = 2048
 
@@ -36,32 +34,31 @@ BACKLOG = 2048
 @click.command("gateway")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--host", help="Where to listen. Beyond this machine, keys are needed.  [default: 127.0.0.1]"
+    "--host",
+    help="The address to listen on. Beyond loopback, keys are required.  [default: 127.0.0.1]",
 )
-@click.option("--port", type=click.IntRange(0, 65535), help="0 is any free one.  [default: 8080]")
+@click.option("--port", type=PORTS, help="The port; 0 is any free one.  [default: 8080]")
 @click.option(
-    "--check",
-    is_flag=True,
-    help="Say what is wrong with the configuration, and where; serve nothing.",
+    "--check", is_flag=True, help="Check the configuration and print every mistake; do not serve."
 )
-@click.option("--strict", is_flag=True, help="Refuse histories that would have to be repaired.")
+@click.option("--strict", is_flag=True, help="Refuse histories that need a repair.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 512),
     default=1,
     show_default=True,
-    help="So many processes share the port.",
+    help="The number of processes that share the port.",
 )
 @click.option(
     "--keys",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Virtual keys: .toml, .jsonl or .db.",
+    help="A file of virtual keys: .toml, .jsonl or .db.",
 )
 @click.option(
     "--new-key",
     metavar="NAME",
-    help="Make a key, add its hash to the file of --keys, and show it this once.",
+    help="Create a key, store its hash in the file of --keys, and print the key once.",
 )
 @click.option(
     "--tools",
@@ -76,16 +73,17 @@ BACKLOG = 2048
     "--record",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write down every exchange there.",
+    help="Record every request and response in this folder.",
 )
-@click.option("--log", type=click.Choice(("text", "json")), help="How a line of the log looks.")
-@click.option("--log-bodies", is_flag=True, help="Log what is said, too; without keys.")
+@click.option("--log", type=click.Choice(("text", "json")), help="The format of log lines.")
+@click.option("--log-bodies", is_flag=True, help="Log bodies, too, with keys redacted.")
 @click.option(
-    "--clients", "shows_clients", is_flag=True, help="Show a few lines for each official client."
+    "--clients",
+    "show_clients",
+    is_flag=True,
+    help="Print a short program for each official client.",
 )
-@click.option(
-    "--allow-anyone", is_flag=True, help="Listen beyond this machine without keys all the same."
-)
+@click.option("--allow-anyone", is_flag=True, help="Listen beyond loopback without keys.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -101,276 +99,189 @@ def command(
     record: Path | None,
     log: str | None,
     log_bodies: bool,
-    shows_clients: bool,
+    show_clients: bool,
     allow_anyone: bool,
 ) -> None:
-    """Serve models to clients of every wire, whatever wire a model speaks.
+    """Serve every model to clients of every wire.
 
-    FILE is a TOML file with the models (see docs/gateway.md). Without one, every provider whose key
-    is in the environment can be asked as `provider/model`; without any key, the offline model
-    answers. SIGHUP, or a change of the file, lets it be read again.
+    FILE is a TOML file that lists the models (see docs/gateway.md). Without one, clients use
+    `provider/model` for every provider whose API key is in the environment. Without any key, the
+    offline model responds. The gateway reloads FILE when it changes, and on SIGHUP.
 
-    Exit codes: 0 it was stopped, or --check found nothing; 1 --check found something; 2 misuse.
+    Exit codes: 0 stopped, or --check found no mistakes; 1 --check found mistakes; 2 wrong usage.
     """
+    require_extra("server")
     if new_key is not None:
-        _make_key(new_key, keys)
+        _create_key(new_key, keys)
         return
-    door = _Door(
-        file, keys, tools, strict=strict, workers=workers, record=record, log=log, bodies=log_bodies
+    options = GatewayOptions(
+        file=file,
+        keys=keys,
+        tools=tools,
+        strict=strict,
+        record=record,
+        log=log,
+        log_bodies=log_bodies,
     )
-    loaded = door.load(checks=check)
-    if loaded is None:
-        ctx.exit(1)
-    server = loaded.models.config.server
     if check:
-        _tell_all(loaded, file)
-        return
-    run, asgi = part("toolwire.server.run"), part("toolwire.server.asgi")
-    where, at = host or server.host, server.port if port is None else port
-    if loaded.keys is None and not asgi.is_loopback(where) and not allow_anyone:
-        raise CommandError(
-            f"{where} can be reached from other machines, and nobody is asked for a key: make one"
-            " with --new-key NAME --keys FILE, or listen on 127.0.0.1 (--allow-anyone)"
-        )
-    door.logs(loaded.models.config)
-
-    def ready(url: str) -> None:
-        _ready(url, loaded, shows_clients, workers)
-
+        ctx.exit(_check_config(options, workers))
     try:
-        with _listening(where, at) as listener, ExitStack() as stack:
-            if workers > 1:
-                door.folder = Path(
-                    stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-"))
-                )
-                ctx.exit(
-                    part("toolwire.gateway.workers").Workers(door.app, listener, workers).run(ready)
-                )
-            run.raise_file_limit()
-            app, bounds = door.app(), run.ConnectionLimits()
-            _served(
-                app,
-                lambda: run.Server(
-                    run.config(app, bounds), app, bounds, run.url_of(listener), ready
-                ).run([listener]),
-            )
+        loaded = load_config(options)
+    except ConfigError as error:
+        raise _config_error(error) from None
+    _check_ledger(loaded, workers)
+    server = loaded.models.config.server
+    host, port = host or server.host, server.port if port is None else port
+    _check_host(host, loaded, allow_anyone=allow_anyone)
+    configure_logs(options, loaded.models.config)
+    try:
+        ctx.exit(_serve(options, loaded, (host, port), workers=workers, clients=show_clients))
     except OSError as error:
-        raise CommandError(f"{where}:{at}: {(error.strerror or str(error)).lower()}") from None
+        raise listen_error(error, host, port) from None
 
 
-def _served(app: Gateway, serve: Callable[[], None]) -> None:
-    try:
-        serve()
-    except SystemExit:  # uvicorn's way to say that the app could not be opened
-        raise CommandError(str(app.failure or "the gateway could not be opened")) from None
+def _serve(
+    options: GatewayOptions,
+    loaded: LoadedConfig,
+    address: tuple[str, int],
+    *,
+    workers: int,
+    clients: bool,
+) -> int:
+    """Serve until a signal stops the gateway, and return the exit code."""
+    from toolwire.gateway.workers import Workers
+    from toolwire.server.process import freeze_startup_objects, tune_process
+    from toolwire.server.run import ConnectionLimits, Server, config, url_of
+
+    tune_process()
+    with _open_socket(*address) as listener, ExitStack() as stack:
+        if workers > 1:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-"))
+            processes = Workers(lambda: build_gateway(options, Path(folder)), listener, workers)
+            return processes.run(
+                lambda url: _announce(url, loaded, clients=clients, workers=workers)
+            )
+        gateway, limits = build_gateway(options, None), ConnectionLimits()
+
+        def ready(url: str) -> None:
+            freeze_startup_objects()
+            _announce(url, loaded, clients=clients, workers=workers)
+
+        server = Server(config(gateway, limits), gateway, limits, url_of(listener), ready)
+        try:
+            server.run([listener])
+        except SystemExit:  # uvicorn exits if the application could not start.
+            why = str(gateway.failure or "the gateway could not start")
+            raise CommandError(why) from None
+        return 0
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
     return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
-class _Door:
-    """What one command line asks for; each process makes its own gateway of it."""
-
-    def __init__(
-        self,
-        file: Path | None,
-        keys: Path | None,
-        tools: tuple[str, ...],
-        *,
-        strict: bool,
-        workers: int,
-        record: Path | None,
-        log: str | None,
-        bodies: bool,
-    ) -> None:
-        self.file = file
-        self.keys = keys
-        self.tools = tools
-        self.strict = strict
-        self.workers = workers
-        self.record = record
-        self.log = log
-        self.bodies = bodies
-        self.folder: Path | None = None
-        """Where processes that share the port put their numbers."""
-
-    def _source(self, demo: Callable[[], str]) -> ConfigSource:
-        made: ConfigSource = part("toolwire.gateway.config.files").ConfigSource(
-            env=os.environ, demo_url=demo, file=self.file, keys=self.keys, tools=self.tools
-        )
-        return made
-
-    def load(self, *, checks: bool) -> LoadedConfig | None:
-        """The configuration; if it is wrong, that is said, and there is none."""
-        mistake = part("toolwire.errors").ConfigError
-        try:
-            found: LoadedConfig = self._source(lambda: "http://127.0.0.1:1").load()
-        except mistake as error:
-            if len(error.mistakes) == 1 and not checks:
-                raise CommandError(error.mistakes[0]) from None
-            for line in error.mistakes:
-                click.echo(printable(line), err=True)
-            many = len(error.mistakes)
-            click.echo(f"toolwire: {many} mistake{'s' * (many > 1)} in the configuration", err=True)
-            if checks:
-                return None
-            raise CommandError("nothing is served") from None
-        row = found.models.config.tools
-        if row.sources:
-            open_ledger(row.ledger)
-            if self.workers > 1 and row.ledger == "memory:":
-                raise CommandError(
-                    "[tools] ledger: memory: is that of one process; with --workers write ledger ="
-                    ' "sqlite:///calls.db"'
-                )
-        return found
-
-    def logs(self, config: Config) -> None:
-        """Where log lines go, and how they look."""
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(
-            _Json()
-            if (self.log or config.server.log) == "json"
-            else logging.Formatter("%(asctime)s %(message)s")
-        )
-        for name in ("toolwire.gateway", "toolwire.calls"):
-            logger = logging.getLogger(name)
-            logger.addHandler(handler)
-            logger.setLevel(logging.INFO)
-            logger.propagate = False
-
-    def app(self) -> Gateway:
-        """A gateway for this process."""
-        watch_module, workers = (
-            part("toolwire.gateway.observe.observer"),
-            part("toolwire.gateway.workers"),
-        )
-        offline = part("toolwire.gateway.mock_upstream").MockUpstream()
-        source = self._source(offline.url)
-        loaded: LoadedConfig = source.load()
-        config = loaded.models.config
-        recorder = (
-            part("toolwire.gateway.observe.recorder").Recorder(self.record)
-            if self.record is not None
-            else None
-        )
-        pid = str(os.getpid()) if self.folder is not None else ""
-        watch = watch_module.Observer(
-            json_log=(self.log or config.server.log) == "json",
-            log_bodies=self.bodies,
-            recorder=recorder,
-            metrics_folder=self.folder,
-            process=pid,
-            is_alive=workers.is_alive,
-        )
-
-        def hide(values: list[str]) -> None:
-            watch.hide_secrets(values)
-            if recorder is not None:
-                recorder.hide_secrets(values)
-
-        reloader = part("toolwire.gateway.config.reload").Reloader(
-            source, loaded, open_tools=_own, hide_secrets=hide
-        )
-        beside = [
-            offline,
-            reloader,
-            *([workers.WorkerMetrics(watch)] if self.folder is not None else []),
-        ]
-        auth = part("toolwire.server.auth").NOBODY
-        if loaded.keys is not None:
-            auth = part("toolwire.gateway.keys").Keys(loaded.keys)
-        made: Gateway = part("toolwire.gateway.app").Gateway(
-            loaded.models,
-            auth=auth,
-            strict=True if self.strict else None,
-            tools=_own(config.tools),
-            services=beside,
-            observer=watch,
-        )
-        reloader.gateway = made
-        return made
+# --- checks ---------------------------------------------------------------------------------------
 
 
-def _own(row: ToolsConfig) -> GatewayTools | None:
-    """The tools of a configuration; None if there are none."""
-    if not row.sources:
-        return None
-
-    async def gather(stack: AsyncExitStack) -> list[Tools]:
-        return [await gathered(row.sources, stack)]
-
-    secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
-    part("toolwire.execution.log_redaction").redact_all_logs()
-    calls = part("toolwire.execution.executor").ToolExecutor
-    made: GatewayTools = part("toolwire.gateway.tools.gateway_tools").GatewayTools(
-        gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets
-    )
-    return made
-
-
-class _Json(logging.Formatter):
-    """A log record as one line of JSON; what is JSON already stays as it is."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        if text.startswith("{"):
-            return text
-        told = {
-            "at": round(time.time(), 3),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": text,
-        }
-        return json.dumps(told)
-
-
-def _make_key(name: str, keys: Path | None) -> None:
-    if keys is None:
-        raise CommandError("--new-key needs --keys FILE, where its hash is kept")
-    module = part("toolwire.gateway.key_files")
+def _check_config(options: GatewayOptions, workers: int) -> int:
+    """Print what the configuration means, or every mistake in it; return the exit code."""
     try:
-        made = module.new_key(keys, name)
-    except module.ConfigError as error:
+        loaded = load_config(options)
+    except ConfigError as error:
+        for mistake in error.mistakes:
+            click.echo(to_printable(mistake), err=True)
+        click.echo(f"toolwire: {_count_mistakes(error)} in the configuration", err=True)
+        return 1
+    _check_ledger(loaded, workers)
+    _print_models(loaded, options.file)
+    return 0
+
+
+def _config_error(error: ConfigError) -> CommandError:
+    if len(error.mistakes) == 1:
+        return CommandError(error.mistakes[0])
+    for mistake in error.mistakes:
+        click.echo(to_printable(mistake), err=True)
+    return CommandError(f"{_count_mistakes(error)} in the configuration; the gateway did not start")
+
+
+def _count_mistakes(error: ConfigError) -> str:
+    count = len(error.mistakes)
+    return "1 mistake" if count == 1 else f"{count} mistakes"
+
+
+def _check_ledger(loaded: LoadedConfig, workers: int) -> None:
+    """Raise CommandError if the ledger for tools of the gateway cannot be used."""
+    row = loaded.models.config.tools
+    if not row.sources:
+        return
+    open_ledger(row.ledger)
+    if workers > 1 and row.ledger == "memory:":
+        raise CommandError(
+            "[tools] ledger: memory: works in one process only; with --workers write ledger ="
+            ' "sqlite:///calls.db"'
+        )
+
+
+def _check_host(host: str, loaded: LoadedConfig, *, allow_anyone: bool) -> None:
+    """Raise CommandError if other machines could use a gateway without keys."""
+    from toolwire.server.asgi import is_loopback
+
+    if loaded.keys is None and not is_loopback(host) and not allow_anyone:
+        raise CommandError(
+            f"other machines can reach {host}, and the gateway requires no key: create one with"
+            " --new-key NAME --keys FILE, or listen on 127.0.0.1 (--allow-anyone)"
+        )
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+def _create_key(name: str, file: Path | None) -> None:
+    from toolwire.gateway.key_files import new_key
+
+    if file is None:
+        raise CommandError("--new-key needs --keys FILE, which stores the hash of the key")
+    try:
+        key = new_key(file, name)
+    except ConfigError as error:
         raise CommandError(error.mistakes[0]) from None
-    click.echo(made)
+    click.echo(key)
     click.echo(
-        f"this is shown once; {printable(str(keys))} holds its hash, and may say which models it"
-        " may use and how often",
+        f"this key is shown once; {to_printable(str(file))} holds its hash, and may limit its"
+        " models and its rate",
         err=True,
     )
 
 
-def _tell_all(loaded: LoadedConfig, file: Path | None) -> None:
-    """What a configuration comes to."""
-    for name in loaded.models.config.models:
-        targets = loaded.models.find(name.replace("*", "x"))
-        way = " then ".join(
-            f"{one.endpoint.provider.name}:{one.endpoint.model if '*' not in name else name}"
-            for one in targets
+def _print_models(loaded: LoadedConfig, file: Path | None) -> None:
+    """Print the targets of every model."""
+    models = loaded.models.config.models
+    for name in models:
+        targets = " then ".join(
+            f"{target.endpoint.provider.name}:{target.endpoint.model if '*' not in name else name}"
+            for target in loaded.models.find(name.replace("*", "x"))
         )
-        click.echo(f"{name}: {way}")
-    many = "nobody is asked for a key" if loaded.keys is None else f"{len(loaded.keys)} keys"
-    click.echo(
-        f"{printable(str(file or 'the environment'))} is right: {len(loaded.models.config.models)}"
-        f" models, {many}"
-    )
+        click.echo(f"{name}: {targets}")
+    keys = "no key is required" if loaded.keys is None else f"{len(loaded.keys)} keys"
+    source = to_printable(str(file or "the environment"))
+    click.echo(f"{source} is valid: {len(models)} models, {keys}")
 
 
-def _ready(url: str, loaded: LoadedConfig, shows_clients: bool, workers: int) -> None:
-    config, keyed = loaded.models.config, loaded.keys is not None
+def _announce(url: str, loaded: LoadedConfig, *, clients: bool, workers: int) -> None:
+    """Print the address and what to try."""
+    config, with_key = loaded.models.config, loaded.keys is not None
     names = loaded.models.names()
     model = config.server.default or (names[0] if names else "MODEL")
-    several = f", {workers} processes" if workers > 1 else ""
+    processes = f", {workers} processes" if workers > 1 else ""
     click.echo(
-        f"{len(config.models)} models at {printable(url)}{several}; /health, /metrics and"
+        f"{len(config.models)} models at {to_printable(url)}{processes}; /health, /metrics and"
         " /v1/models; Ctrl-C stops it\n"
     )
-    for line in curls(url, model, key=keyed):
+    for line in curl_lines(url, model, key=with_key):
         click.echo(line)
-    if shows_clients:
-        for name, text in clients(url, model, key=keyed).items():
-            click.echo(f"\n# {name}\n{text}")
+    if clients:
+        for name, program in client_programs(url, model, key=with_key).items():
+            click.echo(f"\n# {name}\n{program}")
     sys.stdout.flush()

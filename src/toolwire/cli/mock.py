@@ -1,47 +1,44 @@
-"""`toolwire mock`: a model's server on this machine, as strict as the real one."""
+"""`toolwire mock`: a mock of a provider's server, as strict as the real one."""
 
 from __future__ import annotations
 
 import click
 
-from toolwire.cli.framework.usage_error import CommandError, complete_wire, known_wire
-from toolwire.cli.services.lazy_import import part
+from toolwire.cli.framework.errors import CommandError
+from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.input.wire_option import wire_option
 from toolwire.cli.services.listen import PORTS, listen
+from toolwire.errors import UsageError
 
 
 @click.command("mock")
+@wire_option("--wire", "wire", required=True, help="The wire or provider to imitate.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--wire",
-    "name",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    required=True,
-    help="The wire or provider to speak for.",
+    "--port", type=PORTS, default=8766, show_default=True, help="The port; 0 is any free one."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=PORTS, default=8766, show_default=True, help="0 is any free one.")
-@click.option("--lenient", is_flag=True, help="Answer histories that the real server would refuse.")
+@click.option("--lenient", is_flag=True, help="Accept histories that the real server refuses.")
 @click.option(
-    "--allow-anyone", is_flag=True, help="Listen beyond loopback: the mock takes any key."
+    "--allow-anyone", is_flag=True, help="Listen beyond loopback: the mock accepts any key."
 )
-def command(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> None:
-    """Serve a model that needs no network: official clients can be pointed at it.
+def command(wire: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> None:
+    """Serve a model that needs no network; official clients can use it.
 
-    It refuses what the provider refuses, with its status and its words. The model itself is small
-    and always says the same: it reads the tools and the question, calls what the question names,
-    and tells the results.
+    The mock refuses what the provider refuses, with the same status and error text. Its model is
+    deterministic: it calls the tools that the question names and reports their results.
     """
-    module = part("toolwire.mock.server")
+    require_extra("server")
+    from toolwire.mock.server import MockProvider
+
     try:
-        app = module.MockProvider(name, strict=not lenient)
-    except module.UsageError as error:
-        raise CommandError(f"--wire {name}: {error.why}") from None
+        app = MockProvider(wire, strict=not lenient)
+    except UsageError as error:
+        raise CommandError(f"--wire {wire}: {error.why}") from None
     listen(
         app,
         host,
         port,
-        lambda url: f"{name} at {url}; any key will do; Ctrl-C stops it",
+        announce=lambda url: f"{wire} at {url}; it accepts any key; Ctrl-C stops it",
         allow_anyone=allow_anyone,
         hint="--allow-anyone",
     )

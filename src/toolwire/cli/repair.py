@@ -1,76 +1,57 @@
-"""`toolwire repair`: a history as the provider it goes to will take it, and every change
-that took.
-"""
+"""`toolwire repair`: a history that its provider accepts, and every change that this took."""
 
 from __future__ import annotations
 
 import json
-import sys
 from difflib import unified_diff
 
 import click
-from msgspec import DecodeError
-from msgspec.json import format as indented
+from msgspec.json import format as indent_json
 
-from toolwire.cli.framework.usage_error import (
-    CommandError,
-    complete_wire,
-    known_wire,
-    need_stdout,
-    printable,
-)
-from toolwire.cli.input.bodies import Held, held, kind_of, wire_of
-from toolwire.cli.output.atomic_write import swap
-from toolwire.cli.output.output_mode import view
+from toolwire.cli.framework.errors import CommandError, name_file_in_errors
+from toolwire.cli.input.bodies import InputBody, kind_of, read_bodies, wire_of
+from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
+from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.output.atomic_write import replace_file
+from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.report import STDIN
+from toolwire.cli.output.view import choose_view
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
 from toolwire.lint import Repaired, repair
 
+DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
 
 @click.command("repair")
 @click.argument("file", required=False)
-@click.option(
-    "--from",
-    "source",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="The wire of the input. Found out when missing.",
-)
-@click.option(
+@wire_option("--from", "source", help="The wire of the input. Default: detected.")
+@wire_option(
     "--to",
     "target",
     metavar="PROFILE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="Whose rules apply: a profile of the same wire. The wire's own when missing.",
+    help="Whose rules apply: a profile of the same wire. Default: the wire itself.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["request", "response"]),
-    help="What the input is. Found out when missing.",
+    help="What the input is. Default: detected.",
 )
 @click.option(
     "--unsafe",
     is_flag=True,
     help="Assign results and arguments by their order where nothing else shows the call.",
 )
+@click.option("--diff", "show_diff", is_flag=True, help="Write a diff instead of the body.")
 @click.option(
-    "--diff", "compare", is_flag=True, help="Write what would change instead of the body."
+    "--in-place", is_flag=True, help="Write the body into FILE; FILE.bak keeps the old content."
 )
-@click.option(
-    "--in-place",
-    "in_place",
-    is_flag=True,
-    help="Write the body into FILE, and what was there into FILE.bak.",
-)
-@click.option("--strict", is_flag=True, help="Exit with 1 for an info that is left, too.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for a remaining info, too.")
 @click.option(
     "-q",
     "--quiet",
     is_flag=True,
-    help="Do not report changes, nor what is left. The exit code stays.",
+    help="Do not report changes and remaining findings. The exit code stays.",
 )
 @click.pass_context
 def command(
@@ -80,96 +61,95 @@ def command(
     target: str | None,
     kind: Kind | None,
     unsafe: bool,
-    compare: bool,
+    show_diff: bool,
     in_place: bool,
     strict: bool,
     quiet: bool,
 ) -> None:
     """Repair a history for the provider it goes to.
 
-    FILE is a JSON body; - or nothing is stdin. The repaired body goes to stdout; a clean one comes
-    back to the byte. Each change, and what is left, is reported on stderr. Whatever a fix puts in
-    is marked as made here.
+    FILE is a JSON body; - or nothing is stdin. The repaired body goes to stdout; a clean body is
+    returned byte for byte. Changes and remaining findings are reported on stderr. Whatever a fix
+    adds is marked with [toolwire].
 
-    Exit codes: 0 nothing is left, 1 something is left, 2 misuse. An info does not count.
+    Exit codes: 0 no findings remain, 1 findings remain, 2 wrong usage. An info does not count.
     """
-    if file is None and sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(2)
-    if compare and in_place:
-        raise CommandError("say either --diff or --in-place")
+    if file is None:
+        exit_with_help_at_terminal(ctx)
+    if show_diff and in_place:
+        raise CommandError("give either --diff or --in-place")
     if in_place and file in (None, "-"):
         raise CommandError("--in-place needs the name of a file")
     name = file or "-"
-    body = _only(name)
-    wire = wire_of(body, source, target)
-    done = repair(body.text, wire, kind_of(body, kind, wire), unsafe=unsafe, target=target)
-    kept = ""
+    body = _read_single_body(name)
+    with name_file_in_errors(file):
+        wire = wire_of(body, source, target)
+        detected = kind_of(body, kind, wire)
+        repaired = repair(body.text, wire, detected, unsafe=unsafe, target=target)
+    backup = ""
     if not in_place:
-        need_stdout()
-        if compare:
-            click.echo(_difference(name, body.text, done), nl=False)
+        require_stdout()
+        if show_diff:
+            click.echo(_diff(name, body.text, repaired), nl=False)
         else:
-            view().body(done.json())
-    elif done.changes:
-        kept = str(swap(name, body.text, _alike(done.json(), body.text)))
+            choose_view().body(repaired.json())
+    elif repaired.changes:
+        new = _match_layout(repaired.json(), body.text)
+        backup = str(replace_file(name, body.text, new))
     if not quiet:
-        _report(done, kept)
-    ctx.exit(1 if any(strict or finding.severity == "error" for finding in done.findings) else 0)
+        _report(repaired, backup)
+    failed = any(strict or finding.severity == "error" for finding in repaired.findings)
+    ctx.exit(1 if failed else 0)
 
 
-def _only(file: str) -> Held:
-    """The body of a file that holds one."""
-    bodies = held(file)
-    body = next(bodies, None)
-    if body is None or body.line is not None or body.stream:
+def _read_single_body(file: str) -> InputBody:
+    body = next(read_bodies(file), None)
+    if body is None or body.line is not None or body.is_stream:
+        name = STDIN if file == "-" else file
         raise CommandError(
-            f"{STDIN if file == '-' else file}: one body is repaired at a time, not a stream or a"
-            " file of lines"
+            f"{name}: expected a single body, not a stream or a file with a body on each line"
         )
     return body
 
 
-def _alike(text: bytes, before: bytes) -> bytes:
-    """JSON in the form that another has: indented as much, or compact; with a line break at its
-    end, or not."""
-    lines = before.split(b"\n", 2)
+def _match_layout(text: bytes, original: bytes) -> bytes:
+    """Return JSON with the indentation and the final line break of another text."""
+    lines = original.split(b"\n", 2)
     margin = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 2 else 0
-    return (_indented(text, margin) if margin else text).rstrip(b"\n") + (
-        b"\n" if before.endswith(b"\n") else b""
-    )
+    formatted = _indent(text, margin) if margin else text
+    return formatted.rstrip(b"\n") + (b"\n" if original.endswith(b"\n") else b"")
 
 
-def _indented(text: bytes, margin: int) -> bytes:
+def _indent(text: bytes, margin: int) -> bytes:
     text = text.removeprefix(b"\xef\xbb\xbf")
     try:
-        return indented(text, indent=margin)
-    except DecodeError:  # It takes no half of a surrogate pair.
+        return indent_json(text, indent=margin)
+    except (ValueError, RecursionError):  # msgspec refuses lone surrogates and deep nesting.
         return json.dumps(load(text, "")[0], indent=margin).encode()
 
 
-def _difference(name: str, before: bytes, done: Repaired) -> str:
-    """What changes, as a patch of the indented JSON."""
-    if not done.changes:
+def _diff(name: str, original: bytes, repaired: Repaired) -> str:
+    """Return the changes as a unified diff of the indented JSON."""
+    if not repaired.changes:
         return ""
     old, new = (
-        _indented(text, 2).decode("utf-8", "backslashreplace").split("\n")
-        for text in (before, done.json())
+        _indent(text, 2).decode("utf-8", "backslashreplace").split("\n")
+        for text in (original, repaired.json())
     )
-    shown = STDIN if name == "-" else name
-    lines = list(unified_diff(old, new, f"a/{shown}", f"b/{shown}", lineterm=""))
-    return "".join(f"{click.style(printable(line), fg=COLOURS.get(line[:1]))}\n" for line in lines)
+    shown_name = STDIN if name == "-" else name
+    lines = unified_diff(old, new, f"a/{shown_name}", f"b/{shown_name}", lineterm="")
+    return "".join(
+        f"{click.style(to_printable(line), fg=DIFF_COLOURS.get(line[:1]))}\n" for line in lines
+    )
 
 
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-
-
-def _report(done: Repaired, kept: str) -> None:
-    for change in done.changes:
-        click.echo(f"{click.style('change', fg='green')} {printable(str(change))}", err=True)
-    if kept:
-        click.echo(f"{click.style('kept', fg='green')} {printable(kept)}", err=True)
-    for finding in done.findings:
+def _report(repaired: Repaired, backup: str) -> None:
+    for change in repaired.changes:
+        click.echo(f"{click.style('change', fg='green')} {to_printable(str(change))}", err=True)
+    if backup:
+        click.echo(f"{click.style('backup', fg='green')} {to_printable(backup)}", err=True)
+    for finding in repaired.findings:
         colour = "red" if finding.severity == "error" else "cyan"
         fix = f" [{finding.fix} fix]" if finding.fix else ""
-        click.echo(f"{click.style('left', fg=colour)} {printable(str(finding))}{fix}", err=True)
+        label = click.style("remaining", fg=colour)
+        click.echo(f"{label} {to_printable(str(finding))}{fix}", err=True)

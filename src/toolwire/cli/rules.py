@@ -1,16 +1,15 @@
-"""`toolwire rules`: every rule that check knows, or the page of one."""
+"""`toolwire rules`: the rules of check, or the pages of some."""
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import click
 
-from toolwire.cli.framework.usage_error import need_stdout
-from toolwire.cli.input.rule_selection import complete_rule, names_of
-from toolwire.cli.output.output_mode import View, view
-from toolwire.cli.output.rule_page import page, row, whole
+from toolwire.cli.input.files import require_stdout
+from toolwire.cli.input.rule_selection import complete_rule, select_rules
+from toolwire.cli.output.rule_page import full_row, markdown_page, summary_row
+from toolwire.cli.output.view import choose_view, terminal_view
 from toolwire.conversation.json import JSON, dump
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
@@ -26,48 +25,47 @@ COLUMNS = {
 
 @click.command("rules")
 @click.argument(
-    "chosen", metavar="[RULE]...", nargs=-1, callback=names_of, shell_complete=complete_rule
+    "selection", metavar="[RULE]...", nargs=-1, callback=select_rules, shell_complete=complete_rule
 )
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json"]),
-    help=(
-        "For people, or JSON. When missing, a page is for people, and a list too unless it is"
-        " piped."
-    ),
+    help="Text or JSON. Default: text for pages; for the list, JSON when piped.",
 )
-def command(chosen: frozenset[str], form: str | None) -> None:
-    """List the rules that check knows, or print the pages of some.
+def command(selection: frozenset[str], output_format: str | None) -> None:
+    """List the rules of check, or print the pages of some.
 
-    RULE is a name (missing-result), a code (TW021), or how either begins. A page says what is
+    RULE is a name (missing-result), a code (TW021), or a prefix of either. A page says what is
     wrong, who refuses it, what the fix does and what it costs, with examples.
     """
-    need_stdout()
-    if not chosen:
-        _list(form)
+    require_stdout()
+    if not selection:
+        _print_list(output_format)
         return
-    rules = [rule for rule in all_rules() if rule.name in chosen]
-    if form == "json":
-        click.echo(dump([whole(rule) for rule in rules]))
+    rules = [rule for rule in all_rules() if rule.name in selection]
+    if output_format == "json":
+        click.echo(dump([full_row(rule) for rule in rules]))
     else:
-        _pages(rules)
+        _print_pages(rules)
 
 
-def _list(form: str | None) -> None:
-    rows = [row(rule) for rule in all_rules()]
-    out: View = (
-        import_module("toolwire.cli.output.terminal_output").VIEW
-        if form == "text"
-        else view(piped=form == "json")
-    )
-    plain: list[JSON] = list(rows)
-    out.table(list(COLUMNS.values()), [[str(one[key]) for key in COLUMNS] for one in rows], plain)
-
-
-def _pages(rules: list[Rule]) -> None:
-    text = "\n".join(map(page, rules))
-    if sys.stdout.isatty():
-        import_module("toolwire.cli.output.markdown").show(text)
+def _print_list(output_format: str | None) -> None:
+    rows = [summary_row(rule) for rule in all_rules()]
+    if output_format == "text":
+        view = terminal_view()
     else:
+        view = choose_view(as_json=output_format == "json")
+    json_rows: list[JSON] = list(rows)
+    cells = [[str(row[key]) for key in COLUMNS] for row in rows]
+    view.table(list(COLUMNS.values()), cells, json_rows)
+
+
+def _print_pages(rules: list[Rule]) -> None:
+    text = "\n".join(map(markdown_page, rules))
+    if not sys.stdout.isatty():
         click.echo(text, nl=False)
+        return
+    from toolwire.cli.output.markdown import print_markdown
+
+    print_markdown(text)

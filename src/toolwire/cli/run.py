@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from toolwire.cli.framework.usage_error import CommandError, printable, read_input, said
-from toolwire.cli.services.lazy_import import open_ledger, part, recorded, token, variable
-from toolwire.cli.services.tool_sources import gather, loaded
-from toolwire.errors import InputError
+from toolwire.cli.framework.errors import CommandError
+from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.input.environment import read_token, read_variable
+from toolwire.cli.input.files import read_input
+from toolwire.cli.output.printable import to_printable
+from toolwire.cli.services.ledger_url import open_ledger, report_ledger_errors
+from toolwire.cli.services.tool_sources import add_server_tools, load_local_tools
 
 if TYPE_CHECKING:
     from toolwire.agent.events import Model, RunResult
-    from toolwire.cli.output.transcript import Lines, Transcript
+    from toolwire.cli.output.transcript import EventWriter
     from toolwire.tools.registry import Tools
 
-AT_LEAST_ONE = click.IntRange(min=1)
+POSITIVE = click.IntRange(min=1)
 
 
 @click.command("run")
@@ -33,7 +36,8 @@ AT_LEAST_ONE = click.IntRange(min=1)
     required=True,
     envvar="TOOLWIRE_MODEL",
     help=(
-        "provider:model, as in anthropic:…; or URL#profile:model; or demo:, which needs no network."
+        "provider:model, as in anthropic:claude-opus-5; URL#profile:model; or demo:, the offline"
+        " model."
     ),
 )
 @click.option(
@@ -46,61 +50,59 @@ AT_LEAST_ONE = click.IntRange(min=1)
         " mcp:COMMAND)."
     ),
 )
-@click.option("--base-url", metavar="URL", help="Another address of the provider.")
-@click.option("--system", metavar="TEXT", help="What the model is told first.")
-@click.option("--save", metavar="FILE", help="Keep the conversation there after every step.")
+@click.option("--base-url", metavar="URL", help="Another base URL of the provider.")
+@click.option("--system", metavar="TEXT", help="The system prompt.")
+@click.option("--save", metavar="FILE", help="Save the conversation to FILE after every step.")
 @click.option(
     "--resume",
     metavar="FILE",
-    help="Go on with a conversation that was kept; calls that ran are not run again.",
+    help="Continue a saved conversation. Calls that ran do not run again.",
 )
 @click.option(
     "--ledger",
     metavar="URL",
-    help="Where calls are recorded. Default: beside the kept conversation, if there is one.",
+    help="Where to record calls. Default: a file beside the saved conversation, else memory.",
 )
 @click.option(
-    "--approve", is_flag=True, help="Ask before each call, on stderr; answers are lines of stdin."
+    "--approve", is_flag=True, help="Ask on stderr before each call; read the decision from stdin."
 )
 @click.option(
     "--turns",
-    type=AT_LEAST_ONE,
+    type=POSITIVE,
     default=50,
     show_default=True,
-    help="So many answers of the model at most.",
+    help="The most responses of the model in one run.",
 )
 @click.option(
     "--parallel",
-    type=AT_LEAST_ONE,
+    type=POSITIVE,
     default=8,
     show_default=True,
-    help="So many calls at once at most.",
+    help="The most calls that run at once.",
 )
 @click.option(
     "--text",
     "in_text",
     is_flag=True,
-    help="The model has no tools of its own: say everything in text.",
+    help="The model has no tool API: describe tools and calls in text.",
 )
-@click.option("--no-stream", is_flag=True, help="Ask for whole answers.")
+@click.option("--no-stream", is_flag=True, help="Request whole responses.")
 @click.option(
     "--secret",
     "secrets",
     metavar="NAME",
     multiple=True,
-    help="Tools may have this variable of the environment.",
+    help="Give tools the secret in this environment variable.",
 )
 @click.option(
     "--token",
     "tokens",
     metavar="ID=VARIABLE",
     multiple=True,
-    help="Tools may have this token, from a variable of the environment.",
+    help="Give tools a token from an environment variable.",
 )
 @click.option("--user", "user_id", metavar="ID", help="The user on whose behalf tools are called.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="One line of JSON for everything that happens."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print every event as one line of JSON.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -122,69 +124,56 @@ def command(
     user_id: str | None,
     as_json: bool,
 ) -> None:
-    """Ask a model that may use tools, and watch it.
+    """Run an agent: a model that may call tools.
 
-    Keys come from the environment, as the provider's own tools want them. QUESTION - is read from
-    stdin. With --resume and no question, whatever was under way is finished. `demo:anthropic` is
-    the offline model by that wire.
+    API keys come from the environment variables that the official SDKs use. QUESTION - is read from
+    stdin. With --resume and no question, the agent finishes what was in progress. `demo:anthropic`
+    is the offline model on that wire.
 
-    Each call has a letter, and so has its result. Exit codes: 0 the model is done, 1 it broke or a
-    limit was reached, 2 misuse, 130 stopped with Ctrl-C.
+    A call and its result show the same letter. Exit codes: 0 the model finished, 1 an error or a
+    limit stopped it, 2 wrong usage, 130 stopped with Ctrl-C.
     """
-    if save and resume and save != resume:
-        raise CommandError(
-            "--save and --resume name two files; the conversation goes on where it is resumed"
-        )
-    if resume is not None and not Path(resume).is_file():
-        raise CommandError(f"{resume}: no such file")
-    if save is not None and resume is None and Path(save).exists():
-        raise CommandError(f"{save}: it is already there; go on with --resume {save}")
-    if question == "-" and approve:
-        raise CommandError(
-            "stdin has the answers for --approve; give the question on the command line"
-        )
-    if question == "-":
-        question = read_input("-").decode("utf-8", "replace").strip()
-    if not question and (resume is None or question is not None):
-        raise CommandError("there is no question")
-    kept = resume or save
-    setup = _Setup(
-        model_name,
-        base_url,
-        sources,
-        ledger or (f"sqlite:///{kept}.calls.db" if kept else None),
-        kept,
-        system,
-        turns,
-        parallel,
-        not no_stream,
-        in_text,
-        approve,
-        as_json,
-        {one: variable(one) for one in secrets},
-        dict(token(one) for one in tokens),
-        user_id,
+    question = _read_question(question, resume=resume, save=save, approve=approve)
+    require_extra("tools")
+    session_file = resume or save
+    default_ledger = f"sqlite:///{session_file}.calls.db" if session_file else None
+    options = RunOptions(
+        model=model_name,
+        base_url=base_url,
+        sources=sources,
+        ledger=ledger or default_ledger,
+        session_file=session_file,
+        resume=resume is not None,
+        system=system,
+        turns=turns,
+        parallel=parallel,
+        stream=not no_stream,
+        in_text=in_text,
+        approve=approve,
+        as_json=as_json,
+        secrets={name: read_variable(name) for name in secrets},
+        tokens=dict(map(read_token, tokens)),
+        user_id=user_id,
     )
     try:
-        with recorded(setup.ledger):
-            over = asyncio.run(_ran(loaded(sources), setup, question, resumed=resume is not None))
+        with report_ledger_errors(options.ledger):
+            result = asyncio.run(_run(load_local_tools(sources), options, question))
     except KeyboardInterrupt:
-        if kept:
-            click.echo(f"stopped; go on with --resume {printable(kept)}", err=True)
+        if session_file:
+            click.echo(f"stopped; continue with --resume {to_printable(session_file)}", err=True)
         raise
-    except InputError as error:
-        raise CommandError(said(error)) from None
-    ctx.exit(0 if over.phase == "done" else 1)
+    ctx.exit(0 if result.phase == "done" else 1)
 
 
-class _Setup(Struct, frozen=True):
+class RunOptions(Struct, frozen=True, kw_only=True):
     """What the command line says beside the question."""
 
     model: str
-    base: str | None
+    base_url: str | None
     sources: tuple[str, ...]
     ledger: str | None
-    kept: str | None
+    session_file: str | None
+    resume: bool
     system: str | None
     turns: int
     parallel: int
@@ -197,57 +186,84 @@ class _Setup(Struct, frozen=True):
     user_id: str | None
 
 
-async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bool) -> RunResult:
-    talk, shown = part("toolwire.agent.events"), part("toolwire.cli.output.transcript")
-    watcher: Lines | Transcript = (
-        shown.Lines() if setup.as_json else shown.Transcript(colour=_colour())
-    )
-    async with AsyncExitStack() as stack:
-        await gather(tools, setup.sources, stack)
-        model = await _model(setup, stack)
-        part("toolwire.execution.log_redaction").redact_all_logs()
-        calls = await stack.enter_async_context(
-            part("toolwire.execution.executor").ToolExecutor(open_ledger(setup.ledger))
+def _read_question(
+    question: str | None, *, resume: str | None, save: str | None, approve: bool
+) -> str | None:
+    """Return the question, from stdin if it is `-`; raise CommandError if options contradict."""
+    if save and resume and save != resume:
+        raise CommandError(
+            "--save and --resume name two files; the conversation continues in its own file"
         )
-        agent = part("toolwire.agent.agent").Agent(
+    if resume is not None and not Path(resume).is_file():
+        raise CommandError(f"{resume}: no such file")
+    if save is not None and resume is None and Path(save).exists():
+        raise CommandError(f"{save}: the file exists; continue it with --resume {save}")
+    if question == "-" and approve:
+        raise CommandError(
+            "--approve reads decisions from stdin; give the question on the command line"
+        )
+    if question == "-":
+        question = read_input("-").decode("utf-8", "replace").strip()
+    if not question and (resume is None or question is not None):
+        raise CommandError("there is no question")
+    return question
+
+
+async def _run(tools: Tools, options: RunOptions, question: str | None) -> RunResult:
+    from toolwire.agent.agent import Agent
+    from toolwire.agent.events import Limits, RunResult
+    from toolwire.agent.session_store import FileStore
+    from toolwire.cli.input.approval import ApprovalPrompt
+    from toolwire.execution.executor import ToolExecutor
+    from toolwire.execution.log_redaction import redact_all_logs
+
+    writer = _event_writer(options)
+    async with AsyncExitStack() as stack:
+        await add_server_tools(tools, options.sources, stack)
+        model = await _open_model(options, stack)
+        redact_all_logs()
+        executor = await stack.enter_async_context(ToolExecutor(open_ledger(options.ledger)))
+        agent = Agent(
             model,
             [tools],
-            executor=calls,
-            system=setup.system,
-            limits=talk.Limits(turns=setup.turns, parallel=setup.parallel),
-            approve=(
-                part("toolwire.cli.input.approval").Approval(watcher.line)
-                if setup.approve
-                else None
-            ),
-            store=part("toolwire.agent.session_store").FileStore(setup.kept)
-            if setup.kept
-            else None,
-            secrets=setup.secrets,
-            tokens=setup.tokens,
-            user_id=setup.user_id,
+            executor=executor,
+            system=options.system,
+            limits=Limits(turns=options.turns, parallel=options.parallel),
+            approve=ApprovalPrompt(writer.start_line) if options.approve else None,
+            store=FileStore(options.session_file) if options.session_file else None,
+            secrets=options.secrets,
+            tokens=options.tokens,
+            user_id=options.user_id,
         )
-        if resumed:
+        if options.resume:
             await agent.resume()
-        over: RunResult | None = None
-        async with aclosing(agent.watch(question)) as watched:
-            async for seen in watched:
-                watcher.take(seen)
-                over = seen if isinstance(seen, talk.RunResult) else over
-        assert over is not None
-        return over
+        result: RunResult | None = None
+        async with aclosing(agent.watch(question)) as events:
+            async for event in events:
+                writer.write(event)
+                if isinstance(event, RunResult):
+                    result = event
+        assert result is not None
+        return result
 
 
-def _colour() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
+def _event_writer(options: RunOptions) -> EventWriter:
+    from toolwire.cli.output.transcript import JsonLines, Transcript
+
+    if options.as_json:
+        return JsonLines()
+    return Transcript(colour=sys.stdout is not None and sys.stdout.isatty())
 
 
-async def _model(setup: _Setup, stack: AsyncExitStack) -> Model:
-    """The model of a name; `demo:` is served on this machine, `demo:anthropic` by that wire."""
-    http = part("toolwire.agent.http_model")
-    native = False if setup.in_text else None
-    made: Model = http.HttpModel(
-        setup.model, base_url=setup.base, stream=setup.stream, native_tools=native
+async def _open_model(options: RunOptions, stack: AsyncExitStack) -> Model:
+    """Return the model of a name; `demo:` is served here, `demo:anthropic` on that wire."""
+    from toolwire.agent.http_model import HttpModel
+
+    model = HttpModel(
+        options.model,
+        base_url=options.base_url,
+        stream=options.stream,
+        native_tools=False if options.in_text else None,
     )
-    stack.push_async_callback(made.close)
-    return made
+    stack.push_async_callback(model.close)
+    return model

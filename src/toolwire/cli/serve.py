@@ -1,4 +1,4 @@
-"""`toolwire serve`: tools for agents, over OXP and MCP."""
+"""`toolwire serve`: a tool server for agents, over OXP and MCP."""
 
 from __future__ import annotations
 
@@ -12,19 +12,32 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from toolwire.cli.framework.usage_error import CommandError, printable
-from toolwire.cli.services.lazy_import import load_tools, open_ledger, part, recorded, shown
+from toolwire.cli.framework.errors import CommandError
+from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.output.printable import to_printable
+from toolwire.cli.output.redact_url import redact_url
+from toolwire.cli.services.ledger_url import open_ledger, report_ledger_errors
 from toolwire.cli.services.listen import PORTS, listen
-from toolwire.cli.services.stdio import serve as over_stdio
+from toolwire.cli.services.stdio import serve_stdio
+from toolwire.cli.services.tool_loading import load_tools
+from toolwire.errors import ConfigError
 
 if TYPE_CHECKING:
-    from toolwire.execution.executor import ToolExecutor
     from toolwire.server.auth import Auth
     from toolwire.tools.registry import Tools
 
 METHODS = ("key", "jwt")
 KEYS, SECRET = "TOOLWIRE_API_KEYS", "TOOLWIRE_JWT_SECRET"
-_OF_SOCKETS = ("host", "port", "oxp", "auth", "audience", "allow_anyone", "hosts")
+SOCKET_OPTIONS = {
+    "host": "--host",
+    "port": "--port",
+    "oxp": "--oxp",
+    "auth": "--auth",
+    "audience": "--audience",
+    "allow_anyone": "--allow-anyone",
+    "allowed_hosts": "--allowed-host",
+}
+"""Options that contradict --stdio."""
 
 
 @click.command("serve")
@@ -33,39 +46,39 @@ _OF_SOCKETS = ("host", "port", "oxp", "auth", "audience", "allow_anyone", "hosts
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen. Beyond loopback, --auth is needed.",
+    help="The address to listen on. Beyond loopback, --auth is required.",
 )
-@click.option("--port", type=PORTS, default=8765, show_default=True, help="0 is any free one.")
+@click.option(
+    "--port", type=PORTS, default=8765, show_default=True, help="The port; 0 is any free one."
+)
 @click.option(
     "--ledger",
     metavar="URL",
     default="sqlite:///toolwire.db",
     show_default=True,
     envvar="TOOLWIRE_LEDGER",
-    help="Where calls are recorded: sqlite:///FILE, postgresql://…, or memory:.",
+    help="Where to record calls: sqlite:///FILE, postgresql://…, or memory:.",
 )
-@click.option("--oxp", is_flag=True, help="Speak OXP. Without --oxp and --mcp, both are spoken.")
-@click.option("--mcp", is_flag=True, help="Speak MCP, under /mcp.")
-@click.option("--stdio", is_flag=True, help="Speak MCP over stdin and stdout and listen nowhere.")
+@click.option("--oxp", is_flag=True, help="Serve OXP. Default: both OXP and MCP.")
+@click.option("--mcp", is_flag=True, help="Serve MCP, under /mcp.")
+@click.option("--stdio", is_flag=True, help="Serve MCP over stdin and stdout instead of a socket.")
 @click.option(
     "--auth",
     type=click.Choice(METHODS),
     multiple=True,
     help=(
-        "What callers must show: a key of TOOLWIRE_API_KEYS, or a token signed with"
-        " TOOLWIRE_JWT_SECRET; both may be taken."
+        "What clients must send: a key of TOOLWIRE_API_KEYS, or a JWT signed with"
+        " TOOLWIRE_JWT_SECRET. With both, either is enough."
     ),
 )
-@click.option("--audience", multiple=True, metavar="NAME", help="An audience that tokens may name.")
+@click.option("--audience", multiple=True, metavar="NAME", help="An accepted audience of tokens.")
+@click.option("--allow-anyone", is_flag=True, help="Listen beyond loopback without --auth.")
 @click.option(
-    "--allow-anyone", is_flag=True, help="Listen beyond loopback without --auth all the same."
-)
-@click.option(
-    "--name",
-    "hosts",
+    "--allowed-host",
+    "allowed_hosts",
     multiple=True,
     metavar="HOST",
-    help="A name that the server answers to; * is any.",
+    help="An accepted value of the Host header, beside localhost; * is any.",
 )
 @click.pass_context
 def command(
@@ -80,52 +93,39 @@ def command(
     auth: tuple[str, ...],
     audience: tuple[str, ...],
     allow_anyone: bool,
-    hosts: tuple[str, ...],
+    allowed_hosts: tuple[str, ...],
 ) -> None:
     """Serve the tools of Python files or packages to agents.
 
-    TOOLS are files or importable packages with functions under @tool. A call that comes twice under
-    one call id runs once, also over restarts: the ledger remembers.
+    TOOLS are files or importable packages with functions decorated by @tool. The ledger records
+    every call, so a repeated call id does not run its tool again, not even after a restart.
 
-    Keys come from the environment: TOOLWIRE_API_KEYS is `name=key`, several separated by commas;
-    TOOLWIRE_JWT_SECRET is the shared secret of HS256 tokens. Both need at least 32 characters.
-    TOOLWIRE_LEDGER may hold the ledger's URL, so that no password stands on the command line.
-    Ctrl-C finishes what is under way.
+    Keys come from environment variables: TOOLWIRE_API_KEYS is `name=key`, several separated by
+    commas; TOOLWIRE_JWT_SECRET is the shared secret of HS256 tokens. Both need at least 32
+    characters. TOOLWIRE_LEDGER may hold the URL of the ledger, so that the command line shows no
+    password. Ctrl-C finishes the running calls.
     """
-    if stdio:
-        given = [
-            name
-            for name in _OF_SOCKETS
-            if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
-        ]
-        if given:
-            words = ", ".join(
-                f"--{'name' if one == 'hosts' else one.replace('_', '-')}" for one in given
-            )
-            raise CommandError(f"--stdio listens nowhere, so it takes no {words}")
-        with redirect_stdout(
-            sys.stderr
-        ):  # stdout is the wire: what a file prints while it is loaded goes elsewhere
-            found = load_tools(tools)
-    else:
-        found = load_tools(tools)
-    mistake = part("toolwire.tools.errors").ToolDefinitionError
-    part("toolwire.execution.log_redaction").redact_all_logs()
-    calls: ToolExecutor = part("toolwire.execution.executor").ToolExecutor(open_ledger(ledger))
+    require_extra("server")
+    from toolwire.execution.executor import ToolExecutor
+    from toolwire.execution.log_redaction import redact_all_logs
+    from toolwire.tool_server import ToolServer
+    from toolwire.tools.errors import ToolDefinitionError
+
+    registry = _load_tools_for_stdio(ctx, tools) if stdio else load_tools(tools)
+    redact_all_logs()
+    executor = ToolExecutor(open_ledger(ledger))
     try:
-        with recorded(ledger):
+        with report_ledger_errors(ledger):
             if stdio:
-                calls.check_tools(found)
-                asyncio.run(over_stdio(found, calls))
+                executor.check_tools(registry)
+                asyncio.run(serve_stdio(registry, executor))
                 return
             both = oxp == mcp
-            if mcp or both:
-                part("toolwire.mcp.server")  # says now which extra is missing
-            server = part("toolwire.tool_server").ToolServer(
-                found,
-                executor=calls,
-                auth=_auth(auth, audience),
-                allowed_hosts=hosts,
+            server = ToolServer(
+                registry,
+                executor=executor,
+                auth=_read_auth(auth, audience),
+                allowed_hosts=allowed_hosts,
                 oxp=oxp or both,
                 mcp=mcp or both,
             )
@@ -133,44 +133,62 @@ def command(
                 server,
                 host,
                 port,
-                lambda url: _told(url, found, ledger, oxp=oxp or both, mcp=mcp or both),
+                announce=lambda url: _announcement(
+                    url, registry, ledger=ledger, oxp=oxp or both, mcp=mcp or both
+                ),
                 allow_anyone=allow_anyone,
                 hint="--auth key, --auth jwt, --allow-anyone",
             )
-    except mistake as error:
-        raise CommandError(f"{error} (--ledger {shown(ledger)})") from None
+    except ToolDefinitionError as error:
+        raise CommandError(f"{error} (--ledger {redact_url(ledger)})") from None
 
 
-def _auth(methods: tuple[str, ...], audience: tuple[str, ...]) -> Auth:
-    module = part("toolwire.server.auth")
-    keys: dict[str, str] = {}
-    secret: str | None = None
-    if "key" in methods:
-        for one in filter(None, (word.strip() for word in os.environ.get(KEYS, "").split(","))):
-            # Base64 may end in =, and then there is no name. Records bear the name: it must not
-            # depend on what stands beside
-            name, _, key = one.partition("=") if "=" in one.rstrip("=") else ("", "", one)
-            name = name or f"sha256-{sha256(sha256(key.encode()).digest()).hexdigest()[:16]}"
-            if name in keys:
-                raise CommandError(f"--auth key: {KEYS} names {name} twice")
-            keys[name] = key
-        if not keys:
-            raise CommandError(f"--auth key: set {KEYS} to name=key")
-    if "jwt" in methods:
-        secret = os.environ.get(SECRET)
-        if not secret:
-            raise CommandError(f"--auth jwt: set {SECRET}")
+def _load_tools_for_stdio(ctx: click.Context, names: tuple[str, ...]) -> Tools:
+    """Load tools while stdout is redirected: it carries the protocol."""
+    given = [
+        flag
+        for name, flag in SOCKET_OPTIONS.items()
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise CommandError(f"--stdio does not listen, so it takes no {', '.join(given)}")
+    with redirect_stdout(sys.stderr):
+        return load_tools(names)
+
+
+def _read_auth(methods: tuple[str, ...], audiences: tuple[str, ...]) -> Auth:
+    """Return the authentication that the options ask for, with keys of the environment."""
+    from toolwire.server.auth import Auth
+
+    keys = _read_keys() if "key" in methods else {}
+    secret = os.environ.get(SECRET) if "jwt" in methods else None
+    if "jwt" in methods and not secret:
+        raise CommandError(f"--auth jwt: set the environment variable {SECRET}")
     try:
-        made: Auth = module.Auth(keys, secrets=[secret] if secret else [], audiences=audience)
-    except module.ConfigError as error:
+        return Auth(keys, secrets=[secret] if secret else [], audiences=audiences)
+    except ConfigError as error:
         raise CommandError(f"--auth: {error}") from None
-    return made
 
 
-def _told(url: str, tools: Tools, ledger: str, *, oxp: bool, mcp: bool) -> str:
-    n = len(tools)
-    kept = "in memory only" if ledger == "memory:" else f"in {printable(shown(ledger))}"
-    lines = [f"{n} {'tool' if n == 1 else 'tools'} at {url}; calls are recorded {kept}"]
+def _read_keys() -> dict[str, str]:
+    keys: dict[str, str] = {}
+    for entry in filter(None, (part.strip() for part in os.environ.get(KEYS, "").split(","))):
+        # A key in base64 may end in =, and then there is no name. Records contain the name, so it
+        # must not depend on the other entries.
+        name, _, key = entry.partition("=") if "=" in entry.rstrip("=") else ("", "", entry)
+        name = name or f"sha256-{sha256(sha256(key.encode()).digest()).hexdigest()[:16]}"
+        if name in keys:
+            raise CommandError(f"--auth key: {KEYS} has the name {name} twice")
+        keys[name] = key
+    if not keys:
+        raise CommandError(f"--auth key: set the environment variable {KEYS} to name=key")
+    return keys
+
+
+def _announcement(url: str, tools: Tools, *, ledger: str, oxp: bool, mcp: bool) -> str:
+    count = "1 tool" if len(tools) == 1 else f"{len(tools)} tools"
+    place = "in memory only" if ledger == "memory:" else f"in {to_printable(redact_url(ledger))}"
+    lines = [f"{count} at {url}; calls are recorded {place}"]
     if oxp:
         lines.append(f"  OXP  {url}/tools and {url}/tools/call")
     if mcp:

@@ -1,5 +1,4 @@
-"""`toolwire stream`: a stream of one wire as a stream of another, live; or as the body it stands
-for."""
+"""`toolwire stream`: a stream of one wire as a stream of another, live; or as a whole body."""
 
 from __future__ import annotations
 
@@ -10,47 +9,25 @@ from typing import BinaryIO
 
 import click
 
-from toolwire.cli.framework.usage_error import (
-    CommandError,
-    complete_wire,
-    known_wire,
-    need_stdout,
-    read_input,
-)
-from toolwire.cli.input.id_map_file import read_ids, save_ids
-from toolwire.cli.output.output_mode import view
+from toolwire.cli.framework.errors import CommandError, name_file_in_errors
+from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout, stdin
+from toolwire.cli.input.id_map_file import read_id_map, save_id_map
+from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.output.view import choose_view
 from toolwire.conversation.json import dump
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 
-PIECE = 65536
-"""So many bytes are read at most before they are passed on; fewer if fewer are there."""
+CHUNK = 65536
+"""At most so many bytes are read at once; fewer if fewer have arrived."""
 
 
 @click.command("stream")
 @click.argument("file", required=False)
+@wire_option("--from", "source", required=True, help="The wire of the input.")
+@wire_option("--to", "target", help="The wire or profile to write.")
 @click.option(
-    "--from",
-    "source",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    required=True,
-    help="The wire of the input.",
-)
-@click.option(
-    "--to",
-    "target",
-    metavar="WIRE",
-    callback=known_wire,
-    shell_complete=complete_wire,
-    help="The wire, or a provider's profile of it, to write.",
-)
-@click.option(
-    "--fold",
-    "whole",
-    is_flag=True,
-    help="Write the whole body that the stream stands for, on its own wire.",
+    "--fold", "fold_stream", is_flag=True, help="Write the stream as one body of its own wire."
 )
 @click.option(
     "--target-version",
@@ -63,16 +40,15 @@ PIECE = 65536
     type=click.Choice(POLICIES),
     default="auto",
     show_default=True,
-    help="What calls that another provider ran become.",
+    help="What the calls of provider-executed tools become.",
 )
 @click.option(
     "--ids",
+    "ids_file",
     metavar="FILE",
     help="The id map of an earlier translation, to restore its ids and names.",
 )
-@click.option(
-    "--save-ids", "ids_file", metavar="FILE", help="Write the id map of this stream there."
-)
+@click.option("--save-ids", metavar="FILE", help="Write the id map of this stream to FILE.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
 def command(
@@ -80,57 +56,49 @@ def command(
     file: str | None,
     source: str,
     target: str | None,
-    whole: bool,
+    fold_stream: bool,
     version: int | None,
     server_tools: ServerToolPolicy,
-    ids: str | None,
     ids_file: str | None,
+    save_ids: str | None,
     quiet: bool,
 ) -> None:
-    """Pass a stream on, event by event, as a stream of another wire.
+    """Translate a stream into a stream of another wire, event by event.
 
-    FILE holds the stream as it came (SSE, NDJSON, a JSON array, an AWS event stream); - or nothing
-    is stdin. Each event goes out before the next is waited for. What the target cannot hold is
-    reported on stderr when the stream is over.
+    FILE holds the stream as the provider sent it (SSE, NDJSON, a JSON array, an AWS event stream);
+    - or nothing is stdin. Each event is written before the next one is read. What the target cannot
+    hold is reported on stderr at the end.
 
-    Exit codes: 0 nothing was lost, 1 something was lost or the stream broke off, 2 misuse.
+    Exit codes: 0 nothing was lost, 1 something was lost or the stream broke off, 2 wrong usage.
     """
-    if file is None and sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(2)
-    if (target is None) is not whole:
-        raise CommandError("say either --to WIRE or --fold")
-    need_stdout()
-    home = read_ids(ids) if ids else None
-    pieces = _pieces(_opened(file or "-"))
+    if file is None:
+        exit_with_help_at_terminal(ctx)
+    if (target is None) is not fold_stream:
+        raise CommandError("give either --to WIRE or --fold")
+    require_stdout()
+    ids = read_id_map(ids_file) if ids_file else None
+    chunks = _read_chunks(BytesIO(read_input(file)) if file not in (None, "-") else stdin())
     if target is None:
-        view().body(dump(fold(pieces, source)))
+        with name_file_in_errors(file):
+            body = fold(chunks, source)
+        choose_view().body(dump(body))
         return
-    made = restream(pieces, source, target, ids=home, server_tools=server_tools, version=version)
+    stream = restream(chunks, source, target, ids=ids, server_tools=server_tools, version=version)
     out = sys.stdout.buffer
-    for event in made:
+    for event in stream:
         out.write(event)
         out.flush()
-    if ids_file:
-        save_ids(ids_file, made.ids)
+    if save_ids:
+        save_id_map(save_ids, stream.ids)
     if not quiet:
-        view().losses(made.losses)
-    if made.fault is not None:
-        click.echo(f"toolwire: {made.fault}", err=True)
-    ctx.exit(1 if made.losses or made.fault is not None else 0)
+        choose_view().losses(stream.losses)
+    if stream.fault is not None:
+        click.echo(f"toolwire: {stream.fault}", err=True)
+    ctx.exit(1 if stream.losses or stream.fault is not None else 0)
 
 
-def _opened(file: str) -> BinaryIO:
-    """The stream: stdin as it comes, or a file."""
-    if file != "-":
-        return BytesIO(read_input(file))
-    if sys.stdin is None:
-        raise CommandError("stdin is closed")
-    return sys.stdin.buffer
-
-
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    """What is there to read, without waiting for more."""
+def _read_chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield what has arrived, without waiting for a full chunk."""
     read = getattr(stream, "read1", stream.read)
-    while piece := read(PIECE):
-        yield piece
+    while chunk := read(CHUNK):
+        yield chunk

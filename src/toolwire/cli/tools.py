@@ -1,4 +1,4 @@
-"""`toolwire tools`: what tools there are in a file, a package or on a server."""
+"""`toolwire tools`: the tools of a file, a package or a server."""
 
 from __future__ import annotations
 
@@ -8,34 +8,36 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli.output.output_mode import view
-from toolwire.cli.services.tool_sources import gather, loaded
+from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.output.view import choose_view
+from toolwire.cli.services.tool_sources import add_server_tools, load_local_tools
 from toolwire.conversation.json import JSON
 
 if TYPE_CHECKING:
     from toolwire.tools.registry import Tools
     from toolwire.tools.runnable import Runnable
 
+COLUMNS = ("id", "parameters", "needs", "description")
+
 
 @click.command("tools")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
 def command(sources: tuple[str, ...], as_json: bool) -> None:
-    """List tools with their parameters and what they need.
+    """List tools with their parameters and requirements.
 
     SOURCE is a Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, or
-    mcp:COMMAND to start one). A table on a terminal, JSON when piped.
+    mcp:COMMAND to start one). The output is a table at a terminal and JSON when piped.
     """
-    found = asyncio.run(_found(loaded(sources), sources))
-    rows: list[JSON] = [_row(one) for one in found]
-    view(piped=as_json).table(
-        ("id", "parameters", "needs", "description"), [_cells(one) for one in found], rows
-    )
+    require_extra("tools")
+    tools = asyncio.run(_list_tools(load_local_tools(sources), sources))
+    rows: list[JSON] = [_row(tool) for tool in tools]
+    choose_view(as_json=as_json).table(COLUMNS, [_cells(tool) for tool in tools], rows)
 
 
-async def _found(tools: Tools, sources: tuple[str, ...]) -> list[Runnable]:
+async def _list_tools(tools: Tools, sources: tuple[str, ...]) -> list[Runnable]:
     async with AsyncExitStack() as stack:
-        await gather(tools, sources, stack)
+        await add_server_tools(tools, sources, stack)
         return tools.all()
 
 
@@ -47,7 +49,7 @@ def _row(tool: Runnable) -> dict[str, JSON]:
         "description": tool.description,
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
-        "authorization": [one.id for one in needs.authorization],
+        "authorization": [authorization.id for authorization in needs.authorization],
         "secrets": list(needs.secrets),
         "user_id": needs.user_id,
         "on_crash": tool.on_crash,
@@ -58,19 +60,18 @@ def _row(tool: Runnable) -> dict[str, JSON]:
 
 def _cells(tool: Runnable) -> list[str]:
     schema = tool.input_schema
-    wanted = schema.get("required")
-    required = wanted if isinstance(wanted, list) else []
+    required = schema.get("required")
+    required_names = required if isinstance(required, list) else []
     properties = schema.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
     needs = [
-        *(one.id for one in tool.needs.authorization),
+        *(authorization.id for authorization in tool.needs.authorization),
         *tool.needs.secrets,
         *(["user id"] if tool.needs.user_id else []),
     ]
-    described = tool.description.partition("\n")[0]
     return [
         str(tool.id),
-        " ".join(one if one in required else f"[{one}]" for one in names),
+        " ".join(name if name in required_names else f"[{name}]" for name in names),
         ", ".join(needs),
-        described,
+        tool.description.partition("\n")[0],
     ]

@@ -1,8 +1,6 @@
-"""`toolwire tour`: a broken conversation and what is wrong with it, then a healthy one on three
-wires.
+"""`toolwire tour`: a broken conversation and its problems, then a good one on three wires.
 
-Everything shown is computed while it is shown, by the public functions of the library. Nothing
-waits for a key.
+The public functions of the library compute everything that is shown.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli.output.call_threads import PLAIN, ROUND, Marks, letter, threads
-from toolwire.cli.output.console import Paper
-from toolwire.cli.output.tour_conversations import BROKEN, HEALTHY
+from toolwire.cli.output.call_threads import ASCII, UNICODE, ThreadGlyphs, draw_threads, letter_of
+from toolwire.cli.output.console import PipeSafeConsole
+from toolwire.cli.output.tour_conversations import BROKEN, WELL_FORMED
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.model import Conversation
@@ -27,55 +25,43 @@ from toolwire.profiles.table import profile
 from toolwire.translate import translate
 from toolwire.wires import wire
 
-HOME = "openai-chat"
-STOPS = (HOME, "anthropic", "gemini")
+SOURCE = "openai-chat"
+WIRES = (SOURCE, "anthropic", "gemini")
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
-WIDEST = 100
+MAX_WIDTH = 100
+MAX_CELL = 32
+NEXT_COMMANDS = """\
+toolwire translate history.json --to anthropic --save-ids ids.json
+toolwire translate answer.json --kind response --to openai-chat --ids ids.json
+toolwire wires --types"""
 
 
 @click.command("tour")
 def command() -> None:
-    """Show in six steps what toolwire is for.
+    """Show in six steps what toolwire does.
 
-    A broken conversation and what is wrong with it; then a healthy one on three wires, with the
-    thread from each call to its result, what was lost, the id map, and the way back.
+    A broken conversation and what is wrong with it. Then a good one on three wires: the thread from
+    each call to its result, losses, the id map, and the round trip.
     """
-    console = Paper(highlight=False)
-    if console.width > WIDEST:
-        console.width = WIDEST
-    for number, (title, shown) in enumerate(_steps(console), start=1):
+    console = PipeSafeConsole(highlight=False)
+    console.width = min(console.width, MAX_WIDTH)
+    for number, (title, blocks) in enumerate(_steps(console), start=1):
         console.print(Rule(f"{number}. {title}", align="left"))
-        for one in shown:
-            console.print(one, soft_wrap=isinstance(one, Text))
+        for block in blocks:
+            console.print(block, soft_wrap=isinstance(block, Text))
         console.print()
 
 
 def _steps(console: Console) -> Iterator[tuple[str, list[Text | Table]]]:
-    marks = ROUND if console.encoding.lower().startswith("utf") else PLAIN
-    broken = decode(BROKEN, HOME)
-    yield (
-        "A conversation that went wrong",
-        [
-            Text(f"A history on {HOME}. A letter is a call; its thread leads to its result.\n"),
-            *_drawing(broken, marks),
-        ],
-    )
-    yield (
-        "What is wrong with it",
-        [
-            Text("What Conversation.pairs() finds, turn by turn with the open calls in hand:\n"),
-            _facts(broken),
-        ],
-    )
-    for stop in STOPS:
-        yield f"A healthy conversation on {stop}", _stop(stop, marks)
-    yield "Your turn", [Text(NEXT)]
-
-
-NEXT = """\
-toolwire translate history.json --to anthropic --save-ids ids.json
-toolwire translate answer.json --kind response --to openai-chat --ids ids.json
-toolwire wires --types"""
+    glyphs = UNICODE if console.encoding.lower().startswith("utf") else ASCII
+    broken = decode(BROKEN, SOURCE)
+    intro = Text(f"A history on {SOURCE}. A letter is a call; its thread leads to its result.\n")
+    yield "A conversation that went wrong", [intro, _draw(broken, glyphs)]
+    intro = Text("What Conversation.pairs() finds, turn by turn with the open calls in hand:\n")
+    yield "What is wrong with it", [intro, _describe_pairs(broken)]
+    for name in WIRES:
+        yield f"A good conversation on {name}", _show_wire(name, glyphs)
+    yield "Your turn", [Text(NEXT_COMMANDS)]
 
 
 # --- drawing --------------------------------------------------------------------------------------
@@ -85,130 +71,121 @@ def _colour(thread: int | None) -> str:
     return "" if thread is None else COLOURS[thread % len(COLOURS)]
 
 
-def _drawing(conversation: Conversation, marks: Marks) -> list[Text | Table]:
-    """The conversation with its threads."""
+def _draw(conversation: Conversation, glyphs: ThreadGlyphs) -> Table:
+    """Return the conversation with its threads."""
     grid = Table.grid(padding=(0, 1))
     for column in range(5):
         grid.add_column(
             no_wrap=True,
-            overflow="ellipsis" if marks is ROUND else "crop",
-            max_width=32 if column >= 3 else None,
+            overflow="ellipsis" if glyphs is UNICODE else "crop",
+            max_width=MAX_CELL if column >= 3 else None,
         )
-    for line in threads(conversation, marks):
+    for line in draw_threads(conversation, glyphs):
         colour = _colour(line.thread)
         cells = (
             (line.gutter, colour),
             (line.letter, f"bold {colour}"),
-            (line.who, "dim"),
-            (line.words, ""),
+            (line.role, "dim"),
+            (line.text, ""),
             (line.id, colour),
         )
-        grid.add_row(*(Text(words, style=style.strip()) for words, style in cells))
-    return [grid]
+        grid.add_row(*(Text(text, style=style.strip()) for text, style in cells))
+    return grid
 
 
-# --- the broken one -------------------------------------------------------------------------------
+# --- the broken conversation ----------------------------------------------------------------------
 
 
-def _facts(conversation: Conversation) -> Table:
-    """One row for each pair: where it stands, and what there is to say about it."""
+def _describe_pairs(conversation: Conversation) -> Table:
+    """Return a row for each pair: its letter, its pointer, and what is special about it."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     order = {id(result): n for n, result in enumerate(conversation.results())}
     latest = -1
     for thread, pair in enumerate(conversation.pairs()):
-        place = order.get(id(pair.result), latest)
+        position = order.get(id(pair.result), latest)
         part: Traceable | None = pair.call or pair.result
-        where = pointer(part.path) if part is not None else ""
-        words = _fact(pair, early=0 <= place < latest)
-        latest = max(latest, place)
+        text = _describe_pair(pair, out_of_order=0 <= position < latest)
+        latest = max(latest, position)
         grid.add_row(
-            Text(letter(thread), style=f"bold {_colour(thread)}"),
-            Text(where, style="dim"),
-            Text(words),
+            Text(letter_of(thread), style=f"bold {_colour(thread)}"),
+            Text(pointer(part.path) if part is not None else "", style="dim"),
+            Text(text),
         )
     return grid
 
 
-def _fact(pair: Pair, *, early: bool) -> str:
-    """What there is to say about a call and its result, in words."""
+def _describe_pair(pair: Pair, *, out_of_order: bool) -> str:
     call, result = pair.call, pair.result
     if call is None:
-        return (
-            f"An orphan: a result for {result.call_id}, and no call has that id." if result else ""
-        )
-    said: list[str] = []
+        return f"Orphan: no call has the id {result.call_id} of this result." if result else ""
+    facts: list[str] = []
     if call.origin == "minted":
-        said.append(f"The call came without an id. It gets {call.id}, the same in every process.")
-    rule = profile(HOME).id_rule
+        facts.append(f"The call has no id. It gets {call.id}, the same in every process.")
+    rule = profile(SOURCE).id_rule
     if not rule.fits(call.id):
-        said.append(f"Its id has {len(call.id)} characters; the safe limit here is {rule.longest}.")
+        facts.append(f"Its id has {len(call.id)} characters; the safe limit is {rule.longest}.")
     if result is None:
-        said.append("Nobody has answered this call yet.")
+        facts.append("The call has no result yet.")
     elif pair.how != "id":
-        said.append(
-            f"The result names no call; it was found by {pair.how}, for only one call fits."
-        )
-    elif early:
-        said.append(
-            "Its result came before that of the call above; by position, the two would be swapped."
-        )
-    return " ".join(said) or "Fine: the result names the call."
+        facts.append(f"The result has no call id. Only one call fits by {pair.how}.")
+    elif out_of_order:
+        facts.append("Its result comes before that of the call above; by order they would swap.")
+    return " ".join(facts) or "Fine: the result has the id of the call."
 
 
-# --- the healthy one ------------------------------------------------------------------------------
+# --- the good conversation ------------------------------------------------------------------------
 
 
-def _stop(stop: str, marks: Marks) -> list[Text | Table]:
-    """One wire of the tour: the threads, a call and its result as JSON, losses, the id map, and the
-    way back."""
-    made = translate(HEALTHY, HOME, stop)
-    conversation = decode(made.json(), stop)
-    shown: list[Text | Table] = [
-        Text(f"{wire(stop).title}\n", style="bold"),
-        *_drawing(conversation, marks),
+def _show_wire(name: str, glyphs: ThreadGlyphs) -> list[Text | Table]:
+    """Show the conversation on one wire: threads, one pair as JSON, losses, ids, round trip."""
+    encoded = translate(WELL_FORMED, SOURCE, name)
+    conversation = decode(encoded.json(), name)
+    blocks: list[Text | Table] = [
+        Text(f"{wire(name).title}\n", style="bold"),
+        _draw(conversation, glyphs),
         Text(),
     ]
     first = conversation.pairs()[0]
     for part in (first.call, first.result):
         if part is not None:
-            shown.append(Text(text_of(_block(made.body, part)), style=_colour(0)))
-    shown.append(Text())
-    if stop == HOME:
-        shown.append(Text("This is where it comes from: nothing to lose, and no id to change."))
+            blocks.append(Text(text_of(_json_of(encoded.body, part)), style=_colour(0)))
+    blocks.append(Text())
+    if name == SOURCE:
+        blocks.append(Text("This is the source: there are no losses, and no id changes."))
     else:
-        shown += _report(made, stop)
-    return shown
+        blocks += _report(encoded, name)
+    return blocks
 
 
-def _block(body: JSON, part: Traceable) -> JSON:
-    found = get(body, part.path)
-    return found if isinstance(found, dict) else None
+def _json_of(body: JSON, part: Traceable) -> JSON:
+    value = get(body, part.path)
+    return value if isinstance(value, dict) else None
 
 
-def _report(made: Encoded, stop: str) -> list[Text | Table]:
-    lost = [Text(f"lost  {loss}") for loss in made.losses]
-    mapped = [Text(f"ids   {sent} stands for {before}") for sent, before in made.ids.ids.items()]
-    back = translate(made.json(), stop, HOME, ids=made.ids)
-    same = _facts_of(decode(back.json(), HOME)) == _facts_of(decode(HEALTHY, HOME))
-    home = (
-        f"back  {stop} -> {HOME} with these ids: every call and result is"
-        f" {'the same' if same else 'NOT the same'}"
+def _report(encoded: Encoded, target: str) -> list[Text | Table]:
+    losses = [Text(f"lost  {loss}") for loss in encoded.losses]
+    ids = [Text(f"ids   {new} stands for {old}") for new, old in encoded.ids.ids.items()]
+    back = translate(encoded.json(), target, SOURCE, ids=encoded.ids)
+    same = _pair_contents(decode(back.json(), SOURCE)) == _pair_contents(
+        decode(WELL_FORMED, SOURCE)
     )
+    result = "the same" if same else "NOT the same"
+    round_trip = f"back  {target} -> {SOURCE} with these ids: every call and result is {result}"
     return [
-        *(lost or [Text("lost  nothing")]),
-        *(mapped or [Text("ids   all go as they are")]),
-        Text(home, style="green" if same else "bold red"),
+        *(losses or [Text("lost  nothing")]),
+        *(ids or [Text("ids   all unchanged")]),
+        Text(round_trip, style="green" if same else "bold red"),
     ]
 
 
-def _facts_of(conversation: Conversation) -> list[tuple[Object, JSON]]:
-    """What must be the same after a trip there and back."""
+def _pair_contents(conversation: Conversation) -> list[tuple[Object, JSON]]:
+    """Return what a round trip must restore."""
     return [
-        (_call_facts(pair.call), pair.result.text if pair.result else None)
+        (_call_content(pair.call), pair.result.text if pair.result else None)
         for pair in conversation.pairs()
         if pair.call
     ]
 
 
-def _call_facts(call: Call) -> Object:
+def _call_content(call: Call) -> Object:
     return {"id": call.id, "name": call.name, "input": call.input}

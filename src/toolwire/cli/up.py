@@ -1,8 +1,7 @@
-"""`toolwire up`: tool server, gateway and offline model on this machine, at once."""
+"""`toolwire up`: a tool server, a gateway and an offline model on this machine."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,101 +13,95 @@ from pathlib import Path
 
 import click
 
-from toolwire.cli.framework.usage_error import CommandError
+from toolwire.cli.framework.errors import CommandError
+from toolwire.cli.framework.extras import require_extra
 
-PATIENCE = 30.0
-"""Seconds until the tool server must answer."""
+START_TIMEOUT = 30.0
+"""Seconds until the tool server must respond."""
+POLL = 0.05
+PORT = click.IntRange(1, 65535)
 
 
 @click.command("up")
 @click.argument("tools", nargs=-1, required=True)
+@click.option("--port", default=8080, show_default=True, type=PORT, help="The port of the gateway.")
 @click.option(
-    "--port",
-    default=8080,
-    show_default=True,
-    type=click.IntRange(1, 65535),
-    help="Where the gateway listens.",
+    "--tools-port", default=8765, show_default=True, type=PORT, help="The port of the tool server."
 )
-@click.option(
-    "--tools-port",
-    default=8765,
-    show_default=True,
-    type=click.IntRange(1, 65535),
-    help="Where the tool server listens.",
-)
-@click.option(
-    "--ledger",
-    metavar="URL",
-    help="Where calls are recorded. Default: a file that lives as long as this runs.",
-)
+@click.option("--ledger", metavar="URL", help="Where to record calls. Default: a temporary file.")
 @click.pass_context
 def command(
     ctx: click.Context, tools: tuple[str, ...], port: int, tools_port: int, ledger: str | None
 ) -> None:
     """Start a tool server and a gateway that offers its tools to every model.
 
-    TOOLS are Python files or packages with functions under @tool. Without keys of a provider in the
-    environment, the offline model answers: everything works at once and nothing leaves this
-    machine. Ctrl-C stops both.
+    TOOLS are Python files or packages with functions decorated by @tool. Without an API key of a
+    provider in the environment, the offline model responds and nothing leaves this machine. Ctrl-C
+    stops both.
     """
+    require_extra("server")
     with tempfile.TemporaryDirectory(prefix="toolwire-") as folder:
-        kept = ledger or f"sqlite:///{Path(folder) / 'calls.db'}"
-        url = f"http://127.0.0.1:{tools_port}"
-        here = [sys.executable, "-m", "toolwire.cli"]
-        asked = [
-            [*here, "serve", *tools, "--port", str(tools_port), "--ledger", kept],
-            [*here, "gateway", "--port", str(port), "--tools", url, "--clients"],
-        ]
-        ctx.exit(_Pair(asked, url).run())
+        ledger_url = ledger or f"sqlite:///{Path(folder) / 'calls.db'}"
+        tool_server = f"http://127.0.0.1:{tools_port}"
+        program = [sys.executable, "-m", "toolwire.cli"]
+        serve = [*program, "serve", *tools, "--port", str(tools_port), "--ledger", ledger_url]
+        gateway = [*program, "gateway", "--port", str(port), "--tools", tool_server, "--clients"]
+        ctx.exit(_ProcessPair(serve, gateway, first_url=tool_server).run())
 
 
-class _Pair:
-    """Two programs that live and die together."""
+class _ProcessPair:
+    """Two processes of which the second needs the first; when one ends, the other is stopped."""
 
-    def __init__(self, commands: list[list[str]], first: str) -> None:
+    def __init__(self, *commands: list[str], first_url: str) -> None:
         self._commands = commands
-        self._first = first
-        self._running: list[subprocess.Popen[bytes]] = []
-        self._told = False
+        self._first_url = first_url
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._stopping = False
 
     def run(self) -> int:
-        before = {
-            number: signal.signal(number, self._tell) for number in (signal.SIGINT, signal.SIGTERM)
+        """Run both until one ends or a signal arrives, and return the exit code."""
+        handlers = {
+            number: signal.signal(number, self._on_signal)
+            for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
             for command in self._commands:
-                if not self._told:
-                    # A group of their own: Ctrl-C reaches them through here, in order
-                    self._running.append(
-                        subprocess.Popen(command, start_new_session=True, env=os.environ)
-                    )
-                    self._wait_for(self._first)
-            while not self._told and all(one.poll() is None for one in self._running):
-                time.sleep(0.1)
-            failed = [one.returncode for one in self._running if one.returncode]
-            return 0 if self._told else failed[0] if failed else 0
+                if not self._stopping:
+                    # In a session of their own, Ctrl-C reaches them only through this process.
+                    self._processes.append(subprocess.Popen(command, start_new_session=True))
+                    self._wait_until_ready()
+            while not self._stopping and self._all_running():
+                time.sleep(2 * POLL)
+            failures = [one.returncode for one in self._processes if one.returncode]
+            return failures[0] if failures and not self._stopping else 0
         finally:
-            for one in reversed(self._running):
-                if one.poll() is None:
-                    one.terminate()
-            for one in reversed(self._running):
-                one.wait()
-            for number, handler in before.items():
+            self._stop_all()
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
-    def _tell(self, number: int, frame: object) -> None:
-        self._told = True
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._stopping = True
 
-    def _wait_for(self, url: str) -> None:
-        """Until the first of them answers."""
-        until = time.monotonic() + PATIENCE
-        while not self._told:
-            if any(one.poll() is not None for one in self._running):
-                return
+    def _all_running(self) -> bool:
+        return all(process.poll() is None for process in self._processes)
+
+    def _stop_all(self) -> None:
+        for process in reversed(self._processes):
+            if process.poll() is None:
+                process.terminate()
+        for process in reversed(self._processes):
+            process.wait()
+
+    def _wait_until_ready(self) -> None:
+        """Wait until the first process responds, or one ends."""
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self._stopping and self._all_running():
             try:
-                with urllib.request.urlopen(f"{url}/health", timeout=2):
+                with urllib.request.urlopen(f"{self._first_url}/health", timeout=2):
                     return
             except (OSError, urllib.error.URLError):
-                if time.monotonic() > until:
-                    raise CommandError(f"{url}: the tool server does not answer") from None
-                time.sleep(0.05)
+                if time.monotonic() > deadline:
+                    raise CommandError(
+                        f"{self._first_url}: the tool server does not respond"
+                    ) from None
+                time.sleep(POLL)

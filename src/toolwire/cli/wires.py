@@ -1,51 +1,44 @@
-"""`toolwire wires`: what is supported, and every type in which calls and results travel."""
+"""`toolwire wires`: the supported wires, and every type of call and result."""
 
 from __future__ import annotations
 
 import click
 
-from toolwire.cli.framework.usage_error import complete_wire, known_wires
-from toolwire.cli.output.output_mode import view
+from toolwire.cli.input.wire_option import complete_wire, validate_wires
+from toolwire.cli.output.view import choose_view
 from toolwire.conversation.json import JSON
 from toolwire.profiles.table import PROFILES
 from toolwire.translate import catalogue, wires
 from toolwire.wires import wire
 from toolwire.wires.engine.specs import CatalogueEntry, Id
 
+WIRE_COLUMNS = ("wire", "title", "types", "calls", "results", "profiles")
+TYPE_COLUMNS = ("wire", "type", "marked by", "direction", "family", "run by", "ids", "origin")
+
 
 @click.command("wires")
 @click.argument(
-    "names", metavar="[WIRE]...", nargs=-1, callback=known_wires, shell_complete=complete_wire
+    "names", metavar="[WIRE]...", nargs=-1, callback=validate_wires, shell_complete=complete_wire
 )
 @click.option("--types", is_flag=True, help="List the types of calls and results instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
 def command(names: tuple[str, ...], types: bool, as_json: bool) -> None:
     """List the wires, or with --types every type of call and result with its id.
 
-    A table on a terminal, JSON when piped. WIRE limits the list.
+    The output is a table at a terminal and JSON when piped. WIRE limits the list.
     """
-    chosen = [name for name in wires() if not names or name in names]
-    out = view(piped=as_json)
+    selected = [name for name in wires() if not names or name in names]
+    view = choose_view(as_json=as_json)
     if types:
-        entries = [entry for entry in catalogue() if entry.wire in chosen]
-        out.table(
-            TYPE_COLUMNS,
-            [type_cells(entry) for entry in entries],
-            [_type_row(entry) for entry in entries],
-        )
+        entries = [entry for entry in catalogue() if entry.wire in selected]
+        view.table(TYPE_COLUMNS, list(map(type_cells, entries)), list(map(_type_row, entries)))
     else:
-        rows = [_wire_row(name) for name in chosen]
-        out.table(
-            ("wire", "title", "types", "calls", "results", "profiles"),
-            [_wire_cells(row) for row in rows],
-            list(rows),
-        )
+        rows = [_wire_row(name) for name in selected]
+        view.table(WIRE_COLUMNS, list(map(_wire_cells, rows)), list(rows))
 
 
 def _wire_row(name: str) -> dict[str, JSON]:
-    """A wire, how many types of calls and results it has, and the providers' ways of
-    speaking it.
-    """
+    """Return a wire, its numbers of call and result types, and its profiles."""
     entries = [entry for entry in catalogue() if entry.wire == name]
     return {
         "name": name,
@@ -66,41 +59,40 @@ def _wire_cells(row: dict[str, JSON]) -> list[str]:
     ]
 
 
-TYPE_COLUMNS = ("wire", "type", "told by", "direction", "family", "run by", "ids", "origin")
-
-
 def type_cells(entry: CatalogueEntry) -> list[str]:
-    """One type as words."""
-    told = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
-    named = ", ".join(map(id_words, entry.ids))
+    """Return the cells of one type in the table."""
     return [
         entry.wire,
         entry.type,
-        told,
+        " ".join(f"{key}={value}" for key, value in entry.discriminator.items()),
         entry.direction,
         entry.family,
         entry.executor,
-        named,
+        ", ".join(map(describe_id, entry.ids)),
         entry.origin,
     ]
 
 
-def id_words(one: Id) -> str:
-    """An id field: its name, what it names if not the call, and a question mark where it may be
-    missing or null."""
-    named = one.name if one.role == "correlation" else f"{one.name} ({one.role})"
-    return named if one.required and not one.nullable else f"{named}?"
+def describe_id(field: Id) -> str:
+    """Return the name of an id field and what it identifies; "?" marks one that may be absent."""
+    name = field.name if field.role == "correlation" else f"{field.name} ({field.role})"
+    return name if field.required and not field.nullable else f"{name}?"
 
 
 def _type_row(entry: CatalogueEntry) -> JSON:
     ids: list[JSON] = [
-        {"name": one.name, "role": one.role, "required": one.required, "nullable": one.nullable}
-        for one in entry.ids
+        {
+            "name": field.name,
+            "role": field.role,
+            "required": field.required,
+            "nullable": field.nullable,
+        }
+        for field in entry.ids
     ]
     return {
         "wire": entry.wire,
         "type": entry.type,
-        "tell": dict(entry.discriminator),
+        "discriminator": dict(entry.discriminator),
         "direction": entry.direction,
         "family": entry.family,
         "executor": entry.executor,

@@ -47,7 +47,7 @@ from toolwire.server.asgi import (
     AllowedHosts,
     BodyLimits,
     BodyReader,
-    Pairs,
+    RawHeaders,
     Receive,
     Request,
     Scope,
@@ -60,8 +60,8 @@ from toolwire.server.auth import NOBODY, Auth
 from toolwire.tools.registry import ToolSource
 
 _log = logging.getLogger("toolwire.gateway")
-_JSON: Pairs = ((b"content-type", b"application/json"),)
-_METRICS: Pairs = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
+_JSON: RawHeaders = ((b"content-type", b"application/json"),)
+_METRICS: RawHeaders = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 _CLOSED_MOCK_URL = "http://127.0.0.1:9"
 """Stands for the address of the mock before the gateway is open."""
 _MAX_BUFFERED = 1024 * MIB

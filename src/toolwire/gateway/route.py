@@ -8,10 +8,10 @@ from toolwire.gateway.config.model_table import MAX_MODEL_NAME, ModelTarget
 from toolwire.gateway.errors import RequestRejected
 from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.translation.same_wire import read_routing_fields
-from toolwire.server.asgi import Trouble
+from toolwire.server.asgi import BodyError
 
 _MAX_LISTED_MODELS = 20
-_BODY_ERRORS: dict[Trouble, tuple[str, int]] = {
+_BODY_ERRORS: dict[BodyError, tuple[str, int]] = {
     "large": ("The request body is larger than [server] max_body_mb.", 413),
     "slow": ("The request body arrived too slowly.", 408),
     "busy": ("Too many requests are arriving at once. Try again later.", 503),

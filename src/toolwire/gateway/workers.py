@@ -21,14 +21,8 @@ from types import FrameType
 
 from toolwire.gateway.observe.observer import Observer
 from toolwire.server.asgi import App
-from toolwire.server.run import (
-    ConnectionLimits,
-    Server,
-    StartupFailure,
-    config,
-    raise_file_limit,
-    url_of,
-)
+from toolwire.server.process import raise_file_limit
+from toolwire.server.run import ConnectionLimits, Server, StartupFailure, config, url_of
 
 MIN_LIFETIME = 5.0
 """Seconds that a worker must live to count as started."""

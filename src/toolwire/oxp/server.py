@@ -15,7 +15,7 @@ from toolwire.execution.telemetry import use_trace_context
 from toolwire.execution.tool_call import ToolCall
 from toolwire.oxp import protocol as oxp
 from toolwire.oxp.protocol import AuthChallenge, OxpRejection, OxpRequest, OxpResponse
-from toolwire.server.asgi import BodyLimits, BodyReader, Pairs, Request, is_json
+from toolwire.server.asgi import BodyLimits, BodyReader, RawHeaders, Request, is_json
 from toolwire.server.auth import Auth
 from toolwire.tools.errors import InvalidInput, UnknownTool
 from toolwire.tools.registry import Tools
@@ -28,7 +28,7 @@ Challenges: TypeAlias = Callable[
 _log = logging.getLogger("toolwire.server")
 
 VERSION_HEADER = (oxp.HEADER.lower().encode(), oxp.VERSION.encode())
-JSON_HEADERS: Pairs = ((b"content-type", b"application/json"), VERSION_HEADER)
+JSON_HEADERS: RawHeaders = ((b"content-type", b"application/json"), VERSION_HEADER)
 _LOGIN_HEADERS = ((b"www-authenticate", b'Bearer realm="toolwire"'),)
 _TRACE_HEADERS = ("traceparent", "tracestate")
 

@@ -1,1 +1,1 @@
-"""ASGI applications: what is served over HTTP."""
+"""What all ASGI applications of toolwire share: bodies, hosts, authentication, limits, running."""

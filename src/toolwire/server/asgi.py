@@ -1,8 +1,7 @@
-"""What every ASGI app here needs: bounded bodies, exact routes, the check of names and media types,
-answers, lifespan.
+"""What every ASGI application here needs: limited bodies, host and media type checks, lifespan.
 
-Plain ASGI without a framework: a request costs a few dictionary lookups. Whatever is wrong with a
-request is a word (`Trouble`); each app says it in its own format. Knows no protocol above HTTP.
+This is plain ASGI without a framework: a request costs a few dictionary lookups. An invalid body is
+a value (`BodyError`); each application reports it in its own format.
 """
 
 from __future__ import annotations
@@ -22,29 +21,29 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Mapping[bytes, bytes]
-"""By name in lower case."""
-Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
-Trouble: TypeAlias = Literal["large", "slow", "gone", "busy"]
-"""Of a body: too large, too slow, its sender is gone, or too much is being read already."""
+"""Values by name; names are in lower case."""
+RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
+BodyError: TypeAlias = Literal["large", "slow", "gone", "busy"]
+"""A body is too large or too slow, its client is gone, or all bodies together are too large."""
 
 MIB = 1024 * 1024
 
 
 class BodyLimits(Struct, frozen=True, kw_only=True):
-    """What one app lets its callers use."""
+    """How much the clients of one application may send."""
 
     body: int = 4 * MIB
     """Bytes of one body."""
     seconds: float = 30.0
-    """From the head of a request to the end of its body."""
+    """Seconds from the headers of a request to the end of its body."""
     buffered: int = 256 * MIB
-    """Bytes of all bodies that are still arriving."""
+    """Bytes of all incomplete bodies together."""
     calls: int = 4096
-    """Calls at once; the next one is told to come back."""
+    """Calls at once; further ones are refused until one ends."""
 
 
 class Request(Struct, frozen=True):
-    """One request of HTTP."""
+    """One HTTP request."""
 
     method: str
     path: str
@@ -54,9 +53,9 @@ class Request(Struct, frozen=True):
 
 
 def request_of(scope: Scope, receive: Receive) -> Request:
-    """The request of a scope. Of a header that is sent twice the last one counts.
+    """Return the request of a scope. If a header is repeated, the last value counts.
 
-    Its path is below the path that the application is mounted at (`root_path`).
+    Its path is below the path at which the application is mounted (`root_path`).
     """
     method, path, headers = scope["method"], scope["path"], scope["headers"]
     assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, list)
@@ -65,8 +64,8 @@ def request_of(scope: Scope, receive: Receive) -> Request:
     return Request(method, path, dict(headers), scope, receive)
 
 
-async def answer(send: Send, status: int, body: bytes, headers: Pairs) -> None:
-    """Send a whole answer."""
+async def answer(send: Send, status: int, body: bytes, headers: RawHeaders) -> None:
+    """Send a whole response."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
@@ -76,80 +75,80 @@ async def answer(send: Send, status: int, body: bytes, headers: Pairs) -> None:
 
 
 class BodyReader:
-    """Reads bodies: each bounded in bytes and seconds, and all that are under way bounded
-    together.
-    """
+    """Reads bodies, with limits on the size and the time of each, and on the size of all."""
 
     def __init__(self, limits: BodyLimits) -> None:
         self._limits = limits
-        self._held = 0
+        self._buffered = 0
 
     @property
-    def held(self) -> int:
-        """Bytes of bodies that are not complete yet."""
-        return self._held
+    def buffered(self) -> int:
+        """Bytes of incomplete bodies."""
+        return self._buffered
 
-    async def read(self, request: Request) -> bytes | Trouble:
-        """The whole body, or what is wrong with it."""
+    async def read(self, request: Request) -> bytes | BodyError:
+        """Return the whole body, or what is wrong with it."""
         limits = self._limits
         declared = request.headers.get(b"content-length", b"0")
         if not declared.isdigit() or len(declared) > 18 or int(declared) > limits.body:
             return "large"
-        # Most bodies are there already. A clock is only started for one that is not: that costs
-        # more than all the rest.
+        # Most bodies have arrived already. Only the others need a timeout, which costs more than
+        # all the rest.
         steps = request.receive().__await__()
         try:
-            waits_for = next(steps)
-        except StopIteration as there:
-            message: Message = there.value
+            future = next(steps)
+        except StopIteration as finished:
+            message: Message = finished.value
             if message["type"] == "http.request" and not message.get("more_body"):
                 body = message.get("body", b"")
                 assert isinstance(body, bytes)
                 return body if len(body) <= limits.body else "large"
-            return await self._in_time(request, message)
-        return await self._in_time(request, None, finish_await(steps, waits_for))
+            return await self._read_in_time(request, message)
+        return await self._read_in_time(request, None, finish_await(steps, future))
 
-    async def _in_time(
-        self, request: Request, message: Message | None, waited: Awaitable[Message] | None = None
-    ) -> bytes | Trouble:
+    async def _read_in_time(
+        self, request: Request, message: Message | None, first: Awaitable[Message] | None = None
+    ) -> bytes | BodyError:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 if message is None:
-                    assert waited is not None
-                    message = await waited
-                return await self._gather(request, message)
+                    assert first is not None
+                    message = await first
+                return await self._read_chunks(request, message)
         except TimeoutError:
             return "slow"
 
-    async def _gather(self, request: Request, message: Message) -> bytes | Trouble:
-        pieces: list[bytes] = []
+    async def _read_chunks(self, request: Request, message: Message) -> bytes | BodyError:
+        chunks: list[bytes] = []
         size = 0
         try:
             while message["type"] == "http.request":
-                piece = message.get("body", b"")
-                assert isinstance(piece, bytes)
-                pieces.append(piece)
-                size += len(piece)
-                self._held += len(piece)
+                chunk = message.get("body", b"")
+                assert isinstance(chunk, bytes)
+                chunks.append(chunk)
+                size += len(chunk)
+                self._buffered += len(chunk)
                 if size > self._limits.body:
                     return "large"
-                if self._held > self._limits.buffered:
+                if self._buffered > self._limits.buffered:
                     return "busy"
                 if not message.get("more_body"):
-                    return b"".join(pieces)
+                    return b"".join(chunks)
                 message = await request.receive()
             return "gone"
         finally:
-            self._held -= size
+            self._buffered -= size
 
 
-# --- who may ask, and how -------------------------------------------------------------------------
+# --- hosts and media types ------------------------------------------------------------------------
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+MAX_CACHED_HOSTS = 64
+"""A client may send any number of names."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address reaches this machine only."""
+    """True if only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -159,43 +158,41 @@ def is_loopback(host: str) -> bool:
 
 
 class AllowedHosts:
-    """Under which names a server answers.
+    """The accepted values of the Host header.
 
-    A page in a browser can make its own name point to this machine and then speak to whatever
-    listens there, so a connection on loopback must ask for a local name. `more` are further names
-    that are taken; `*` takes any.
+    A web page can make its own host name point to this machine and then send requests to a server
+    on loopback (DNS rebinding). So a request on loopback must name a local host. `more` are further
+    accepted names; `*` accepts any.
     """
 
     def __init__(self, more: Collection[str] = ()) -> None:
         self._any = "*" in more
-        self._taken = LOCAL_NAMES | {name.lower() for name in more}
-        self._listed = bool(more)
-        self._known: dict[tuple[object, bytes | None], bool] = {}
+        self._accepted = LOCAL_NAMES | {name.lower() for name in more}
+        self._restricted = bool(more)
+        self._cache: dict[tuple[object, bytes | None], bool] = {}
 
     def take(self, request: Request) -> bool:
-        """Whether a request asks for a name of this server."""
+        """True if the host of a request is accepted."""
         if self._any:
             return True
         server = request.scope.get("server")
-        asked = (
-            (server[0] if isinstance(server, tuple | list) and server else None),
-            request.headers.get(b"host"),
-        )
-        known = self._known.get(asked)
-        if known is None:
-            known = self._takes(*asked)
-            if len(self._known) < 64:  # a caller may ask for any number of names
-                self._known[asked] = known
-        return known
+        address = server[0] if isinstance(server, tuple | list) and server else None
+        key = (address, request.headers.get(b"host"))
+        accepted = self._cache.get(key)
+        if accepted is None:
+            accepted = self._accepts(*key)
+            if len(self._cache) < MAX_CACHED_HOSTS:
+                self._cache[key] = accepted
+        return accepted
 
-    def _takes(self, address: object, host: bytes | None) -> bool:
-        if not self._listed and not (isinstance(address, str) and is_loopback(address)):
+    def _accepts(self, address: object, host: bytes | None) -> bool:
+        if not self._restricted and not (isinstance(address, str) and is_loopback(address)):
             return True
-        # HTTP/1.0 needs no name; a browser always sends one
-        return host is None or _without_port(host) in self._taken
+        # HTTP/1.0 needs no Host header; a browser always sends one.
+        return host is None or _strip_port(host) in self._accepted
 
 
-def _without_port(host: bytes) -> str:
+def _strip_port(host: bytes) -> str:
     text = host.decode("latin-1").lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -203,10 +200,10 @@ def _without_port(host: bytes) -> str:
 
 
 def is_json(headers: Headers) -> bool:
-    """Whether a body is sent as JSON.
+    """True if a body is declared as JSON.
 
-    Anything else a page of another site may send without asking first; so what names no type must
-    not come from a browser.
+    A web page of another site may send other types without a preflight request. So a body without a
+    type must not come from a browser.
     """
     kind = headers.get(b"content-type")
     if kind == b"application/json":
@@ -228,8 +225,10 @@ async def lifespan(
     start: Callable[[], Awaitable[None]],
     stop: Callable[[], Awaitable[None]],
 ) -> None:
-    """Start when the server starts and stop when it stops, in one task. A failure is told to the
-    server, which then gives up."""
+    """Call `start` and `stop` with the server, in one task.
+
+    The server exits if `start` fails.
+    """
     await receive()
     try:
         await start()

@@ -1,7 +1,7 @@
-"""The connections of a server: uvicorn's, with bounds of time and size.
+"""uvicorn's connections, with limits on time, size and number.
 
-Requests that dribble in, heads without end, clients that take nothing and connections beyond a
-number are cut off here, before any app sees them. Knows no protocol above HTTP.
+Slow requests, endless headers, clients that do not read and too many connections end here, before
+any application sees them.
 """
 
 from __future__ import annotations
@@ -11,71 +11,70 @@ import asyncio
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_SMALL = 64 * 1024
+SMALL_WRITE = 64 * 1024
+"""Bytes up to which copying is cheaper than writing two buffers."""
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
-    """What one process lets its connections use."""
+    """How much the connections of one process may use."""
 
     connections: int = 8192
     head: int = 64 * 1024
-    """Bytes of a request line with all headers."""
+    """Bytes of the request line and all headers."""
     seconds: float = 60.0
-    """From the first byte of a request (or from the connection) to its last, and without taking a
-    byte of an answer: whoever is slower is cut off."""
+    """Seconds from the first byte of a request (or the connection) to its last, and in which a
+    client must read part of the response. Slower connections are closed."""
     keep_alive: float = 65.0
-    """Seconds a connection may rest between requests: a little longer than most proxies keep
-    theirs."""
+    """Seconds that a connection may be idle between requests: a little longer than in most
+    proxies."""
     backlog: int = 2048
     grace: int = 60
-    """Seconds that requests under way have to finish when the server stops."""
+    """Seconds that running requests have to finish when the server stops."""
     notice: float = 0.0
-    """Seconds between saying on `/health` that it is over and closing the door, for balancers that
+    """Seconds between a failing `/health` and the end of listening, for load balancers that
     poll."""
 
 
-def protocol(bounds: ConnectionLimits) -> type[asyncio.Protocol]:
-    """uvicorn's protocol for these bounds."""
-    return type("BoundedProtocol", (LimitedProtocol,), {"bounds": bounds})
+def protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """Return a protocol class for uvicorn with these limits."""
+    return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits})
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection that must get on with it.
+    """A connection with limits.
 
-    uvicorn waits for ever for the rest of a request, and its parser takes a head of any length. One
-    timer per connection, which only looks at a clock when it fires, costs nothing per request.
+    uvicorn waits forever for the rest of a request, and its parser accepts headers of any length.
+    One timer per connection, which reads the clock only when it fires, costs nothing per request.
     """
 
-    bounds = ConnectionLimits()
+    limits = ConnectionLimits()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(CoalescingTransport(transport, self.loop))
-        self._since: float | None = self.loop.time()
-        self._head = 0
-        self._in_head = True
+        self._request_started: float | None = self.loop.time()
+        self._unparsed = 0
+        self._in_headers = True
         self._timer: asyncio.TimerHandle | None = None
-        self._rested = self._since
-        """When the last answer was over."""
+        self._idle_since = self._request_started
+        """When the last response ended."""
         self._unsent = 0
-        """Bytes that waited for the client when somebody last looked."""
-        self._took = self._since
-        """When it was last known to take some."""
-        if len(self.connections) > self.bounds.connections:
-            self._refuse(
-                b"503 Service Unavailable", b"The server holds as many connections as it can."
-            )
+        """Bytes that the client had not read at the last check."""
+        self._last_read = self._request_started
+        """When the client last read something."""
+        if len(self.connections) > self.limits.connections:
+            self._refuse(b"503 Service Unavailable", b"The server has too many connections.")
             return
-        self._timer = self.loop.call_later(self._pause, self._look)
+        self._timer = self.loop.call_later(self._check_interval, self._check)
 
     @property
-    def _pause(self) -> float:
-        """How long nobody need look: time may begin to count any moment."""
-        return min(self.bounds.seconds, self.bounds.keep_alive)
+    def _check_interval(self) -> float:
+        """Seconds until a limit can be reached that starts now."""
+        return min(self.limits.seconds, self.limits.keep_alive)
 
     @property
-    def _answering(self) -> bool:
-        """Whether an answer is under way or owed: nothing may be written into it, and the client
-        need say nothing meanwhile."""
+    def _responding(self) -> bool:
+        """True if a response is being sent or is due: nothing else may be written, and the client
+        need not send anything."""
         cycle = self.cycle
         if self.pipeline:
             return True
@@ -93,28 +92,29 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
-        if self._since is None:
-            self._since = self.loop.time()
-            self._in_head = True
-            self._head = 0
-        self._head += len(data)
+        if self._request_started is None:
+            self._request_started = self.loop.time()
+            self._in_headers = True
+            self._unparsed = 0
+        self._unparsed += len(data)
         super().data_received(data)
-        if self._head > self.bounds.head and not self.transport.is_closing():
-            if self._in_head and not self._answering:
+        if self._unparsed > self.limits.head and not self.transport.is_closing():
+            if self._in_headers and not self._responding:
                 self._refuse(
-                    b"431 Request Header Fields Too Large", b"The head of the request is too large."
+                    b"431 Request Header Fields Too Large",
+                    b"The headers of the request are too large.",
                 )
-            else:  # what is behind a body has no end, or an answer is under way
+            else:  # endless trailers, or a response is being sent
                 self.transport.abort()
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
-        self._head = 0
+        self._in_headers = False
+        self._unparsed = 0
         super().on_headers_complete()
-        self.headers = []  # what is behind the body is no part of the head
+        self.headers = []  # Trailers are not headers.
 
     def on_body(self, body: bytes) -> None:
-        self._head = 0
+        self._unparsed = 0
         super().on_body(body)
 
     def resume_writing(self) -> None:
@@ -123,28 +123,27 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._since = None
-        self._head = 0
+        self._request_started = None
+        self._unparsed = 0
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._since = self.loop.time()  # also if something came before: an empty line is no request
-        self._in_head = True
-        self._head = 0
+        self._request_started = self.loop.time()  # Empty lines before it do not count.
+        self._in_headers = True
+        self._unparsed = 0
 
     def on_response_complete(self) -> None:
-        """As uvicorn does it, but without a timer that is set and cancelled for every request: the
-        one there is sees to it."""
-        self._rested = self.loop.time()
-        if self._since is not None:  # something more came, and had to wait for this answer
-            self._since = self._rested
+        """Do what uvicorn does, without a keep-alive timer per request: one timer does it all."""
+        self._idle_since = self.loop.time()
+        if self._request_started is not None:  # The next request waited for this response.
+            self._request_started = self._idle_since
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
             return
         self.server_state.total_requests += 1
         self.flow.resume_reading()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         now, closing = self.loop.time(), self.transport.is_closing()
         before, self._unsent = (
@@ -152,22 +151,22 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.get_write_buffer_size() if closing or self.flow.write_paused else 0,
         )
         if not before or self._unsent < before:
-            self._took = now
+            self._last_read = now
         if self._unsent:
-            left = self._took + self.bounds.seconds - now
+            left = self._last_read + self.limits.seconds - now
             if left <= 0:
                 self.transport.abort()
                 return
-        elif closing or self._answering:
-            left = self._pause
-        elif self._since is not None:
-            left = self._since + self.bounds.seconds - now
+        elif closing or self._responding:
+            left = self._check_interval
+        elif self._request_started is not None:
+            left = self._request_started + self.limits.seconds - now
         else:
-            left = self._rested + self.bounds.keep_alive - now
+            left = self._idle_since + self.limits.keep_alive - now
         if left <= 0:
             self.transport.close()
-            left = self._pause
-        self._timer = self.loop.call_later(left, self._look)
+            left = self._check_interval
+        self._timer = self.loop.call_later(left, self._check)
 
     def _refuse(self, status: bytes, message: bytes) -> None:
         body = b'{"message":"%b"}' % message
@@ -175,20 +174,19 @@ class LimitedProtocol(HttpToolsProtocol):
             b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection:"
             b" close\r\n\r\n"
         )
-        if not self._answering:  # in the middle of another answer it would be read as a part of it
+        if not self._responding:  # Otherwise it would be read as part of another response.
             self.transport.write(head % (status, len(body)) + body)
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """uvicorn's own words for what is not HTTP, in the format of everything else."""
+        """Refuse what is not HTTP, in the format of all other errors."""
         self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
 
 
 class CoalescingTransport(asyncio.Transport):
-    """A transport that sends the head of an answer together with what follows it at once.
+    """A transport that sends the headers of a response together with the first part of its body.
 
-    uvicorn writes them one after the other, and each would be a system call and a packet of its
-    own.
+    uvicorn writes them one after the other, which would take two system calls and two packets.
     """
 
     def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -199,15 +197,13 @@ class CoalescingTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._head:
             head, self._head = self._head, b""
-            if (
-                len(data) < _SMALL
-            ):  # one buffer is sent at once; several take a longer way through the event loop
+            if len(data) < SMALL_WRITE:
                 self._inner.write(head + data)
             else:
                 self._inner.writelines((head, data))
         elif isinstance(data, bytes) and data.startswith(b"HTTP/1.") and data.endswith(b"\r\n\r\n"):
             self._head = data
-            self._loop.call_soon(self._flush)  # nothing may follow for a long time
+            self._loop.call_soon(self._flush)  # The body may come much later.
         else:
             self._inner.write(data)
 
@@ -221,7 +217,7 @@ class CoalescingTransport(asyncio.Transport):
         self._flush()
         self._inner.close()
 
-    # The rest is that of the transport.
+    # Everything else is delegated.
 
     def is_closing(self) -> bool:
         return self._inner.is_closing()

@@ -1,13 +1,13 @@
-"""An ASGI app on a socket: uvicorn, with bounded connections and stopped gently.
+"""Serve an ASGI application with uvicorn, with limits on connections and a graceful stop.
 
-Beyond loopback it binds only if callers must say who they are, or if it is told in so many words
-that they need not. Knows no protocol.
+The server listens beyond loopback only if it authenticates its clients, or if the caller allows
+anyone. `serve` handles SIGINT and SIGTERM while it runs and changes nothing else in the process;
+`toolwire.server.process` has the settings that a program may want.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -26,11 +26,7 @@ from toolwire.server.asgi import App, is_loopback
 from toolwire.server.auth import Auth
 from toolwire.server.limited_protocol import ConnectionLimits, protocol
 
-if sys.platform != "win32":  # it has no such limits
-    import resource
-
 __all__ = [
-    "GARBAGE",
     "PORT",
     "ConnectionLimits",
     "DrainsConnections",
@@ -39,47 +35,46 @@ __all__ = [
     "StartupFailure",
     "check_bind",
     "config",
-    "raise_file_limit",
     "serve",
     "url_of",
 ]
 
 PORT = 8765
-GARBAGE = 10_000
-"""Objects made and not gone after which cycles are looked for."""
+POLL = 0.1
+"""Seconds between two checks for a second signal."""
 
 
 @runtime_checkable
 class DrainsConnections(Protocol):
-    """An app that can be told that it will be stopped."""
+    """An application that prepares for a stop."""
 
     def drain(self) -> None: ...
 
 
 @runtime_checkable
 class StartupFailure(Protocol):
-    """An app that remembers why it could not be opened."""
+    """An application that keeps the exception that prevented its start."""
 
     failure: Exception | None
 
 
 @runtime_checkable
 class GuardedServer(Protocol):
-    """An app that knows who may ask."""
+    """An application that authenticates its clients."""
 
     @property
     def auth(self) -> Auth: ...
 
 
 def check_bind(app: App, host: str, *, allow_anyone: bool) -> None:
-    """Raises ConfigError if strangers could reach an app that asks nobody who they are."""
+    """Raise ConfigError if other machines could use an application without authentication."""
     if is_loopback(host) or allow_anyone:
         return
     if isinstance(app, GuardedServer) and app.auth.on:
         return
     raise ConfigError(
-        f"{host} can be reached from other machines, and this server does not ask who is calling:"
-        " set keys or secrets, bind to 127.0.0.1, or say that anyone may call"
+        f"other machines can reach {host}, and this server does not authenticate its clients: set"
+        " keys or secrets, listen on 127.0.0.1, or allow anyone"
     )
 
 
@@ -90,48 +85,50 @@ def serve(
     *,
     uds: Path | None = None,
     allow_anyone: bool = False,
-    bounds: ConnectionLimits | None = None,
+    limits: ConnectionLimits | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what is under way; a second SIGINT does not wait.
+    """Serve until SIGTERM or SIGINT, then finish the requests in progress.
 
-    `ready` is given the address once it listens (printed if there is none). Port 0 is any free one.
-    Raises ConfigError, OSError if the address is taken, and whatever kept the app from opening.
+    A second SIGINT does not wait for them.
+
+    Args:
+        port: 0 is any free port.
+        uds: The path of a Unix domain socket, instead of host and port.
+        allow_anyone: Listen beyond loopback without authentication.
+        ready: Called with the URL once the server listens. Default: print it.
+
+    Raises:
+        ConfigError: The server would listen beyond loopback without authentication.
+        OSError: The address is in use, or cannot be used.
+        Exception: What the application raised while it started.
     """
     if uds is None:
         check_bind(app, host, allow_anyone=allow_anyone)
-    raise_file_limit()
-    held = bounds or ConnectionLimits()
-
-    def listening(url: str) -> None:
-        # What is there now stays, and need not be looked at again and again. A request makes some
-        # hundred objects that end with it: looking for cycles after every 700, as Python does by
-        # itself, takes a tenth of the time of a call.
-        gc.freeze()
-        gc.set_threshold(GARBAGE, 10, 10)
-        (ready or _print)(url)
-
-    with _listen(host, port, uds, held.backlog) as listener:
-        ours = _mark(uds)
-        server = Server(config(app, held), app, held, url_of(listener), listening)
+    limits = limits or ConnectionLimits()
+    with _listen(host, port, uds, backlog=limits.backlog) as listener:
+        identity = _file_identity(uds)
+        server = Server(
+            config(app, limits), app, limits, url_of(listener), ready or _print_listening
+        )
         try:
             server.run(sockets=[listener])
-        except SystemExit:  # uvicorn's way to say that the app could not be opened
+        except SystemExit:  # uvicorn exits if the application could not start.
             if isinstance(app, StartupFailure) and app.failure is not None:
                 raise app.failure from None
             raise
         finally:
-            if uds is not None and ours == _mark(uds):  # the next server may be there already
+            # The next server may have replaced the file already.
+            if uds is not None and identity == _file_identity(uds):
                 uds.unlink()
 
 
-def config(app: App, bounds: ConnectionLimits) -> uvicorn.Config:
-    """The settings of uvicorn for these bounds."""
-    loop = "asyncio" if sys.platform == "win32" else "uvloop"
+def config(app: App, limits: ConnectionLimits) -> uvicorn.Config:
+    """Return the settings of uvicorn for these limits."""
     return uvicorn.Config(
         app,
-        http=protocol(bounds),
-        loop=loop,
+        http=protocol(limits),
+        loop="asyncio" if sys.platform == "win32" else "uvloop",
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -139,60 +136,61 @@ def config(app: App, bounds: ConnectionLimits) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        backlog=bounds.backlog,
-        timeout_graceful_shutdown=bounds.grace,
+        backlog=limits.backlog,
+        timeout_graceful_shutdown=limits.grace,
     )
 
 
 class Server(uvicorn.Server):
-    """uvicorn that tells its app before it stops, says where it listens, and leaves quietly."""
+    """uvicorn that reports its address, tells its application before it stops, and exits with 0."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         app: App,
-        bounds: ConnectionLimits,
+        limits: ConnectionLimits,
         url: str,
         ready: Callable[[str], None],
     ) -> None:
         super().__init__(config)
         self._app = app
-        self._bounds = bounds
+        self._limits = limits
         self._url = url
-        self._listening = ready
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._listening(self._url)
+            self._ready(self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if isinstance(self._app, DrainsConnections):
             self._app.drain()
-        self.server_state.default_headers.append(
-            (b"connection", b"close")
-        )  # nobody should come back on a connection that ends
-        late = monotonic() + self._bounds.notice
-        while not self.force_exit and (left := late - monotonic()) > 0:
-            await asyncio.sleep(min(left, 0.1))
+        # Clients must not reuse a connection that is about to end.
+        self.server_state.default_headers.append((b"connection", b"close"))
+        deadline = monotonic() + self._limits.notice
+        while not self.force_exit and (remaining := deadline - monotonic()) > 0:
+            await asyncio.sleep(min(remaining, POLL))
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does it, but without raising the signal once more at the end: a server that
-        was asked to stop did well."""
+        """Handle signals as uvicorn does, but do not raise them again at the end.
+
+        A server that stops on request has succeeded, so its exit code is 0.
+        """
         try:
-            before = {
+            previous = {
                 number: signal.signal(number, self.handle_exit)
                 for number in (signal.SIGINT, signal.SIGTERM)
             }
-        except ValueError:  # not in the main thread: whoever started it stops it by `should_exit`
+        except ValueError:  # not in the main thread: the caller stops it with `should_exit`
             yield
             return
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -204,31 +202,41 @@ class Server(uvicorn.Server):
 # --- sockets --------------------------------------------------------------------------------------
 
 
-def _listen(host: str, port: int, uds: Path | None, backlog: int) -> socket.socket:
+def _listen(host: str, port: int, uds: Path | None, *, backlog: int) -> socket.socket:
     if uds is not None:
-        _clear(uds)
-        held = socket.socket(socket.AF_UNIX)
-        address: str | tuple[str | int | bytes, ...] = str(uds)
-    else:
-        family, _, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        held = socket.socket(family)
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    old = os.umask(0o177)  # only its owner may connect to a socket that is a file
+        return _listen_on_file(uds, backlog)
+    family, _, _, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind(address)
-        held.listen(backlog)
+        listener.bind(address)
+        listener.listen(backlog)
     except OSError:
-        held.close()
+        listener.close()
+        raise
+    return listener
+
+
+def _listen_on_file(uds: Path, backlog: int) -> socket.socket:
+    """Listen on a Unix domain socket that only its owner may use."""
+    _remove_stale_socket(uds)
+    listener = socket.socket(socket.AF_UNIX)
+    umask = os.umask(0o177)
+    try:
+        listener.bind(str(uds))
+        listener.listen(backlog)
+    except OSError:
+        listener.close()
         raise
     finally:
-        os.umask(old)
-    return held
+        os.umask(umask)
+    return listener
 
 
-def _clear(uds: Path) -> None:
-    """Take away a socket that a dead server left behind."""
+def _remove_stale_socket(uds: Path) -> None:
+    """Remove a socket on which no server listens."""
     if not uds.is_socket():
         return
     with socket.socket(socket.AF_UNIX) as probe:
@@ -238,18 +246,20 @@ def _clear(uds: Path) -> None:
             uds.unlink()
 
 
-def _mark(uds: Path | None) -> tuple[int, int] | None:
-    """What tells a socket that is a file from the next one of its name, if there is one. The number
-    alone may be given again."""
+def _file_identity(uds: Path | None) -> tuple[int, int] | None:
+    """Return what distinguishes a socket file from a later one of the same name.
+
+    An inode number alone may be reused.
+    """
     try:
-        told = None if uds is None else uds.stat()
+        status = None if uds is None else uds.stat()
     except FileNotFoundError:
         return None
-    return None if told is None else (told.st_ino, told.st_mtime_ns)
+    return None if status is None else (status.st_ino, status.st_mtime_ns)
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a socket listens, as an address to type."""
+    """Return the URL of a listening socket."""
     name = listener.getsockname()
     if isinstance(name, str):
         return f"unix:{name}"
@@ -257,15 +267,5 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def raise_file_limit(most: int = 65536) -> None:
-    """Let this process hold as many connections as the system lets it."""
-    if sys.platform == "win32":
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _print(url: str) -> None:
+def _print_listening(url: str) -> None:
     print(f"listening on {url}", flush=True)

@@ -69,7 +69,10 @@ def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str
             return
         if isinstance(event, StreamError):
             raise DecodeError(event.message, wire=wire, path=(reader.count,))
-        reader.read(event)
+        try:
+            reader.read(event)
+        except RecursionError:
+            raise DecodeError("nested too deeply", wire=wire, path=(reader.count,)) from None
         reader.count += 1
 
 

@@ -1,8 +1,7 @@
-"""The group of verbs, and how a run of one ends.
+"""The group of commands, and how a run of one ends.
 
-A verb's module is imported when the verb runs or its help is shown, so that what one verb needs
-(rich, say) costs the others nothing, while every import still stands at the top of its file. Knows
-no verb by name.
+The module of a command is imported when the command runs or its help is shown. What one command
+needs (rich, say) costs the others nothing.
 """
 
 from __future__ import annotations
@@ -18,48 +17,57 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
+from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
+from toolwire.cli.framework.extras import error_for_missing_module
 from toolwire.cli.framework.signals import CTRL_C, PIPE_CLOSED, exit_on_ctrl_c
-from toolwire.cli.framework.usage_error import CommandError, hush, said
+from toolwire.cli.output.printable import discard_stdout
 from toolwire.errors import InputError
+
+COMMANDS = Path(__file__).parents[1]
 
 
 @contextmanager
-def _ending() -> Iterator[None]:
-    """Signals and streams that fail are an exit code and at most one line, never a traceback."""
+def _exit_code_for_failures() -> Iterator[None]:
+    """Turn Ctrl-C and output that cannot be written into an exit code and at most one line."""
     try:
         yield
     except KeyboardInterrupt:
         raise Exit(CTRL_C) from None
     except BrokenPipeError:
-        hush()
+        discard_stdout()
         raise Exit(PIPE_CLOSED) from None
     except OSError as error:
-        hush()
-        raise CommandError(f"cannot write: {(error.strerror or str(error)).lower()}") from None
+        discard_stdout()
+        raise CommandError(f"cannot write: {describe_os_error(error)}") from None
 
 
 class CommandGroup(click.Group):
-    """A group whose commands are the modules of this folder."""
+    """A group whose commands are the modules of a folder."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(path.stem for path in Path(__file__).parents[1].glob("[a-z]*.py"))
+        return sorted(path.stem for path in COMMANDS.glob("[a-z]*.py"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
         with exit_on_ctrl_c():
-            found: click.Command = import_module(f"toolwire.cli.{cmd_name}").command
-        return found
+            command: object = import_module(f"toolwire.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that was named; click looks for what was probably meant among commands that are
-        registered, here none."""
+        """Suggest a similar name for an unknown command.
+
+        click suggests only commands that are registered, and here none is.
+        """
         names = self.list_commands(ctx)
-        near = get_close_matches(args[0].lower(), names, n=1)
-        if near and args[0] not in names and not ctx.resilient_parsing:
-            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]!r}?", ctx)
+        similar = get_close_matches(args[0].lower(), names, n=1)
+        if similar and args[0] not in names and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"No such command {args[0]!r}. Did you mean {similar[0]!r}?", ctx
+            )
         return super().resolve_command(ctx, args)
 
     def make_context(
@@ -69,25 +77,28 @@ class CommandGroup(click.Group):
         parent: click.Context | None = None,
         **extra: object,
     ) -> click.Context:
-        """The context of a run; --help and --version are written while it is made."""
-        with _ending():
+        """Make the context of a run; click writes --help and --version here."""
+        with _exit_code_for_failures():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a verb; whatever goes wrong on the way is one line and an exit code."""
+        """Run a command; every expected failure becomes one line and an exit code."""
         try:
-            with _ending():
-                done: object = super().invoke(ctx)
+            with _exit_code_for_failures():
+                value: object = super().invoke(ctx)
                 if sys.stdout is not None:
                     sys.stdout.flush()
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "toolwire"
-            raise CommandError(
-                f"{error.format_message().rstrip('.')} (see {path} --help)"
-            ) from None
+            message = error.format_message().rstrip(".")
+            raise CommandError(f"{message} (see {path} --help)") from None
         except InputError as error:
-            raise CommandError(said(error)) from None
-        return done
+            raise CommandError(describe_error(error)) from None
+        except ModuleNotFoundError as error:
+            if (missing := error_for_missing_module(error)) is None:
+                raise
+            raise missing from None
+        return value
 
 
 @click.command(
@@ -95,12 +106,12 @@ class CommandGroup(click.Group):
 )
 @click.version_option(package_name="toolwire", message="toolwire %(version)s")
 def commands() -> None:
-    """Tool calls that keep their identity on every wire: every result finds its call."""
+    """Tool calls that keep their identity on every LLM wire: every result finds its call."""
 
 
 def run() -> None:
-    """Run the verb that the command line names, and exit."""
+    """Run the command that the command line names, and exit."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # A terminal that lacks a character gets its escape.
+        if isinstance(stream, TextIOWrapper):  # A terminal without a character gets its escape.
             stream.reconfigure(errors="backslashreplace")
     commands(prog_name="toolwire")

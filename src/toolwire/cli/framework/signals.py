@@ -1,8 +1,7 @@
-"""Ctrl-C while modules are being loaded: the end, at once and without a word.
+"""Exit codes of signals, and Ctrl-C while modules are being imported.
 
-A KeyboardInterrupt in the middle of an import may be swallowed by a callback, or turned into
-another error by a class that is being made. Nothing has been written yet, so there is nothing to
-clean up. Imports nothing heavy.
+A KeyboardInterrupt in the middle of an import may be swallowed by a callback or turned into another
+error. Nothing has been written yet, so the process can just exit. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -14,25 +13,27 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 
 CTRL_C, PIPE_CLOSED = 130, 141
-"""What a shell reports of a program that these signals ended: 128 and the signal's number."""
+"""What a shell reports for a program that SIGINT or SIGPIPE ended: 128 plus the signal's number."""
 
 
-def _end(number: int, frame: object) -> None:
+def _exit(number: int, frame: object) -> None:
     os._exit(CTRL_C)
 
 
 @contextmanager
 def exit_on_ctrl_c() -> Iterator[None]:
-    """Inside, Ctrl-C ends the process; unless it is ignored, as in the background, or somebody else
-    handles it."""
-    ours = (
+    """Exit at once on Ctrl-C inside this context.
+
+    Does nothing if SIGINT is ignored (as in the background) or has another handler.
+    """
+    replace = (
         current_thread() is main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     )
-    if ours:
-        signal.signal(signal.SIGINT, _end)
+    if replace:
+        signal.signal(signal.SIGINT, _exit)
     try:
         yield
     finally:
-        if ours:
+        if replace:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,7 +1,7 @@
-"""Somebody who is asked before each call: at the terminal, or by lines of a pipe.
+"""Ask for approval of each tool call: at the terminal, or by lines of a pipe.
 
-One question at a time, however many calls wait. Whoever has left says no to everything. Knows no
-verb.
+There is one question at a time, however many calls wait. When stdin ends, every further call is
+denied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolwire.agent.approvals import Allow, Deny, Edit
-from toolwire.cli.framework.usage_error import printable
+from toolwire.cli.output.printable import to_printable
 from toolwire.conversation.json import parse
 
 if TYPE_CHECKING:
@@ -26,89 +26,93 @@ if TYPE_CHECKING:
     from toolwire.tools.runnable import Runnable
 
 YES, NO, EDIT, ALL = ("y", "yes"), ("n", "no"), ("e", "edit"), ("a", "all")
+STDIN_ENDED = "nobody can approve this call: stdin has ended"
 
 
-class Approval:
-    """Asks about calls. `before` is done before each question, so that it stands on a line of its
-    own."""
+class ApprovalPrompt:
+    """Asks before each call. `start_line` puts the question on a line of its own."""
 
-    def __init__(self, before: Callable[[], None]) -> None:
-        self._before = before
+    def __init__(self, start_line: Callable[[], None]) -> None:
+        self._start_line = start_line
         self._lock = asyncio.Lock()
-        self._lines = _Lines()
-        self._all = False
+        self._stdin = _StdinLines()
+        self._allow_all = False
 
     async def __call__(self, call: Call, tool: Runnable) -> Decision:
         async with self._lock:
-            while not self._all:
-                answer = await self._asked(
-                    f"run {tool.id} with {printable(call.arguments or '{}')}? [y]es, [n]o, [e]dit,"
-                    " [a]ll"
+            while not self._allow_all:
+                arguments = to_printable(call.arguments or "{}")
+                line = await self._ask(
+                    f"run {tool.id} with {arguments}? [y]es, [n]o, [e]dit, [a]ll"
                 )
-                if answer is None:
+                if line is None:
                     click.echo(err=True)
-                    return Deny("nobody is there to allow this call")
-                word, _, reason = answer.partition(" ")
+                    return Deny(STDIN_ENDED)
+                word, _, reason = line.partition(" ")
                 if word.lower() in YES:
                     return Allow()
                 if word.lower() in NO:
                     return Deny(reason.strip()) if reason.strip() else Deny()
                 if word.lower() in EDIT:
-                    return await self._edited()
-                self._all = word.lower() in ALL
+                    return await self._edit()
+                self._allow_all = word.lower() in ALL
             return Allow()
 
-    async def _edited(self) -> Decision:
-        while (text := await self._asked("arguments as JSON")) is not None:
+    async def _edit(self) -> Decision:
+        while (text := await self._ask("arguments as JSON")) is not None:
             try:
                 if isinstance(parse(text), dict):
                     return Edit(text)
             except ValueError:
                 pass
             click.echo("expected a JSON object", err=True)
-        return Deny("nobody is there to allow this call")
+        return Deny(STDIN_ENDED)
 
-    async def _asked(self, question: str) -> str | None:
-        self._before()
+    async def _ask(self, question: str) -> str | None:
+        self._start_line()
         click.echo(f"{question}: ", nl=False, err=True)
-        return await self._lines.next()
+        return await self._stdin.next()
 
 
-class _Lines:
-    """Lines of stdin without asyncio's pool of threads, which would wait for one more line at the
-    end of the program."""
+class _StdinLines:
+    """Lines of stdin, read by a daemon thread.
+
+    asyncio's own thread pool would wait for one more line when the program ends.
+    """
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
 
     async def next(self) -> str | None:
-        """The next line; None if there will be none."""
+        """Return the next line; None at the end."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[str | None] = loop.create_future()
+        future: asyncio.Future[str | None] = loop.create_future()
 
-        def settle(line: str | None) -> None:
-            if not answer.done():
-                answer.set_result(line)
+        def set_line(line: str | None) -> None:
+            if not future.done():
+                future.set_result(line)
 
         def read() -> None:
             line = self._read()
             if not loop.is_closed():
-                loop.call_soon_threadsafe(settle, line)
+                loop.call_soon_threadsafe(set_line, line)
 
         threading.Thread(target=read, daemon=True, name="toolwire-approval").start()
-        return await answer
+        return await future
 
     def _read(self) -> str | None:
-        """By the descriptor: a thread that waits in Python's own reader would keep the interpreter
-        from ending."""
+        """Read from the file descriptor.
+
+        A thread that waits in `sys.stdin` would keep the interpreter from exiting.
+        """
         try:
-            while b"\n" not in self._held:
-                more = os.read(sys.stdin.fileno(), 4096) if sys.stdin is not None else b""
-                if not more:
-                    rest, self._held = self._held, b""
+            while b"\n" not in self._buffer:
+                chunk = os.read(sys.stdin.fileno(), 4096) if sys.stdin is not None else b""
+                if not chunk:
+                    rest, self._buffer = self._buffer, b""
                     return rest.decode("utf-8", "replace").strip() or None
-                self._held += more
+                self._buffer += chunk
         except (OSError, ValueError):
             return None
-        line, _, self._held = self._held.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "replace").strip()

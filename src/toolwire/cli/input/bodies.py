@@ -1,12 +1,10 @@
-"""Bodies and recorded streams in files, folders and stdin: where each stands, and its wire and kind
-where nobody says.
+"""Bodies and recorded streams in files, folders and stdin, and their wire and kind.
 
-A file holds one body, one body on each line, or a stream. Knows no rule.
+A file holds one body, one body on each line, or one stream.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
@@ -15,7 +13,8 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from toolwire.cli.framework.usage_error import CommandError, said
+from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
+from toolwire.cli.input.files import stdin
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
@@ -24,147 +23,143 @@ from toolwire.translate import detect
 from toolwire.wires import names, wire
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".sse")
-"""What is looked for in a folder."""
-STREAMS = ".sse"
-LINES = (".jsonl", ".ndjson")
-"""Files with a body on each line, also if there is only one."""
-STREAM = (b"data:", b"event:", b"id:", b"retry:", b":")
-"""What the first line of a stream of server-sent events begins with."""
+"""Which files of a folder are read."""
+STREAM_SUFFIX = ".sse"
+LINE_SUFFIXES = (".jsonl", ".ndjson")
+"""Files with a body on each line, also if there is only one line."""
+SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How the first line of server-sent events starts."""
 BLANK = b" \t\r\n\xef\xbb\xbf"
-ENDS = (b"{}", b"[]")
-"""How a line begins and ends that holds a whole body."""
+BRACKETS = (b"{}", b"[]")
+"""First and last character of a line that holds a whole body."""
 
 
-class Named(Struct, frozen=True):
-    """A file to look into: by name, or found in a folder that was named."""
+class InputFile(Struct, frozen=True):
+    """A file that the command line names, or that is in a named folder."""
 
-    file: str
-    found: bool = False
+    name: str
+    in_folder: bool = False
 
     @property
     def size(self) -> int:
-        """Its bytes, for a progress bar; none if nobody knows."""
+        """The number of bytes, for a progress bar; 0 if it is not known."""
         try:
-            return 0 if self.file == "-" else Path(self.file).stat().st_size
+            return 0 if self.name == "-" else Path(self.name).stat().st_size
         except OSError:
             return 0
 
 
-class Held(Struct, frozen=True):
-    """A body or a stream: its bytes, the line it stands on if there is one on each, and whether it
-    is a stream."""
+class InputBody(Struct, frozen=True):
+    """A body or a stream. `line` is its line if its file has a body on each line."""
 
     text: bytes
     line: int | None = None
-    stream: bool = False
+    is_stream: bool = False
 
 
-def named(names: tuple[str, ...]) -> list[Named]:
-    """The files that names stand for, folders looked through; what is hidden in a folder
-    stays so.
-    """
-    found: list[Named] = []
-    for name in names or ("-",):
+def list_files(arguments: tuple[str, ...]) -> list[InputFile]:
+    """Return the named files and those of named folders, without hidden ones; default: stdin."""
+    files: list[InputFile] = []
+    for name in arguments or ("-",):
         path = Path(name)
         if name == "-" or not path.is_dir():
-            found.append(Named(name))
+            files.append(InputFile(name))
             continue
         inside = [
-            Named(str(one), found=True) for one in sorted(path.rglob("*")) if _wanted(one, path)
+            InputFile(str(one), in_folder=True)
+            for one in sorted(path.rglob("*"))
+            if _is_input(one, path)
         ]
         if not inside:
-            raise CommandError(
-                f"{name}: nothing to look at; in a folder that is {', '.join(SUFFIXES)}"
-            )
-        found += inside
-    return found
+            raise CommandError(f"{name}: no files in it that end in {', '.join(SUFFIXES)}")
+        files += inside
+    return files
 
 
-def _wanted(path: Path, folder: Path) -> bool:
+def _is_input(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     return path.suffix.lower() in SUFFIXES and not hidden and path.is_file()
 
 
-def held(file: str, *, stream: bool = False) -> Iterator[Held]:
-    """What a file holds, read as it is asked for; `stream` says that it is one, whatever it looks
-    like."""
+def read_bodies(file: str, *, is_stream: bool = False) -> Iterator[InputBody]:
+    """Yield the bodies of a file, read one at a time.
+
+    `is_stream` says that the file holds one stream, whatever it looks like.
+    """
     try:
-        with _opened(file) as source:
+        with _open(file) as source:
             suffix = Path(file).suffix.lower()
-            yield from _parted(source, suffix, stream=stream or suffix == STREAMS)
+            yield from _split(source, suffix, is_stream=is_stream or suffix == STREAM_SUFFIX)
     except OSError as error:
-        raise CommandError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(f"{file}: {describe_os_error(error)}") from None
 
 
-def _opened(file: str) -> AbstractContextManager[BinaryIO]:
-    if file != "-":
-        return Path(file).open("rb")
-    if sys.stdin is None:
-        raise CommandError("stdin is closed")
-    return nullcontext(sys.stdin.buffer)
+def _open(file: str) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(stdin()) if file == "-" else Path(file).open("rb")
 
 
-def _parted(source: BinaryIO, suffix: str, *, stream: bool) -> Iterator[Held]:
-    """The bodies of a file; its first two lines tell how many there are."""
+def _split(source: BinaryIO, suffix: str, *, is_stream: bool) -> Iterator[InputBody]:
+    """Split a file into bodies; its first two lines tell whether each line is one."""
     lines = iter(source.readline, b"")
     head: list[bytes] = []
-    full: list[bytes] = []
+    first_two: list[bytes] = []
     for line in lines:
         head.append(line)
         if line.strip(BLANK):
-            full.append(line.strip(BLANK))
-        if stream or len(full) == 2:
+            first_two.append(line.strip(BLANK))
+        if is_stream or len(first_two) == 2:
             break
-    if not stream and (suffix in LINES or (len(full) == 2 and full[0][:1] + full[0][-1:] in ENDS)):
+    first = first_two[0] if first_two else b""
+    line_is_body = len(first_two) == 2 and first[:1] + first[-1:] in BRACKETS
+    if not is_stream and (suffix in LINE_SUFFIXES or line_is_body):
         for number, line in enumerate(chain(head, lines), start=1):
             if line.strip(BLANK):
-                yield Held(line, number)
-    else:
-        yield Held(
-            b"".join(head) + source.read(),
-            stream=stream or (bool(full) and full[0].startswith(STREAM)),
-        )
+                yield InputBody(line, number)
+        return
+    yield InputBody(
+        b"".join(head) + source.read(), is_stream=is_stream or first.startswith(SSE_FIELDS)
+    )
 
 
-def kind_of(one: Held, kind: Kind | None, wire: str) -> Kind:
-    """What a body is: as somebody says, or a request if it can be read as one, else a response."""
-    if one.stream:
+def kind_of(body: InputBody, kind: Kind | None, wire: str) -> Kind:
+    """Return the given kind; else a request if the body can be read as one, else a response."""
+    if body.is_stream:
         return "stream"
     if kind is not None:
         return kind
     try:
-        decode(one.text, wire, "request")
+        decode(body.text, wire, "request")
     except DecodeError as error:
         try:
-            decode(one.text, wire, "response")
+            decode(body.text, wire, "response")
         except InputError:
             raise error from None
         return "response"
     return "request"
 
 
-def wire_of(one: Held, source: str | None, target: str | None) -> str:
-    """The wire of a body: as somebody says, or found out; if it could be several, that of the
-    target.
+def wire_of(body: InputBody, source: str | None, target: str | None) -> str:
+    """Return the given wire; else the detected one. The target decides between several.
 
-    Raises UsageError if it is a body of no wire, or of several.
+    Raises UsageError if the body is of no wire, or of several.
     """
     if source is not None:
         return source
-    if one.stream:
+    if body.is_stream:
         if target is None:
-            raise CommandError("the wire of a stream cannot be found out (--from WIRE decides)")
+            raise CommandError("the wire of a stream cannot be detected; name it with --from WIRE")
         return resolve(target)[0].name
     try:
-        return detect(one.text)
+        return detect(body.text)
     except UsageError as error:
-        spoken = resolve(target)[0] if target is not None else None
-        if spoken is not None and spoken.match_score(load(one.text, "")[0]) > 0:
-            return spoken.name
-        raise UsageError(f"{said(error)} (--from WIRE decides)") from None
+        if target is not None:
+            target_wire = resolve(target)[0]
+            if target_wire.match_score(load(body.text, "")[0]) > 0:
+                return target_wire.name
+        raise UsageError(f"{describe_error(error)}; name the wire with --from WIRE") from None
 
 
-def known(one: Held) -> bool:
-    """Whether it looks like a body of any wire."""
-    value, _ = load(one.text, "")
+def resembles_a_wire(body: InputBody) -> bool:
+    """True if the body looks like one of any wire."""
+    value, _ = load(body.text, "")
     return any(wire(name).match_score(value) for name in names())

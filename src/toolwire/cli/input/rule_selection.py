@@ -1,4 +1,4 @@
-"""Rules chosen on the command line: by name, by code, or by how either begins."""
+"""Rules chosen on the command line: by name, by code, or by a prefix of either."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from difflib import get_close_matches
 
 import click
 
-from toolwire.cli.framework.usage_error import CommandError
+from toolwire.cli.framework.errors import CommandError
 from toolwire.lint import all_rules
 
 
-def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> frozenset[str]:
-    """The names of the rules that words stand for; words may be joined by commas."""
-    words = [word.strip() for one in given for word in one.split(",") if word.strip()]
-    return frozenset(name for word in words for name in _named(word))
+def select_rules(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> frozenset[str]:
+    """Return the names of the selected rules; one value may hold several, separated by commas."""
+    words = [word.strip() for value in values for word in value.split(",") if word.strip()]
+    return frozenset(name for word in words for name in _matches(word))
 
 
-def _named(word: str) -> list[str]:
+def _matches(word: str) -> list[str]:
     exact = [rule.name for rule in all_rules() if word.lower() in (rule.name, rule.code.lower())]
     found = exact or [
         rule.name
@@ -24,16 +26,16 @@ def _named(word: str) -> list[str]:
         if rule.name.startswith(word.lower()) or rule.code.startswith(word.upper())
     ]
     if not found:
-        known = sorted({name for rule in all_rules() for name in (rule.name, rule.code)})
-        near = get_close_matches(word.lower(), known, n=1)
-        raise CommandError(
-            f"no such rule: {word}; "
-            + (f"did you mean {near[0]}?" if near else "toolwire rules lists them")
-        )
+        similar = get_close_matches(word.lower(), _names_and_codes(), n=1)
+        hint = f"did you mean {similar[0]}?" if similar else "toolwire rules lists them"
+        raise CommandError(f"no such rule: {word}; {hint}")
     return found
 
 
 def complete_rule(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The names that a shell offers."""
-    known = sorted({name for rule in all_rules() for name in (rule.name, rule.code)})
-    return [name for name in known if name.startswith(incomplete)]
+    """Return the names and codes that a shell offers."""
+    return [name for name in _names_and_codes() if name.startswith(incomplete)]
+
+
+def _names_and_codes() -> list[str]:
+    return sorted({name for rule in all_rules() for name in (rule.name, rule.code)})

@@ -1,8 +1,4 @@
-"""Where in a JSON text its values begin: a JSON pointer as a line and a column, for editors and
-annotations.
-
-Only what a wanted place lies in is looked into. Knows no wire.
-"""
+"""Line and column of JSON values in their source text, for editors and annotations."""
 
 from __future__ import annotations
 
@@ -11,51 +7,60 @@ from collections.abc import Iterable
 from contextlib import suppress
 from json import JSONDecoder
 
+from msgspec import Struct
+
 from toolwire.conversation.json import JsonPath
 
-_past = re.compile(r"[ \t\r\n,:]*").match
-_value = JSONDecoder().raw_decode
+_match_separators = re.compile(r"[ \t\r\n,:]*").match
+_decode_value = JSONDecoder().raw_decode
 
 
-def spots(text: bytes, paths: Iterable[JsonPath]) -> dict[JsonPath, tuple[int, int]]:
-    """Line and column, from one, of each place that can be found in the text; a path of no value is
-    left out."""
-    shown = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    found: dict[JsonPath, int] = {}
+class Position(Struct, frozen=True):
+    """A place in a text, as editors count: both from 1."""
+
+    line: int
+    column: int
+
+
+def find_positions(text: bytes, paths: Iterable[JsonPath]) -> dict[JsonPath, Position]:
+    """Return the position of each path that is in the text; other paths are left out."""
+    source = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    offsets: dict[JsonPath, int] = {}
     wanted = set(paths)
-    with suppress(
-        ValueError, IndexError, RecursionError
-    ):  # Not JSON from here on: what was found before it counts.
-        _walk(shown, _skip(shown, 0), (), wanted, found)
-    return {path: _spot(shown, found[path]) for path in wanted if path in found}
+    # Where the text stops being JSON, the offsets before it still count.
+    with suppress(ValueError, IndexError, RecursionError):
+        _walk(source, _skip_separators(source, 0), path=(), wanted=wanted, offsets=offsets)
+    return {path: position_at(source, offsets[path]) for path in wanted if path in offsets}
 
 
-def _spot(text: str, at: int) -> tuple[int, int]:
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+def position_at(source: str, offset: int) -> Position:
+    """Return the position of an offset in a text."""
+    return Position(source.count("\n", 0, offset) + 1, offset - source.rfind("\n", 0, offset))
 
 
-def _skip(text: str, at: int) -> int:
-    past = _past(text, at)
-    return past.end() if past else at
+def _skip_separators(source: str, offset: int) -> int:
+    match = _match_separators(source, offset)
+    return match.end() if match else offset
 
 
 def _walk(
-    text: str, at: int, here: JsonPath, wanted: set[JsonPath], found: dict[JsonPath, int]
+    source: str, offset: int, *, path: JsonPath, wanted: set[JsonPath], offsets: dict[JsonPath, int]
 ) -> int:
-    """Note where the value begins, look into it if a wanted place lies in it, and give where it
-    ends."""
-    found[here] = at
-    inner = {path for path in wanted if len(path) > len(here) and path[: len(here)] == here}
-    if not inner or text[at] not in "{[":
-        return int(_value(text, at)[1])
-    close, listed = ("}", False) if text[at] == "{" else ("]", True)
-    at = _skip(text, at + 1)
-    count = 0
-    while text[at] != close:
-        step: str | int = count
-        if not listed:
-            step, at = _value(text, at)
-            at = _skip(text, at)
-        at = _skip(text, _walk(text, at, (*here, step), inner, found))
-        count += 1
-    return at + 1
+    """Note the offset of a value, descend into it if a wanted path leads there, return its end."""
+    offsets[path] = offset
+    inner = {one for one in wanted if len(one) > len(path) and one[: len(path)] == path}
+    if not inner or source[offset] not in "{[":
+        return int(_decode_value(source, offset)[1])
+    is_list = source[offset] == "["
+    close = "]" if is_list else "}"
+    offset = _skip_separators(source, offset + 1)
+    index = 0
+    while source[offset] != close:
+        step: str | int = index
+        if not is_list:
+            step, offset = _decode_value(source, offset)
+            offset = _skip_separators(source, offset)
+        end = _walk(source, offset, path=(*path, step), wanted=inner, offsets=offsets)
+        offset = _skip_separators(source, end)
+        index += 1
+    return offset + 1

@@ -1,5 +1,7 @@
-"""Put new text into a file without ever losing the old: a backup that overwrites none, then one
-swap."""
+"""Replace the content of a file without ever losing the old one.
+
+A backup never overwrites another file, and the file is replaced in one step.
+"""
 
 from __future__ import annotations
 
@@ -10,47 +12,46 @@ from pathlib import Path
 from shutil import copymode, copystat
 from tempfile import NamedTemporaryFile
 
-from toolwire.cli.framework.usage_error import CommandError
+from toolwire.cli.framework.errors import CommandError, describe_os_error
 
 
-def swap(file: str, old: bytes, new: bytes) -> Path:
-    """Replace a file that holds `old`, and give the backup. At every moment the file is whole, the
-    old or the new.
+def replace_file(file: str, old: bytes, new: bytes) -> Path:
+    """Replace the content `old` of a file by `new`, and return the path of the backup.
 
-    Raises CommandError if it cannot be done, or if somebody else has changed the file; nothing has
-    changed then.
+    At every moment the file holds the whole old or the whole new content.
+
+    Raises CommandError if the file cannot be written, or if another program has changed it. Nothing
+    has changed then.
     """
     path = Path(file).resolve()  # A link stays a link.
     try:
         if path.read_bytes() != old:
             raise CommandError(f"{file}: changed while it was being repaired; nothing was written")
-        kept = _backup(path, old)
+        backup = _back_up(path, old)
         _replace(path, new)
     except OSError as error:
-        raise CommandError(
-            f"{file}: {(error.strerror or str(error)).lower()}; it is as it was"
-        ) from None
-    return kept
+        raise CommandError(f"{file}: {describe_os_error(error)}; nothing was written") from None
+    return backup
 
 
-def _backup(path: Path, text: bytes) -> Path:
-    """A copy under the first name that is free."""
+def _back_up(path: Path, text: bytes) -> Path:
+    """Write a copy under the first free name."""
     for number in count():
-        kept = path.with_name(f"{path.name}.bak{number or ''}")
+        backup = path.with_name(f"{path.name}.bak{number or ''}")
         try:
-            with kept.open("xb") as out:
-                _whole(out.fileno(), text)
+            with backup.open("xb") as out:
+                _write_to_disk(out.fileno(), text)
         except FileExistsError:
             continue
-        copystat(path, kept)
-        return kept
-    raise AssertionError("numbers do not end")
+        copystat(path, backup)
+        return backup
+    raise AssertionError("count() is endless")
 
 
 def _replace(path: Path, text: bytes) -> None:
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as out:
         try:
-            _whole(out.fileno(), text)
+            _write_to_disk(out.fileno(), text)
             copymode(path, out.name)
             Path(out.name).replace(path)
         except BaseException:
@@ -59,8 +60,7 @@ def _replace(path: Path, text: bytes) -> None:
             raise
 
 
-def _whole(descriptor: int, text: bytes) -> None:
-    """Write all of it, down to the disk."""
+def _write_to_disk(descriptor: int, text: bytes) -> None:
     with os.fdopen(descriptor, "wb", closefd=False) as out:
         out.write(text)
         out.flush()

@@ -1,7 +1,6 @@
 """A conversation as lines of text, with a thread drawn from every call to its result.
 
-Each thread has a column of the gutter for as long as it is open, and a letter. Knows no wire, and
-no colours.
+A thread has a letter, and a column of the gutter while it is open.
 """
 
 from __future__ import annotations
@@ -12,103 +11,105 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Result, describe
 
 
-class Marks(Struct, frozen=True):
-    """What threads are drawn with."""
+class ThreadGlyphs(Struct, frozen=True, kw_only=True):
+    """The characters that threads are drawn with."""
 
-    begin: str
+    start: str
     through: str
     end: str
     across: str
     crossing: str
-    lone: str
-    """The only end of a thread: a call nobody answered, a result nobody asked for."""
+    single: str
+    """The only end of a thread: a call without a result, or a result without a call."""
 
 
-ROUND = Marks("╭", "│", "╰", "─", "┼", "╶")
-PLAIN = Marks(",", "|", "`", "-", "+", "*")
+UNICODE = ThreadGlyphs(start="╭", through="│", end="╰", across="─", crossing="┼", single="╶")
+ASCII = ThreadGlyphs(start=",", through="|", end="`", across="-", crossing="+", single="*")
 
 
-class Line(Struct, frozen=True):
-    """One part: the gutter before it, the thread it belongs to (if any), who said it, what, and
-    under which id."""
+class ThreadLine(Struct, frozen=True):
+    """One part of the conversation: its gutter, thread, role, text and call id."""
 
     gutter: str
     thread: int | None
-    who: str
-    words: str
+    role: str
+    text: str
     id: str = ""
 
     @property
     def letter(self) -> str:
-        """The thread's letter; a blank where there is none."""
-        return " " if self.thread is None else letter(self.thread)
+        """The letter of the thread; a blank if the part has none."""
+        return " " if self.thread is None else letter_of(self.thread)
 
 
-def letter(thread: int) -> str:
-    """A, B, C, and again from A after Z."""
+def letter_of(thread: int) -> str:
+    """Return A, B, C, …, and A again after Z."""
     return chr(ord("A") + thread % 26)
 
 
-def threads(conversation: Conversation, marks: Marks = ROUND) -> list[Line]:
-    """Every part of the conversation as a line, in document order."""
-    places = _places(conversation)
+def draw_threads(conversation: Conversation, glyphs: ThreadGlyphs = UNICODE) -> list[ThreadLine]:
+    """Return a line for every part of the conversation, in document order."""
+    threads = _threads_of_parts(conversation)
     open_columns: list[int | None] = []
     drawn: list[tuple[str, int | None, str, Part]] = []
     for message in conversation.messages:
-        who: str = message.role
+        role: str = message.role
         for part in message.parts:
-            thread, both = places.get(id(part), (None, False))
-            gutter = _step(open_columns, thread, both, marks)
-            drawn.append((gutter, thread, who, part))
-            who = ""
+            thread, is_pair = threads.get(id(part), (None, False))
+            gutter = _draw_gutter(open_columns, thread, is_pair=is_pair, glyphs=glyphs)
+            drawn.append((gutter, thread, role, part))
+            role = ""
     width = max((len(gutter) for gutter, *_ in drawn), default=0)
     return [
-        Line(_reach(gutter, width, thread, marks), thread, who, *_words(part))
-        for gutter, thread, who, part in drawn
+        ThreadLine(
+            _connect(gutter, width, thread=thread, glyphs=glyphs), thread, role, *_text(part)
+        )
+        for gutter, thread, role, part in drawn
     ]
 
 
-def _places(conversation: Conversation) -> dict[int, tuple[int, bool]]:
-    """The thread of each call and result, by identity of the part, and whether it has two ends."""
-    places: dict[int, tuple[int, bool]] = {}
-    for n, pair in enumerate(conversation.pairs()):
+def _threads_of_parts(conversation: Conversation) -> dict[int, tuple[int, bool]]:
+    """Return thread number and "has both ends" for each call and result, by identity."""
+    threads: dict[int, tuple[int, bool]] = {}
+    for number, pair in enumerate(conversation.pairs()):
         for part in (pair.call, pair.result):
             if part is not None:
-                places[id(part)] = (n, pair.how is not None)
-    return places
+                threads[id(part)] = (number, pair.how is not None)
+    return threads
 
 
-def _step(columns: list[int | None], thread: int | None, both: bool, marks: Marks) -> str:
-    """The gutter of one line; `columns` are the open threads, and change with it."""
-    shown = [" " if one is None else marks.through for one in columns]
+def _draw_gutter(
+    columns: list[int | None], thread: int | None, *, is_pair: bool, glyphs: ThreadGlyphs
+) -> str:
+    """Draw the gutter of one line; `columns` holds the open threads and is updated."""
+    gutter = [" " if column is None else glyphs.through for column in columns]
     if thread is None:
-        return "".join(shown)
+        return "".join(gutter)
     if thread in columns:
-        column = columns.index(thread)
-        columns[column] = None
-        shown[column] = marks.end
+        index = columns.index(thread)
+        columns[index] = None
+        gutter[index] = glyphs.end
     else:
-        column = columns.index(None) if None in columns else len(columns)
-        columns[column : column + 1] = [thread if both else None]
-        shown[column : column + 1] = [marks.begin if both else marks.lone]
-    return "".join(shown)
+        index = columns.index(None) if None in columns else len(columns)
+        columns[index : index + 1] = [thread if is_pair else None]
+        gutter[index : index + 1] = [glyphs.start if is_pair else glyphs.single]
+    return "".join(gutter)
 
 
-def _reach(gutter: str, width: int, thread: int | None, marks: Marks) -> str:
-    """The gutter with a line from the thread's end to its letter, across the threads that are still
-    open."""
+def _connect(gutter: str, width: int, *, thread: int | None, glyphs: ThreadGlyphs) -> str:
+    """Extend the end of a thread to its letter, across the threads that are still open."""
     gutter = gutter.ljust(width)
     if thread is None:
         return f"{gutter} "
-    at = max(gutter.rfind(mark) for mark in (marks.begin, marks.end, marks.lone))
-    reached = "".join(
-        marks.crossing if one == marks.through else marks.across for one in gutter[at + 1 :]
+    end = max(gutter.rfind(glyph) for glyph in (glyphs.start, glyphs.end, glyphs.single))
+    line = "".join(
+        glyphs.crossing if glyph == glyphs.through else glyphs.across for glyph in gutter[end + 1 :]
     )
-    return f"{gutter[: at + 1]}{reached}{marks.across}"
+    return f"{gutter[: end + 1]}{line}{glyphs.across}"
 
 
-def _words(part: Part) -> tuple[str, str]:
-    """What a part says, and its call id."""
+def _text(part: Part) -> tuple[str, str]:
+    """Return the text and the call id of a part."""
     match part:
         case Call():
             return f"{part.name} {part.arguments or '{}'}", part.id

@@ -1,5 +1,4 @@
-"""What to type to try a gateway: lines for curl, and a few lines for each official client. Knows no
-verb."""
+"""Snippets that try a gateway: curl lines, and a short program for each official client."""
 
 from __future__ import annotations
 
@@ -8,61 +7,61 @@ import json
 QUESTION = "Say hello."
 
 
-def curls(url: str, model: str, *, key: bool = False) -> list[str]:
-    """Three lines that work in any shell."""
-    shown = ' -H "authorization: Bearer $TOOLWIRE_KEY"' if key else ""
-    asked = [{"role": "user", "content": QUESTION}]
+def curl_lines(url: str, model: str, *, key: bool = False) -> list[str]:
+    """Return three curl lines that work in any shell."""
+    header = ' -H "authorization: Bearer $TOOLWIRE_KEY"' if key else ""
+    messages = [{"role": "user", "content": QUESTION}]
     bodies = (
-        ("/v1/chat/completions", {"model": model, "messages": asked}),
-        ("/v1/messages", {"model": model, "max_tokens": 200, "messages": asked}),
+        ("/v1/chat/completions", {"model": model, "messages": messages}),
+        ("/v1/messages", {"model": model, "max_tokens": 200, "messages": messages}),
         (
             f"/v1beta/models/{model}:generateContent",
             {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]},
         ),
     )
     return [
-        f"curl -s {url}{path} -H 'content-type: application/json'{shown} -d '{json.dumps(body)}'"
+        f"curl -s {url}{path} -H 'content-type: application/json'{header} -d '{json.dumps(body)}'"
         for path, body in bodies
     ]
 
 
-def clients(url: str, model: str, *, key: bool = False) -> dict[str, str]:
-    """A program for each official client, by its name; that of `ai` is JavaScript."""
+def client_programs(url: str, model: str, *, key: bool = False) -> dict[str, str]:
+    """Return a program for each official client by its name; that of `ai` is JavaScript."""
     secret = 'os.environ["TOOLWIRE_KEY"]' if key else '"none"'
-    head = "import os\n" if key else ""
-    asked = f'[{{"role": "user", "content": "{QUESTION}"}}]'
+    imports = "import os\n" if key else ""
+    messages = f'[{{"role": "user", "content": "{QUESTION}"}}]'
     bearer = f', headers={{"authorization": "Bearer " + {secret}}}' if key else ""
-    script = ', headers: { authorization: "Bearer " + process.env.TOOLWIRE_KEY }' if key else ""
+    js_headers = ', headers: { authorization: "Bearer " + process.env.TOOLWIRE_KEY }' if key else ""
     return {
         "openai": (
-            f"""{head}from openai import OpenAI
+            f"""{imports}from openai import OpenAI
 client = OpenAI(base_url="{url}/v1", api_key={secret})
-answer = client.chat.completions.create(model="{model}", messages={asked})
-print(answer.choices[0].message.content)"""
+response = client.chat.completions.create(model="{model}", messages={messages})
+print(response.choices[0].message.content)"""
         ),
         "anthropic": (
-            f"""{head}from anthropic import Anthropic
+            f"""{imports}from anthropic import Anthropic
 client = Anthropic(base_url="{url}", api_key={secret})
-answer = client.messages.create(model="{model}", max_tokens=200, messages={asked})
-print(answer.content[0].text)"""
+response = client.messages.create(model="{model}", max_tokens=200, messages={messages})
+print(response.content[0].text)"""
         ),
         "google-genai": (
-            f"""{head}from google import genai
+            f"""{imports}from google import genai
 client = genai.Client(api_key={secret}, http_options={{"base_url": "{url}"}})
 print(client.models.generate_content(model="{model}", contents="{QUESTION}").text)"""
         ),
         "ollama": (
-            f"""{head}from ollama import Client
+            f"""{imports}from ollama import Client
 client = Client(host="{url}"{bearer})
-print(client.chat(model="{model}", messages={asked}).message.content)"""
+print(client.chat(model="{model}", messages={messages}).message.content)"""
         ),
         "ai": (
             f"""import {{ DefaultChatTransport, readUIMessageStream }} from "ai";
-const transport = new DefaultChatTransport({{ api: "{url}/ai-sdk/chat", body: {{ model: "{model}" }}{script} }});
-const asked = [{{ id: "m1", role: "user", parts: [{{ type: "text", text: "{QUESTION}" }}] }}];
-const stream = await transport.sendMessages({{ chatId: "c1", trigger: "submit-message", messages: asked }});
-let said = "";
-for await (const message of readUIMessageStream({{ stream }})) said = message.parts.map(part => part.text ?? "").join("");
-console.log(said);"""
+const transport = new DefaultChatTransport({{ api: "{url}/ai-sdk/chat", body: {{ model: "{model}" }}{js_headers} }});
+const messages = [{{ id: "m1", role: "user", parts: [{{ type: "text", text: "{QUESTION}" }}] }}];
+const stream = await transport.sendMessages({{ chatId: "c1", trigger: "submit-message", messages }});
+let text = "";
+for await (const message of readUIMessageStream({{ stream }})) text = message.parts.map(part => part.text ?? "").join("");
+console.log(text);"""
         ),
     }

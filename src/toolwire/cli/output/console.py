@@ -1,6 +1,6 @@
-"""What people's output is drawn on: rich's console, which leaves a broken pipe to the program.
+"""rich's console, with a BrokenPipeError that reaches the caller.
 
-By itself it would end the process with 1, which means that something was lost.
+rich itself would end the process with exit code 1, which means findings or losses here.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from rich.console import Console
 
 
-class Paper(Console):
-    """A console whose BrokenPipeError reaches the caller."""
+class PipeSafeConsole(Console):
+    """A console that raises BrokenPipeError when the reader of its output is gone."""
 
     def on_broken_pipe(self) -> None:
         raise  # The console calls this while it handles the error.

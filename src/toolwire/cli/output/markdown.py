@@ -1,16 +1,16 @@
-"""A Markdown page as people at a terminal see it."""
+"""Markdown pages at a terminal."""
 
 from __future__ import annotations
 
 from rich.markdown import Markdown
 
-from toolwire.cli.output.console import Paper
+from toolwire.cli.output.console import PipeSafeConsole
 
-WIDEST = 120
+MAX_WIDTH = 120
 
 
-def show(text: str) -> None:
+def print_markdown(text: str) -> None:
     """Print a page on stdout."""
-    paper = Paper()
-    paper.width = min(paper.width, WIDEST)
-    paper.print(Markdown(text))
+    console = PipeSafeConsole()
+    console.width = min(console.width, MAX_WIDTH)
+    console.print(Markdown(text))

@@ -1,4 +1,4 @@
-"""A progress bar on stderr that vanishes when the work is done."""
+"""A progress bar on stderr that disappears when the work is done."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from toolwire.cli.output.console import Paper
+from toolwire.cli.output.console import PipeSafeConsole
 
 
 @contextmanager
-def bar(total: int, words: str = "checking") -> Iterator[Callable[[int], None]]:
-    """A bar, and what advances it."""
-    columns = (TextColumn(words), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Paper(stderr=True), transient=True) as progress:
-        task = progress.add_task(words, total=total)
+def progress_bar(total: int, label: str = "checking") -> Iterator[Callable[[int], None]]:
+    """Show a bar and yield the function that advances it."""
+    columns = (TextColumn(label), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=PipeSafeConsole(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total)
         yield lambda done: progress.advance(task, done)

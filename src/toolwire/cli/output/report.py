@@ -1,8 +1,7 @@
-"""Findings as people, programs, annotations and code scanners want them: one function for each
-format.
+"""Findings in four formats: text, JSON, annotations of a GitHub workflow, SARIF.
 
-What a stranger's body says can neither command a terminal nor the reader of annotations. Knows no
-rule by name.
+Text that comes from a body is escaped, so that it can send commands neither to a terminal nor to a
+workflow runner.
 """
 
 from __future__ import annotations
@@ -15,18 +14,25 @@ from urllib.parse import quote
 import click
 from msgspec import Struct
 
-from toolwire.cli.framework.usage_error import printable
+from toolwire.cli.input.source_positions import Position
+from toolwire.cli.output.printable import to_printable
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.model import Finding, Kind
 from toolwire.lint import all_rules
+from toolwire.lint.rule import Rule
 
 STDIN = "stdin"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {"error": "error", "info": "note"}
+"""The levels of SARIF for severities."""
 
 
-class Told(Struct, frozen=True):
-    """A finding: in which file, on which line if there is a body on each, and at which line and
-    column as an editor counts."""
+class LocatedFinding(Struct, frozen=True):
+    """A finding and where it is.
+
+    `line` is the line of the body if its file has a body on each line. `position` is the place as
+    an editor counts, if the format wants it.
+    """
 
     file: str
     line: int | None
@@ -34,11 +40,11 @@ class Told(Struct, frozen=True):
     target: str
     kind: Kind
     finding: Finding
-    spot: tuple[int, int] | None = None
+    position: Position | None = None
 
     @property
-    def place(self) -> str:
-        """The file, the line if it matters, and the pointer."""
+    def location(self) -> str:
+        """The file, the line if there is one, and the JSON pointer."""
         parts = (
             STDIN if self.file == "-" else self.file,
             str(self.line or ""),
@@ -47,8 +53,8 @@ class Told(Struct, frozen=True):
         return ":".join(part for part in parts if part)
 
 
-class Fault(Struct, frozen=True):
-    """A file or line that could not be looked at, and why."""
+class UnreadableInput(Struct, frozen=True):
+    """A file or line that could not be checked, and why."""
 
     file: str
     line: int | None
@@ -59,36 +65,41 @@ class Fault(Struct, frozen=True):
         return f"{name}:{self.line}: {self.why}" if self.line else f"{name}: {self.why}"
 
 
-def lines(told: Sequence[Told], faults: Sequence[Fault]) -> str:
-    """One line for each finding, coloured where somebody sees it."""
-    return "\n".join(map(_line, told))
+Findings = Sequence[LocatedFinding]
+Unreadable = Sequence[UnreadableInput]
 
 
-def _line(one: Told) -> str:
-    finding = one.finding
+# --- text and JSON --------------------------------------------------------------------------------
+
+
+def format_text(findings: Findings, unreadable: Unreadable) -> str:
+    """Return one line per finding, in colours at a terminal."""
+    return "\n".join(map(_text_line, findings))
+
+
+def _text_line(found: LocatedFinding) -> str:
+    finding = found.finding
     colour = "red" if finding.severity == "error" else "cyan"
-    named = f"{click.style(finding.code, fg=colour, bold=True)} {finding.name}"
+    rule = f"{click.style(finding.code, fg=colour, bold=True)} {finding.name}"
     fix = f" [{click.style(f'{finding.fix} fix', fg='green')}]" if finding.fix else ""
-    note = "info: " if finding.severity == "info" else ""
-    return (
-        f"{click.style(printable(one.place), bold=True)}: {named}:"
-        f" {note}{printable(finding.message)}{fix}"
-    )
+    severity = "info: " if finding.severity == "info" else ""
+    location = click.style(to_printable(found.location), bold=True)
+    return f"{location}: {rule}: {severity}{to_printable(finding.message)}{fix}"
 
 
-def rows(told: Sequence[Told], faults: Sequence[Fault]) -> str:
-    """A JSON list with an object for each finding."""
-    return text_of([_row(one) for one in told])
+def format_json(findings: Findings, unreadable: Unreadable) -> str:
+    """Return a JSON list with one object per finding."""
+    return text_of([_json_row(found) for found in findings])
 
 
-def _row(one: Told) -> JSON:
-    finding = one.finding
+def _json_row(found: LocatedFinding) -> JSON:
+    finding = found.finding
     return {
-        "file": one.file,
-        "line": one.line,
-        "wire": one.wire,
-        "target": one.target,
-        "kind": one.kind,
+        "file": found.file,
+        "line": found.line,
+        "wire": found.wire,
+        "target": found.target,
+        "kind": found.kind,
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity,
@@ -98,104 +109,108 @@ def _row(one: Told) -> JSON:
     }
 
 
-# --- annotations of a workflow --------------------------------------------------------------------
+# --- annotations of a GitHub workflow -------------------------------------------------------------
 
 
-def commands(told: Sequence[Told], faults: Sequence[Fault]) -> str:
-    """Workflow commands that a runner shows beside the lines of a change."""
-    return "\n".join([*map(_annotation, told), *map(_broken, faults)])
+def format_github(findings: Findings, unreadable: Unreadable) -> str:
+    """Return workflow commands; a runner shows them beside the lines of a change."""
+    return "\n".join([*map(_annotate_finding, findings), *map(_annotate_unreadable, unreadable)])
 
 
-def _annotation(one: Told) -> str:
-    finding = one.finding
-    fields = {"file": one.file, "title": f"{finding.code} {finding.name}"}
-    if one.spot is not None:
-        fields |= {"line": str(one.spot[0]), "col": str(one.spot[1])}
-    words = f"{finding.pointer}: {finding.message}" if finding.pointer else finding.message
-    return _command("error" if finding.severity == "error" else "notice", fields, words)
+def _annotate_finding(found: LocatedFinding) -> str:
+    finding = found.finding
+    fields = {"file": found.file, "title": f"{finding.code} {finding.name}"}
+    if found.position is not None:
+        fields |= {"line": str(found.position.line), "col": str(found.position.column)}
+    text = f"{finding.pointer}: {finding.message}" if finding.pointer else finding.message
+    return _workflow_command("error" if finding.severity == "error" else "notice", fields, text)
 
 
-def _broken(fault: Fault) -> str:
-    line = {"line": str(fault.line)} if fault.line else {}
-    return _command("error", {"file": fault.file, "title": "unreadable", **line}, fault.why)
+def _annotate_unreadable(unreadable: UnreadableInput) -> str:
+    line = {"line": str(unreadable.line)} if unreadable.line else {}
+    fields = {"file": unreadable.file, "title": "unreadable", **line}
+    return _workflow_command("error", fields, unreadable.why)
 
 
-def _command(verb: str, fields: dict[str, str], words: str) -> str:
-    shown = ",".join(
-        f"{key}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+def _workflow_command(name: str, fields: dict[str, str], text: str) -> str:
+    pairs = ",".join(
+        f"{key}={_escape(value).replace(':', '%3A').replace(',', '%2C')}"
         for key, value in fields.items()
     )
-    return f"::{verb} {shown}::{_escaped(words)}"
+    return f"::{name} {pairs}::{_escape(text)}"
 
 
-def _escaped(text: str) -> str:
-    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+def _escape(text: str) -> str:
+    return to_printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
-# --- code scanning --------------------------------------------------------------------------------
+# --- SARIF ----------------------------------------------------------------------------------------
 
 
-def sarif(told: Sequence[Told], faults: Sequence[Fault]) -> str:
-    """A log in the static analysis format SARIF 2.1.0."""
-    number = {rule.name: n for n, rule in enumerate(all_rules())}
+def format_sarif(findings: Findings, unreadable: Unreadable) -> str:
+    """Return a log in the static analysis format SARIF 2.1.0."""
+    rules = all_rules()
+    rule_index = {rule.name: n for n, rule in enumerate(rules)}
     driver: Object = {
         "name": "toolwire",
         "semanticVersion": version("toolwire"),
-        "rules": [_described(name) for name in number],
+        "rules": list(map(_sarif_rule, rules)),
     }
-    notes: list[JSON] = [
-        {
-            "level": "error",
-            "message": {"text": fault.why},
-            "locations": [_location(fault.file, (fault.line or 1, 1), None)],
-        }
-        for fault in faults
-    ]
+    notifications = [_sarif_notification(one) for one in unreadable]
     run: Object = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": not faults, "toolExecutionNotifications": notes}],
-        "results": [_result(one, number[one.finding.name]) for one in told],
+        "invocations": [
+            {"executionSuccessful": not unreadable, "toolExecutionNotifications": notifications}
+        ],
+        "results": [_sarif_result(one, rule_index[one.finding.name]) for one in findings],
     }
     return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _described(name: str) -> JSON:
-    (rule,) = (one for one in all_rules() if one.name == name)
+def _sarif_rule(rule: Rule) -> JSON:
     return {
-        "id": name,
+        "id": rule.name,
         "name": rule.code,
         "shortDescription": {"text": rule.title},
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
     }
 
 
-LEVELS = {"error": "error", "info": "note"}
+def _sarif_notification(unreadable: UnreadableInput) -> JSON:
+    position = Position(unreadable.line or 1, 1)
+    return {
+        "level": "error",
+        "message": {"text": unreadable.why},
+        "locations": [_sarif_location(unreadable.file, position, pointer=None)],
+    }
 
 
-def _result(one: Told, number: int) -> JSON:
-    finding = one.finding
+def _sarif_result(found: LocatedFinding, rule_index: int) -> JSON:
+    finding = found.finding
     return {
         "ruleId": finding.name,
-        "ruleIndex": number,
+        "ruleIndex": rule_index,
         "level": LEVELS[finding.severity],
         "message": {"text": finding.message},
-        "locations": [_location(one.file, one.spot, finding.pointer)],
+        "locations": [_sarif_location(found.file, found.position, pointer=finding.pointer)],
         "properties": {
-            "wire": one.wire,
-            "target": one.target,
-            "kind": one.kind,
+            "wire": found.wire,
+            "target": found.target,
+            "kind": found.kind,
             "fix": finding.fix,
         },
     }
 
 
-def _location(file: str, spot: tuple[int, int] | None, pointer: str | None) -> JSON:
+def _sarif_location(file: str, position: Position | None, *, pointer: str | None) -> JSON:
     physical: Object = {"artifactLocation": {"uri": _uri(file)}}
-    if spot is not None:
-        physical["region"] = {"startLine": spot[0], "startColumn": spot[1]}
-    logical: list[JSON] = [{"fullyQualifiedName": pointer}] if pointer else []
-    return {"physicalLocation": physical, **({"logicalLocations": logical} if logical else {})}
+    if position is not None:
+        physical["region"] = {"startLine": position.line, "startColumn": position.column}
+    location: Object = {"physicalLocation": physical}
+    if pointer:
+        location["logicalLocations"] = [{"fullyQualifiedName": pointer}]
+    return location
 
 
 def _uri(file: str) -> str:
@@ -205,11 +220,11 @@ def _uri(file: str) -> str:
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
-FORMATS: dict[str, Callable[[Sequence[Told], Sequence[Fault]], str]] = {
-    "text": lines,
-    "json": rows,
-    "github": commands,
-    "sarif": sarif,
+FORMATS: dict[str, Callable[[Findings, Unreadable], str]] = {
+    "text": format_text,
+    "json": format_json,
+    "github": format_github,
+    "sarif": format_sarif,
 }
-PLACED = ("github", "sarif")
-"""The formats that want lines and columns."""
+FORMATS_WITH_POSITIONS = ("github", "sarif")
+"""The formats that show lines and columns."""

@@ -1,12 +1,13 @@
-"""A rule's page as Markdown, and a rule as JSON: its own words, and its examples with what check
-and repair say about them.
+"""A rule as a Markdown page, and as JSON.
 
-Everything but the words is computed. Knows no rule by name.
+The docstring of a rule is the text of its page. The examples, with what check and repair find in
+them, are computed.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from difflib import unified_diff
 from importlib import import_module
@@ -16,73 +17,70 @@ from toolwire.conversation.model import Finding
 from toolwire.lint import check, repair
 from toolwire.lint.rule import Example, Rule
 
-WIDEST = 110
-"""JSON is broken into lines where it is longer than this."""
-LONGEST = 160
-"""A text beyond this many characters is shown by its beginning."""
-SHOWN = 3
-"""So many examples of a kind are on a page; all of them are in the file of the rule."""
+MAX_WIDTH = 110
+"""Longer JSON is split into lines."""
+MAX_TEXT = 160
+"""Of a longer string, only the beginning is shown."""
+EXAMPLES_SHOWN = 3
+"""How many good and bad examples a page has; the file of the rule holds all."""
 
 
-def words_of(rule: Rule) -> str:
-    """What its file says about a rule."""
-    return (
-        import_module(f"toolwire.lint.rules.{rule.name.replace('-', '_')}").__doc__ or ""
-    ).strip()
+def rule_text(rule: Rule) -> str:
+    """Return the docstring of the module of a rule."""
+    module = import_module(f"toolwire.lint.rules.{rule.name.replace('-', '_')}")
+    return (module.__doc__ or "").strip()
 
 
-def fix_of(rule: Rule) -> str:
-    """How a rule is mended, as its examples show: safe, unsafe, none, or several of them."""
-    seen = {finding.fix or "none" for example in rule.bad for finding in _found(rule, example)}
-    return " or ".join(word for word in ("safe", "unsafe", "none") if word in seen) or "none"
+def fix_kinds(rule: Rule) -> str:
+    """Return the kinds of fixes that the examples show: safe, unsafe, none, or several."""
+    kinds = {finding.fix or "none" for example in rule.bad for finding in _check(rule, example)}
+    return " or ".join(kind for kind in ("safe", "unsafe", "none") if kind in kinds) or "none"
 
 
-def _found(rule: Rule, example: Example) -> list[Finding]:
-    return [
-        one
-        for one in check(example.body, example.wire, example.kind, target=example.target)
-        if one.name == rule.name
-    ]
+def _check(rule: Rule, example: Example) -> list[Finding]:
+    findings = check(example.body, example.wire, example.kind, target=example.target)
+    return [finding for finding in findings if finding.name == rule.name]
 
 
 # --- Markdown -------------------------------------------------------------------------------------
 
 
-def page(rule: Rule) -> str:
-    """The page: what it is, bad, repaired, good."""
+def markdown_page(rule: Rule) -> str:
+    """Return the page: text, summary, bad examples with their repair, good examples."""
     head = ("code", "severity", "fix", "what the fix costs")
-    cells = (rule.code, rule.severity, fix_of(rule), COSTS[rule.cost])
+    cells = (rule.code, rule.severity, fix_kinds(rule), COSTS[rule.cost])
     parts = [
         f"# {rule.name} ({rule.code})",
-        words_of(rule),
+        rule_text(rule),
         "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), cells)),
         "## Bad",
-        *(part for example in _picked(rule.bad) for part in _bad(rule, example)),
-        *_more(rule.bad),
+        *(part for example in _select_examples(rule.bad) for part in _bad_example(rule, example)),
+        *_count_rest(rule.bad),
         "## Good",
         *(
             part
-            for example in _picked(rule.good)
-            for part in (_heading(example), _fenced(example.body))
+            for example in _select_examples(rule.good)
+            for part in (_heading(example), _code_block(example.body))
         ),
-        *_more(rule.good),
+        *_count_rest(rule.good),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _picked(examples: Sequence[Example]) -> list[Example]:
-    """Those to show: of as many wires and targets as possible, in their order."""
-    seen: dict[tuple[str, str], int] = {}
+def _select_examples(examples: Sequence[Example]) -> list[Example]:
+    """Return the examples to show: of as many wires and targets as possible, in their order."""
+    seen: Counter[tuple[str, str]] = Counter()
     ranked: list[tuple[int, Example]] = []
-    for one in examples:
-        times = seen[one.wire, one.target] = seen.get((one.wire, one.target), 0) + 1
-        ranked.append((times, one))
-    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])[:SHOWN]]
+    for example in examples:
+        seen[example.wire, example.target] += 1
+        ranked.append((seen[example.wire, example.target], example))
+    ranked.sort(key=lambda pair: pair[0])
+    return [example for _, example in ranked[:EXAMPLES_SHOWN]]
 
 
-def _more(examples: Sequence[Example]) -> list[str]:
-    left = len(examples) - SHOWN
-    return [f"And {left} more in the file of the rule."] if left > 0 else []
+def _count_rest(examples: Sequence[Example]) -> list[str]:
+    rest = len(examples) - EXAMPLES_SHOWN
+    return [f"And {rest} more in the file of the rule."] if rest > 0 else []
 
 
 COSTS = {
@@ -99,24 +97,25 @@ def _heading(example: Example) -> str:
     return f"On `{example.wire}`{target}{kind}:"
 
 
-def _bad(rule: Rule, example: Example) -> list[str]:
-    found = "\n".join(
-        f"- {_code(one.pointer)}: {_plain(one.message)} ({one.fix or 'no'} fix)"
-        for one in _found(rule, example)
+def _bad_example(rule: Rule, example: Example) -> list[str]:
+    findings = "\n".join(
+        f"- {_code(one.pointer)}: {_escape_markdown(one.message)} ({one.fix or 'no'} fix)"
+        for one in _check(rule, example)
     )
-    parts = [_heading(example), _fenced(example.body), found]
+    parts = [_heading(example), _code_block(example.body), findings]
     if example.kind != "stream":
-        done = repair(example.body, example.wire, example.kind, target=example.target)
-        if done.changes:
-            told = "\n".join(
-                f"- {_code(one.pointer)} {one.name}: {_plain(one.message)}" for one in done.changes
+        repaired = repair(example.body, example.wire, example.kind, target=example.target)
+        if repaired.changes:
+            changes = "\n".join(
+                f"- {_code(one.pointer)} {one.name}: {_escape_markdown(one.message)}"
+                for one in repaired.changes
             )
-            parts += ["Repaired:", _difference(example.body, done.body), told]
+            parts += ["Repaired:", _diff(example.body, repaired.body), changes]
     return parts
 
 
-def _difference(before: JSON, after: JSON) -> str:
-    old, new = (laid_out(_short(body)).split("\n") for body in (before, after))
+def _diff(before: JSON, after: JSON) -> str:
+    old, new = (format_json(_shorten(body)).split("\n") for body in (before, after))
     lines = list(unified_diff(old, new, n=1, lineterm=""))[2:]
     return (
         "```diff\n"
@@ -125,17 +124,17 @@ def _difference(before: JSON, after: JSON) -> str:
     )
 
 
-def _fenced(body: JSON) -> str:
-    return f"```json\n{laid_out(_short(body))}\n```"
+def _code_block(body: JSON) -> str:
+    return f"```json\n{format_json(_shorten(body))}\n```"
 
 
-def _short(value: JSON) -> JSON:
+def _shorten(value: JSON) -> JSON:
     if isinstance(value, dict):
-        return {key: _short(one) for key, one in value.items()}
+        return {key: _shorten(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_short(one) for one in value]
-    if isinstance(value, str) and len(value) > LONGEST:
-        return f"{value[: LONGEST // 2]}… ({len(value)} characters)"
+        return [_shorten(one) for one in value]
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        return f"{value[: MAX_TEXT // 2]}… ({len(value)} characters)"
     return value
 
 
@@ -143,24 +142,25 @@ def _code(pointer: str) -> str:
     return f"`{pointer}`" if pointer else "the whole body"
 
 
-def _plain(text: str) -> str:
-    """Words on one line in which Markdown finds nothing to do."""
-    return "".join(f"\\{one}" if one in "\\`*_<>[]|" else one for one in " ".join(text.split()))
+def _escape_markdown(text: str) -> str:
+    """Return text on one line, with the special characters of Markdown escaped."""
+    line = " ".join(text.split())
+    return "".join(f"\\{char}" if char in "\\`*_<>[]|" else char for char in line)
 
 
-def laid_out(value: JSON, margin: int = 0) -> str:
-    """JSON on as few lines as are easy to read."""
+def format_json(value: JSON, margin: int = 0) -> str:
+    """Return JSON on as few lines as are easy to read."""
     flat = json.dumps(value, ensure_ascii=False)
-    if len(flat) + margin <= WIDEST or not value or not isinstance(value, dict | list):
+    if len(flat) + margin <= MAX_WIDTH or not value or not isinstance(value, dict | list):
         return flat
     pad = " " * (margin + 2)
     if isinstance(value, dict):
         lines = [
-            f"{json.dumps(key, ensure_ascii=False)}: {laid_out(one, margin + 2)}"
+            f"{json.dumps(key, ensure_ascii=False)}: {format_json(one, margin + 2)}"
             for key, one in value.items()
         ]
     else:
-        lines = [laid_out(one, margin + 2) for one in value]
+        lines = [format_json(one, margin + 2) for one in value]
     first, last = "{}" if isinstance(value, dict) else "[]"
     return f"{first}\n{pad}" + f",\n{pad}".join(lines) + f"\n{' ' * margin}{last}"
 
@@ -168,27 +168,32 @@ def laid_out(value: JSON, margin: int = 0) -> str:
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def row(rule: Rule) -> Object:
-    """A rule without its examples."""
+def summary_row(rule: Rule) -> Object:
+    """Return a rule as JSON, without its page and its examples."""
     return {
         "code": rule.code,
         "name": rule.name,
         "title": rule.title,
         "severity": rule.severity,
-        "fix": fix_of(rule),
+        "fix": fix_kinds(rule),
         "loss": rule.cost,
     }
 
 
-def whole(rule: Rule) -> Object:
-    """A rule with its page and its examples."""
+def full_row(rule: Rule) -> Object:
+    """Return a rule as JSON, with its page and its examples."""
     return {
-        **row(rule),
-        "page": words_of(rule),
-        "bad": list(map(_example, rule.bad)),
-        "good": list(map(_example, rule.good)),
+        **summary_row(rule),
+        "page": rule_text(rule),
+        "bad": list(map(_example_row, rule.bad)),
+        "good": list(map(_example_row, rule.good)),
     }
 
 
-def _example(one: Example) -> JSON:
-    return {"wire": one.wire, "target": one.target, "kind": one.kind, "body": one.body}
+def _example_row(example: Example) -> JSON:
+    return {
+        "wire": example.wire,
+        "target": example.target,
+        "kind": example.kind,
+        "body": example.body,
+    }

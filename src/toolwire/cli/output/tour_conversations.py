@@ -1,29 +1,26 @@
-"""The two conversations of the tour: one that went wrong in every usual way, and a healthy one.
-
-Both are made here and stand for no recorded traffic.
-"""
+"""The two conversations of the tour: a broken one and a well-formed one. Neither is recorded."""
 
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
 
 ITEM_ID = "fc_68b1c0de5f3c81a2b4d6e8f00112233445566778899aabbcc"
-"""An item id used as a call id: longer than chat servers take."""
+"""An item id used as a call id: longer than chat servers accept."""
 
 
-def call(one: str | None, name: str, arguments: str) -> Object:
-    """A call as chat has it; without an id if there is none."""
+def call(call_id: str | None, name: str, arguments: str) -> Object:
+    """Return a tool call of the chat wire, without `id` if there is none."""
     function: Object = {"name": name, "arguments": arguments}
-    return {**({"id": one} if one else {}), "type": "function", "function": function}
+    return {**({"id": call_id} if call_id else {}), "type": "function", "function": function}
 
 
-def asks(*calls: JSON) -> Object:
-    """An assistant's message that calls tools."""
+def assistant_message(*calls: JSON) -> Object:
+    """Return an assistant message with tool calls."""
     return {"role": "assistant", "content": None, "tool_calls": list(calls)}
 
 
-def answers(content: str, **fields: JSON) -> Object:
-    """A tool's message."""
+def tool_message(content: str, **fields: JSON) -> Object:
+    """Return a message with the result of a tool."""
     return {"role": "tool", **fields, "content": content}
 
 
@@ -39,32 +36,34 @@ BROKEN: Object = {
     "model": "some-model",
     "messages": [
         {"role": "user", "content": "Book the warmer: Oslo or Rome?"},
-        asks(
+        assistant_message(
             call("call_1", "weather", '{"city": "Oslo"}'),
             call("call_2", "weather", '{"city": "Rome"}'),
         ),
-        answers("24 degrees", tool_call_id="call_2"),
-        answers("-3 degrees", tool_call_id="call_1"),
-        asks(call(None, "book", '{"city": "Rome"}'), call(ITEM_ID, "remind", '{"day": "Friday"}')),
-        answers("booked", name="book"),
-        answers("noted", tool_call_id=ITEM_ID),
-        answers("19 degrees", tool_call_id="call_9"),
-        asks(call("call_3", "pay", '{"euro": 80}')),
+        tool_message("24 degrees", tool_call_id="call_2"),
+        tool_message("-3 degrees", tool_call_id="call_1"),
+        assistant_message(
+            call(None, "book", '{"city": "Rome"}'), call(ITEM_ID, "remind", '{"day": "Friday"}')
+        ),
+        tool_message("booked", name="book"),
+        tool_message("noted", tool_call_id=ITEM_ID),
+        tool_message("19 degrees", tool_call_id="call_9"),
+        assistant_message(call("call_3", "pay", '{"euro": 80}')),
     ],
 }
 
-HEALTHY: Object = {
+WELL_FORMED: Object = {
     "model": "some-model",
     "seed": 7,
     "messages": [
         {"role": "system", "content": "Answer briefly."},
         {"role": "user", "content": "Oslo or Rome, which is warmer?"},
-        asks(
+        assistant_message(
             call("functions.weather:0", "weather", '{"city": "Oslo"}'),
             call("functions.weather:1", "weather", '{"city": "Rome"}'),
         ),
-        answers("24 degrees", tool_call_id="functions.weather:1"),
-        answers("-3 degrees", tool_call_id="functions.weather:0"),
+        tool_message("24 degrees", tool_call_id="functions.weather:1"),
+        tool_message("-3 degrees", tool_call_id="functions.weather:0"),
         {
             "role": "assistant",
             "content": "Rome, by 27 degrees.",

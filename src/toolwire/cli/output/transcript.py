@@ -1,7 +1,6 @@
-"""A loop as people read it while it happens: what the model says, its calls, their results, and the
-threads between them.
+"""An agent run while it happens: readable lines, or JSON lines.
 
-A letter stands for a call; its result bears the same. Knows no verb.
+Each call gets a letter, and its result shows the same letter.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import click
 
 from toolwire.agent.events import ModelRequest, Retry, RunResult, ToolFinished, ToolStarted
 from toolwire.agent.phases import Phase
-from toolwire.cli.framework.usage_error import printable
+from toolwire.cli.output.printable import to_printable
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Reasoning, Text
 from toolwire.streaming import events
@@ -20,16 +19,16 @@ from toolwire.streaming import events
 if TYPE_CHECKING:
     from toolwire.agent.events import AgentEvent
 
-LONGEST = 400
-"""Of arguments and results, so many characters are shown."""
+MAX_TEXT = 400
+"""How many characters of arguments and results are shown."""
 
 
-class Watcher(Protocol):
-    """Shows what happens."""
+class EventWriter(Protocol):
+    """Writes the events of a run."""
 
-    def take(self, seen: AgentEvent) -> None: ...
+    def write(self, event: AgentEvent) -> None: ...
 
-    def line(self) -> None: ...
+    def start_line(self) -> None: ...
 
 
 class Transcript:
@@ -40,114 +39,118 @@ class Transcript:
         self._calls = 0
         self._letters: dict[int, str] = {}
         self._turn = 0
-        self._texts: dict[int, bool] = {}
-        self._fresh = True
-        """Whether the cursor is at the start of a line."""
+        self._open_texts: dict[int, bool] = {}
+        """The open texts by slot; False for reasoning."""
+        self._at_line_start = True
 
-    def take(self, seen: AgentEvent) -> None:
-        match seen:
+    def write(self, event: AgentEvent) -> None:
+        match event:
             case ModelRequest(turn=turn, changes=changes):
                 self._turn = turn
                 self._letters = {}
                 for change in changes:
                     self._remark(f"repaired {change}")
             case Retry(why=why, wait=wait):
-                self._remark(f"again in {wait:.1f} s: {why}" if wait else f"again: {why}")
+                self._remark(f"retry in {wait:.1f} s: {why}" if wait else f"retry: {why}")
             case events.PartStart(slot=slot, part=Text()):
-                self._texts[slot] = True
-                self.line()
+                self._open_texts[slot] = True
+                self.start_line()
             case events.PartStart(slot=slot, part=Reasoning()):
-                self._texts[slot] = False
-                self.line()
-            case events.PartDelta(slot=slot, text=text) if slot in self._texts:
-                self._write(text, dim=not self._texts[slot])
-            case events.PartEnd(slot=slot) if self._texts.pop(slot, None) is not None:
-                self.line()
+                self._open_texts[slot] = False
+                self.start_line()
+            case events.PartDelta(slot=slot, text=text) if slot in self._open_texts:
+                self._write_text(text, dim=not self._open_texts[slot])
+            case events.PartEnd(slot=slot) if self._open_texts.pop(slot, None) is not None:
+                self.start_line()
             case ToolStarted(number=n, call=call):
-                self._begin(n, call)
-            case ToolFinished(
-                number=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
-            ):
-                if n not in self._letters:  # it was never run
-                    self._begin(n, call)
-                self.line()
-                told = (
-                    result.output
-                    if isinstance(result.output, str)
-                    else result.text or text_of(_plain(result.output))
-                )
-                how = [state] if state not in ("done", "failed") else []
-                noted = [f"{seconds:.2f} s", *how, *(["recorded"] if replayed else [])]
-                self._say(
-                    f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})",
-                    "red" if result.error else "green",
-                )
-            case RunResult(phase=phase, stop=why, usage=usage):
-                self.line()
-                if phase is not Phase.DONE:
-                    self._remark(f"{phase}: {why or ''}")
-                if usage.input is not None or usage.output is not None:
-                    turns = "1 turn" if self._turn == 1 else f"{self._turn} turns"
-                    self._remark(f"{usage.input or 0} tokens in, {usage.output or 0} out, {turns}")
+                self._write_call(n, call)
+            case ToolFinished():
+                self._write_result(event)
+            case RunResult():
+                self._write_end(event)
 
-    def _begin(self, n: int, call: Call) -> None:
-        self.line()
-        self._say(f"{self._letter(n)} → {printable(call.name)} {_short(call.arguments)}", "cyan")
-
-    def _letter(self, n: int) -> str:
-        if n not in self._letters:
-            self._letters[n] = _name(self._calls)
-            self._calls += 1
-        return self._letters[n]
-
-    def _write(self, text: str, *, dim: bool) -> None:
-        if text:
-            shown = "".join(
-                one if one in "\n\t" or one.isprintable() else ascii(one)[1:-1] for one in text
-            )
-            click.echo(click.style(shown, dim=True) if dim and self._colour else shown, nl=False)
-            self._fresh = shown.endswith("\n")
-
-    def line(self) -> None:
-        """Begin a new line, unless this is one."""
-        if not self._fresh:
+    def start_line(self) -> None:
+        """Start a new line, unless the cursor is at the start of one."""
+        if not self._at_line_start:
             click.echo()
-            self._fresh = True
+            self._at_line_start = True
 
-    def _say(self, text: str, colour: str) -> None:
+    def _write_call(self, number: int, call: Call) -> None:
+        self.start_line()
+        line = f"{self._letter(number)} → {to_printable(call.name)} {_shorten(call.arguments)}"
+        self._write_line(line, "cyan")
+
+    def _write_result(self, event: ToolFinished) -> None:
+        if event.number not in self._letters:  # The tool never started.
+            self._write_call(event.number, event.call)
+        self.start_line()
+        result = event.result
+        if isinstance(result.output, str):
+            text = result.output
+        else:
+            text = result.text or text_of(_to_json(result.output))
+        notes = [f"{event.seconds:.2f} s"]
+        if event.state not in ("done", "failed"):
+            notes.append(event.state)
+        if event.replayed:
+            notes.append("replayed")
+        line = f"{self._letter(event.number)} ← {_shorten(text)}  ({', '.join(notes)})"
+        self._write_line(line, "red" if result.error else "green")
+
+    def _write_end(self, result: RunResult) -> None:
+        self.start_line()
+        if result.phase is not Phase.DONE:
+            self._remark(f"{result.phase}: {result.stop or ''}")
+        usage = result.usage
+        if usage.input is not None or usage.output is not None:
+            turns = "1 turn" if self._turn == 1 else f"{self._turn} turns"
+            self._remark(f"{usage.input or 0} tokens in, {usage.output or 0} out, {turns}")
+
+    def _letter(self, number: int) -> str:
+        if number not in self._letters:
+            self._letters[number] = _letters_of(self._calls)
+            self._calls += 1
+        return self._letters[number]
+
+    def _write_text(self, text: str, *, dim: bool) -> None:
+        if text:
+            shown = to_printable(text, keep="\n\t")
+            click.echo(click.style(shown, dim=True) if dim and self._colour else shown, nl=False)
+            self._at_line_start = shown.endswith("\n")
+
+    def _write_line(self, text: str, colour: str) -> None:
         click.echo(click.style(text, fg=colour) if self._colour else text)
 
     def _remark(self, text: str) -> None:
-        self.line()
-        click.echo(
-            click.style(printable(text), dim=True) if self._colour else printable(text), err=True
-        )
+        self.start_line()
+        line = to_printable(text)
+        click.echo(click.style(line, dim=True) if self._colour else line, err=True)
 
 
-class Lines:
-    """Everything as JSON, one line each, for programs."""
+class JsonLines:
+    """Every event as one line of JSON, for programs."""
 
-    def take(self, seen: AgentEvent) -> None:
-        row = _row(seen)
+    def write(self, event: AgentEvent) -> None:
+        row = _row(event)
         if row is not None:
             click.echo(text_of(row))
 
-    def line(self) -> None:
-        """Every line ends by itself."""
+    def start_line(self) -> None:
+        """Do nothing: every line ends by itself."""
 
 
-def _row(seen: AgentEvent) -> JSON:
-    match seen:
+def _row(event: AgentEvent) -> JSON:
+    match event:
         case ModelRequest(turn=turn, model=model, changes=changes, losses=losses):
             return {
-                "type": "asking",
+                "type": "model_request",
                 "turn": turn,
                 "model": model,
                 "changes": list(map(str, changes)),
                 "losses": list(map(str, losses)),
             }
         case Retry(why=why, wait=wait):
-            return {"type": "again", "why": why, "wait": wait}
+            return {"type": "retry", "why": why, "wait": wait}
         case events.PartDelta(slot=slot, text=text):
             return {"type": "delta", "slot": slot, "text": text}
         case events.PartStart(slot=slot, part=part):
@@ -167,7 +170,7 @@ def _row(seen: AgentEvent) -> JSON:
                 "type": "result",
                 "n": n,
                 "call_id": call.id,
-                "output": _plain(result.output),
+                "output": _to_json(result.output),
                 "error": result.error,
                 "seconds": round(seconds, 6),
                 "state": state,
@@ -175,7 +178,7 @@ def _row(seen: AgentEvent) -> JSON:
             }
         case RunResult(phase=phase, stop=why, usage=usage, text=text):
             return {
-                "type": "over",
+                "type": "run_result",
                 "phase": str(phase),
                 "why": why,
                 "text": text,
@@ -184,23 +187,23 @@ def _row(seen: AgentEvent) -> JSON:
     return None
 
 
-def _plain(output: object) -> JSON:
-    """A result as JSON; of parts, their texts."""
+def _to_json(output: object) -> JSON:
+    """Return an output as JSON; parts become their texts."""
     if isinstance(output, tuple):
         return [str(getattr(part, "text", "") or type(part).__name__.lower()) for part in output]
-    return output  # type: ignore[return-value]  # it is JSON if it is not parts
+    return output  # type: ignore[return-value]  # It is JSON if it is not parts.
 
 
-def _short(text: str) -> str:
-    line = printable(text)
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(text):,} characters)"
+def _shorten(text: str) -> str:
+    line = to_printable(text)
+    return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}… ({len(text):,} characters)"
 
 
-def _name(n: int) -> str:
-    """A, B, … Z, AA, AB, …"""
-    out = ""
+def _letters_of(number: int) -> str:
+    """Return A, B, … Z, AA, AB, …"""
+    letters = ""
     while True:
-        out = chr(65 + n % 26) + out
-        n = n // 26 - 1
-        if n < 0:
-            return out
+        letters = chr(65 + number % 26) + letters
+        number = number // 26 - 1
+        if number < 0:
+            return letters

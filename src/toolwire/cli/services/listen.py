@@ -1,10 +1,11 @@
-"""A server on the command line: where it may listen, what is said when it does, and what is not.
+"""Run an ASGI application as a server of the command line.
 
-What keeps a server from starting is one line. Knows no verb and no protocol.
+What keeps a server from starting is one line that names the option to change.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import signal
 import socket
@@ -13,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli.framework.usage_error import CommandError
-from toolwire.cli.services.lazy_import import part
+from toolwire.cli.framework.errors import CommandError, describe_os_error
 
 if TYPE_CHECKING:
     from toolwire.server.asgi import App
@@ -23,30 +23,52 @@ PORTS = click.IntRange(0, 65535)
 
 
 def listen(
-    app: App, host: str, port: int, told: Callable[[str], str], *, allow_anyone: bool, hint: str
+    app: App, host: str, port: int, *, announce: Callable[[str], str], allow_anyone: bool, hint: str
 ) -> None:
-    """Serve until it is told to stop. `told` makes of the address what is said; `hint` is what may
-    be done about strangers."""
-    run = part("toolwire.server.run")
-    # Its own words about what is raised here anyway, and about every stray byte on a socket
+    """Serve until a signal stops the server.
+
+    Args:
+        announce: Makes the text that is printed once the server listens, from its URL.
+        allow_anyone: Listen beyond loopback without authentication.
+        hint: The options that allow listening beyond loopback.
+    """
+    from toolwire.errors import ConfigError
+    from toolwire.server.process import freeze_startup_objects, tune_process
+    from toolwire.server.run import serve
+
+    # uvicorn logs what is raised here anyway, and every stray byte on a socket.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    unsaid: OSError | None = None
+    write_error: OSError | None = None
 
     def ready(url: str) -> None:
-        nonlocal unsaid
+        nonlocal write_error
+        freeze_startup_objects()
         try:
-            click.echo(told(url))
-        except OSError as error:  # nobody can know where it is: it stops as if it were told to
-            unsaid = error
+            click.echo(announce(url))
+        except OSError as error:  # Nobody can know the address: stop as after SIGTERM.
+            write_error = error
             signal.raise_signal(signal.SIGTERM)
 
     try:
-        run.serve(app, host, port, allow_anyone=allow_anyone, ready=ready)
-    except run.ConfigError as error:
+        tune_process()
+        serve(app, host, port, allow_anyone=allow_anyone, ready=ready)
+    except ConfigError as error:
         raise CommandError(f"{error} ({hint})") from None
-    except socket.gaierror:
-        raise CommandError(f"--host {host}: no such name") from None
     except OSError as error:
-        raise CommandError(f"{host}:{port}: {(error.strerror or str(error)).lower()}") from None
-    if unsaid is not None:
-        raise unsaid
+        raise listen_error(error, host, port) from None
+    if write_error is not None:
+        raise write_error
+
+
+def listen_error(error: OSError, host: str, port: int) -> CommandError:
+    """Return an error that says why a server cannot listen, and which option to change."""
+    if isinstance(error, socket.gaierror):
+        return CommandError(f"--host {host}: no such host")
+    why = describe_os_error(error)
+    if error.errno == errno.EADDRINUSE:
+        return CommandError(f"{host}:{port}: {why}; choose another port with --port (0: any)")
+    if error.errno == errno.EACCES:
+        return CommandError(f"{host}:{port}: {why}; choose a port above 1023 with --port")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return CommandError(f"--host {host}: {why}; name an address of this machine")
+    return CommandError(f"{host}:{port}: {why}")

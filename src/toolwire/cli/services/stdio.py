@@ -1,7 +1,7 @@
-"""Tools over stdin and stdout until the other side leaves, or until somebody says stop.
+"""Serve tools as an MCP server over stdin and stdout.
 
-The thread that waits for the next line of stdin cannot be called back, so that a signal ends the
-process itself, once what is under way has been answered. Knows no verb.
+The thread that waits for the next line of stdin cannot be interrupted. So a signal ends the process
+itself, after the running calls are answered.
 """
 
 from __future__ import annotations
@@ -12,38 +12,40 @@ import signal
 from typing import TYPE_CHECKING
 
 from toolwire.cli.framework.signals import CTRL_C
-from toolwire.cli.services.lazy_import import part
 
 if TYPE_CHECKING:
     from toolwire.execution.executor import ToolExecutor
     from toolwire.tools.registry import Tools
 
-SETTLE = 0.1
-"""Seconds for the last answers to be written."""
+FLUSH_SECONDS = 0.1
+"""Seconds for the last responses to be written."""
 
 
-async def serve(tools: Tools, calls: ToolExecutor) -> None:
-    """Serve. Ctrl-C and SIGTERM finish what is under way and exit with 0; a second one does not
-    wait."""
-    module = part("toolwire.mcp.server")
-    ending: list[asyncio.Task[None]] = []
+async def serve_stdio(tools: Tools, executor: ToolExecutor) -> None:
+    """Serve until the client closes stdin.
+
+    SIGINT and SIGTERM finish the running calls and exit with 0; a second signal exits at once.
+    """
+    from toolwire.mcp import server
+
+    shutdowns: list[asyncio.Task[None]] = []
 
     def stop() -> None:
-        if ending:
+        if shutdowns:
             os._exit(CTRL_C)
-        ending.append(asyncio.create_task(_end(calls, module.DRAIN_TIMEOUT)))
+        shutdowns.append(asyncio.create_task(_shut_down(executor, server.DRAIN_TIMEOUT)))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, stop)
-    await module.serve_stdio(tools, executor=calls)
+    await server.serve_stdio(tools, executor=executor)
 
 
-async def _end(calls: ToolExecutor, seconds: float) -> None:
+async def _shut_down(executor: ToolExecutor, seconds: float) -> None:
     try:
-        await calls.drain(seconds)
-        await asyncio.sleep(SETTLE)
-        await calls.close()
+        await executor.drain(seconds)
+        await asyncio.sleep(FLUSH_SECONDS)
+        await executor.close()
     finally:
         os._exit(0)

@@ -1,0 +1,51 @@
+"""Options and arguments that name a wire or a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TypeVar
+
+import click
+
+from toolwire.cli.framework.errors import CommandError
+from toolwire.translate import profiles
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def wire_option(
+    flag: str, name: str, *, help: str, metavar: str = "WIRE", required: bool = False
+) -> Callable[[F], F]:
+    """Add an option whose value is the name of a wire or profile."""
+    return click.option(
+        flag,
+        name,
+        metavar=metavar,
+        callback=validate_wire,
+        shell_complete=complete_wire,
+        required=required,
+        help=help,
+    )
+
+
+def validate_wire(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    """Return the name; raise CommandError with a suggestion if there is no such wire."""
+    names = profiles()
+    if name is None or name in names:
+        return name
+    similar = get_close_matches(name.lower().replace("_", "-"), names, n=1)
+    hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(names)}"
+    raise CommandError(f"no such wire: {name}; {hint}")
+
+
+def validate_wires(
+    ctx: click.Context, param: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the names; raise CommandError with a suggestion for the first unknown one."""
+    return tuple(name for given in names if (name := validate_wire(ctx, param, given)))
+
+
+def complete_wire(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names that a shell offers."""
+    return [name for name in profiles() if name.startswith(incomplete)]
