@@ -177,7 +177,7 @@ def test_a_body_that_is_no_object_is_refused_with_the_expected_and_the_actual_ty
 
 @rows("value", [None, 7, 1.5, True, object()], ids=lambda value: type(value).__name__)
 @rows("wire", WIRES)
-def test_a_body_of_an_unsupported_type_is_a_local_error(value: object, wire: str) -> None:
+def test_a_body_of_an_unsupported_type_is_a_usage_error(value: object, wire: str) -> None:
     with pytest.raises(UsageError, match="expected bytes, text, a dict, a list or an SDK object"):
         decode(value, wire)  # type: ignore[arg-type]
 
@@ -324,7 +324,7 @@ def test_tuples_and_mappings_are_read_as_lists_and_dicts(case: Case) -> None:
     assert body == before
 
 
-def test_an_unknown_wire_or_kind_is_a_local_error() -> None:
+def test_an_unknown_wire_or_kind_is_a_usage_error() -> None:
     for name in ("", "opena", "OPENAI-CHAT", "../wires", "_wire", "__init__"):
         with pytest.raises(UsageError, match="unknown wire, profile or provider"):
             decode(b"{}", name)

@@ -202,13 +202,13 @@ def test_there_are_wires_profiles_and_a_catalogue() -> None:
     assert all(entry.direction in ("call", "output", "call+output") for entry in catalogue())
 
 
-def test_an_unknown_option_is_a_local_error() -> None:
+def test_an_unknown_option_is_a_usage_error() -> None:
     conversation = decode(REQUEST, "openai-chat")
     with pytest.raises(UsageError, match="server_tools is one of"):
         encode(conversation, "anthropic", server_tools="magic")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="kind is request or response"):
         encode(conversation, "anthropic", "stream")
-    with pytest.raises(UsageError, match="no such wire"):
+    with pytest.raises(UsageError, match="unknown wire, profile or provider"):
         encode(conversation, "nowhere")
 
 
