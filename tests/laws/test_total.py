@@ -72,6 +72,13 @@ def assert_lossless(body: JSON, conversation: Conversation, wire: str, kind: Kin
     assert same(encode(rebuilt, wire, kind).body, body)
 
 
+def test_candidates_that_are_null_are_written_back() -> None:
+    if "gemini" not in WIRES:
+        pytest.skip("not a wire of this run")
+    body: JSON = {"candidates": None, "usageMetadata": {"promptTokenCount": 5}}
+    assert_lossless(body, decode(body, "gemini", "response"), "gemini", "response")
+
+
 def test_empty_instructions_are_written_back() -> None:
     if "meai" not in WIRES:
         pytest.skip("not a wire of this run")

@@ -164,7 +164,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
         if message.parts or not isinstance(original, dict) or original.get("content") is not None:
             candidate["content"] = _write_content(message, context)
         candidates.append(candidate)
-    if native and not candidates and "candidates" not in body:
+    if native and not candidates and body.get("candidates") is None:
         return body
     return {**body, "candidates": candidates}
 
