@@ -86,8 +86,15 @@ PORTKEY := {"dependencies": {"@portkey-ai/gateway": "*"}, "overrides": {"@hono/n
 	@(mkdir -p $(@D) && echo '$(PORTKEY)' > $(@D)/package.json && $(subst tests/node,$(@D),$(NPM)) && touch $@) \
 	  || echo "Portkey's gateway cannot be installed: it will be left out"
 
+# smg forwards its own wire, llm-rosetta translates, tensorzero is embedded; granian is an ASGI server for bench/asgi_servers.py.
+PYTHON_PEERS := .peers/smg/ready .peers/llm-rosetta/ready .peers/tensorzero/ready .peers/granian/ready
+$(PYTHON_PEERS):
+	@echo "installing $(notdir $(@D)) into .peers (once; nothing else needs it)"
+	@($(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip --disable-pip-version-check install --quiet $(notdir $(@D)) $(if $(findstring granian,$@),uvloop) && touch $@) \
+	  || echo "$(notdir $(@D)) cannot be installed: it will be left out"
+
 .PHONY: bench-peers
-bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready ## the gateway beside other gateways; written to docs/bench-peers.md
+bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## the gateway beside other gateways; written to docs/bench-peers.md
 	@$(BIN)/python bench/peers.py
 
 docs: .venv/tests ## write the generated pages

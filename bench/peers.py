@@ -1,10 +1,11 @@
-"""`make bench-peers`: the gateway beside other gateways, under the same load, in front of the same
-model, in one run.
+"""`make bench-peers`: the gateway beside other gateways, with the same load and the same model server.
 
-Each is one process, set up as its own pages say for one model of Anthropic behind a chat client,
-with nothing switched on that it does not need. Before it is measured it has to give a right answer,
-whole and streamed: status 200, and the model's call in it. One that is not installed, does not
-start or answers wrongly is left out, and the page says why.
+Each gateway is one process, configured as its documentation says for one Anthropic model, with no
+option that it does not need. Most serve a chat client; a gateway that only forwards its own wire
+serves an Anthropic client, and ours does the same beside it. Every request is a new conversation.
+Before a gateway is measured, it must answer correctly, whole and streamed: status 200, with the
+call of the model. One that is not installed, does not start or answers wrongly is left out, and the
+page says why.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Peer(Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     headers: Callable[[str], dict[str, str]]
     version: Callable[[], str]
+    wire: str = "openai-chat"
+    """The wire of the client; `anthropic` for a gateway that does not translate."""
 
 
 class Found(Struct, frozen=True):
@@ -90,9 +93,42 @@ def _litellm(base: str, port: int, folder: Path) -> list[str]:
     ]
 
 
-def _litellm_version() -> str:
-    found = (PEERS / "litellm").glob("lib/*/site-packages/litellm-*.dist-info")
+def _package_version(folder: str, package: str) -> str:
+    found = (PEERS / folder).glob(f"lib/*/site-packages/{package}-*.dist-info")
     return next((path.name.removesuffix(".dist-info").partition("-")[2] for path in found), "")
+
+
+def _llm_rosetta(base: str, port: int, folder: Path) -> list[str]:
+    command = PEERS / "llm-rosetta" / "bin" / "llm-rosetta-gateway"
+    if not command.exists():
+        raise Absent("not installed")
+    settings = folder / "llm-rosetta.jsonc"
+    anthropic = {"api_key": "any", "base_url": base}
+    address = {"host": "127.0.0.1", "port": port, "open_on_no_keys": True}
+    settings.write_text(
+        json.dumps(
+            {"providers": {"anthropic": anthropic}, "models": {"m": "anthropic"}, "server": address}
+        )
+    )
+    data = ["--data-dir", str(folder / "llm-rosetta")]
+    return [str(command), "--config", str(settings), "--no-banner", "--log-level", "error", *data]
+
+
+def _smg(base: str, port: int, folder: Path) -> list[str]:
+    command = PEERS / "smg" / "bin" / "smg"
+    if not command.exists():
+        raise Absent("not installed")
+    address = ["--host", "127.0.0.1", "--port", str(port)]
+    metrics = ["--prometheus-port", str(_free())]
+    backend = ["--backend", "anthropic", "--worker-urls", base]
+    return [str(command), "launch", *address, *metrics, *backend]
+
+
+def _tensorzero(base: str, port: int, folder: Path) -> list[str]:
+    raise Absent(
+        "the package on PyPI is a client with an embedded gateway and has no HTTP server; the"
+        " server is a container image"
+    )
 
 
 _PORTKEY = PEERS / "portkey" / "node_modules" / "@portkey-ai" / "gateway"
@@ -119,7 +155,7 @@ ALL = (
         # Its prices come with it, and need not be fetched while it starts.
         environment={"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"},
         headers=lambda base: {"authorization": f"Bearer {KEY}"},
-        version=_litellm_version,
+        version=lambda: _package_version("litellm", "litellm"),
     ),
     Peer(
         name="Portkey",
@@ -134,7 +170,37 @@ ALL = (
         },
         version=_portkey_version,
     ),
+    Peer(
+        name="llm-rosetta",
+        limit=1.0,
+        requests={"whole": 160, "stream": 48},
+        command=_llm_rosetta,
+        environment={},
+        headers=lambda base: {},
+        version=lambda: _package_version("llm-rosetta", "llm_rosetta"),
+    ),
+    Peer(
+        name="smg",
+        limit=0.0,
+        requests={"whole": 2400, "stream": 480},
+        command=_smg,
+        environment={},
+        headers=lambda base: {"x-api-key": "any", "anthropic-version": "2023-06-01"},
+        version=lambda: _package_version("smg", "smg"),
+        wire="anthropic",
+    ),
+    Peer(
+        name="tensorzero",
+        limit=0.0,
+        requests={},
+        command=_tensorzero,
+        environment={},
+        headers=lambda base: {},
+        version=lambda: _package_version("tensorzero", "tensorzero"),
+    ),
 )
+SAME_WIRE = f"{OURS}, same wire"
+"""Our gateway for an Anthropic client, beside gateways that do not translate."""
 
 
 def rows(rounds: int = 5) -> Found:
@@ -142,7 +208,9 @@ def rows(rounds: int = 5) -> Found:
     seconds: dict[str, float] = {}
     absent: dict[str, str] = {}
     headers: dict[str, dict[str, str]] = {}
-    requests = {OURS: OUR_REQUESTS, **{peer.name: peer.requests for peer in ALL}}
+    requests = {OURS: OUR_REQUESTS, SAME_WIRE: OUR_REQUESTS}
+    requests |= {peer.name: peer.requests for peer in ALL}
+    wires = {SAME_WIRE: "anthropic"} | {peer.name: peer.wire for peer in ALL}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-")))
         model = stack.enter_context(server("model_server.py"))
@@ -157,6 +225,8 @@ def rows(rounds: int = 5) -> Found:
             except Absent as why:
                 absent[peer.name] = str(why)
             headers[peer.name] = peer.headers(model.url)
+        if any(peer.wire == "anthropic" and peer.name in servers for peer in ALL):
+            servers[SAME_WIRE] = servers[OURS]
         load = stack.enter_context(client())
 
         def orders(kind: str, share: int = 1) -> dict[str, Order]:
@@ -167,6 +237,7 @@ def rows(rounds: int = 5) -> Found:
                     CONNECTIONS,
                     requests[name][kind] // share,
                     headers=headers.get(name, {}),
+                    wire=wires.get(name, "openai-chat"),
                 )
                 for name, one in servers.items()
             }
@@ -192,7 +263,7 @@ def _started(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
             sleep(0.2)
         for _, kind in KINDS:
             try:
-                order = Order(kind, port, 1, 1, headers=peer.headers(base))
+                order = Order(kind, port, 1, 1, headers=peer.headers(base), wire=peer.wire)
                 uvloop.run(wait_for(measured(order), START))
             except (AssertionError, OSError) as error:
                 raise Absent(
@@ -224,33 +295,25 @@ def page(found: Found) -> list[str]:
     lines = [
         "# Beside other gateways",
         "",
-        (
-            "Written by `make bench-peers`. A chat client asks an Anthropic model through each"
-            " gateway in turn: one process each,"
-        ),
-        (
-            f"the same model's server, the same client, {CONNECTIONS} connections that ask again as"
-            " soon as they are answered. × is"
-        ),
-        (
-            "our requests in a second by theirs, the median of all rounds. Times are of one machine"
-            " on one day."
-        ),
-        (
-            "litellm asks its callers for a key, as it wants to unless told otherwise; the others"
-            " ask for none. Portkey runs with"
-        ),
-        "`@hono/node-server` 1.13.8: with the newest that it allows, its streams fail.",
+        "Written by `make bench-peers`. One process per gateway, the same model server, the same",
+        f"client with {CONNECTIONS} connections that send the next request as soon as they have a",
+        "response. Every request is a new conversation of six messages with tools, so no gateway can",
+        "answer from a cache. A chat client uses an Anthropic model; gateways that do not translate",
+        "(smg) serve an Anthropic client, beside our gateway doing the same. × is our requests per",
+        "second divided by theirs, the median of all rounds. Times are of one machine on one day.",
+        "litellm requires a key of its clients unless it is told otherwise. Portkey runs with",
+        "`@hono/node-server` 1.13.8: with the newest version that it allows, its streams fail.",
         "",
         "| | gateway | requests/s | × | CPU µs a request | median ms | at least |",
         "|---|---|---|---|---|---|---|",
     ]
     limits = {peer.name: peer.limit for peer in ALL}
+    same_wire = {peer.name for peer in ALL if peer.wire == "anthropic"}
     for what, turns in found.turns.items():
         for name in turns.rates:
-            ratio = turns.ratio(OURS, name)
+            ratio = turns.ratio(SAME_WIRE if name in same_wire else OURS, name)
             times = f"{ratio:.1f}" if name in limits else ""
-            limit = least(ratio, limits[name]) if name in limits else ""
+            limit = least(ratio, limits[name]) if limits.get(name) else ""
             figures = (
                 f"{turns.rate(name):.0f} | {times} | {turns.cpu[name]:.0f} |"
                 f" {turns.median_ms(name):.1f} | {limit}"
@@ -272,7 +335,7 @@ def page(found: Found) -> list[str]:
 
 
 def _named(name: str, versions: dict[str, str]) -> str:
-    return f"{name} {versions[name]}" if name in versions else "toolwire"
+    return f"{name} {versions[name]}" if name in versions else name.replace(OURS, "toolwire")
 
 
 if __name__ == "__main__":
