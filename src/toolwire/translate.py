@@ -17,7 +17,7 @@ from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
-from toolwire.conversation.parts import Opaque, Part
+from toolwire.conversation.parts import Opaque, Part, Text
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.repair_loop import (
     RepairedConversation,
@@ -200,7 +200,8 @@ def _score(value: JSON, wire: Wire) -> int:
 _CERTAIN = 3
 """The score of a body with fields or blocks that no other wire has."""
 _MOST_UNKNOWN = 1 / 2
-"""The share of unknown blocks that a body may have: wires gain new blocks all the time."""
+"""The share of unknown blocks that a body without a readable text may have: wires gain new blocks
+all the time, but every wire has texts."""
 
 
 def _unknown_blocks(value: JSON, name: str) -> str:
@@ -214,7 +215,8 @@ def _unknown_blocks(value: JSON, name: str) -> str:
             continue
         break
     unknown = [part for part in parts if isinstance(part, Opaque)]
-    if len(unknown) <= len(parts) * _MOST_UNKNOWN:
+    has_text = any(isinstance(part, Text) for part in parts)
+    if has_text or len(unknown) <= len(parts) * _MOST_UNKNOWN:
         return ""
     types = ", ".join(dict.fromkeys(part.type for part in unknown[:5]))
     return f"{len(unknown)} of its {len(parts)} blocks are unknown there ({types})"

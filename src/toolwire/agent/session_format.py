@@ -197,6 +197,7 @@ def _detect(value: JSON) -> str:
     try:
         return detect(value)
     except UsageError:
-        if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        messages = value.get("messages") if isinstance(value, dict) else value
+        if isinstance(messages, list):
             return PLAIN_WIRE
         raise

@@ -37,7 +37,9 @@ class AgentStream(Generic[Out]):
         *,
         version: int | None = None,
     ) -> None:
-        self._translator: EventTranslator[Out] = EventTranslator(target, shape, version=version)
+        self._translator: EventTranslator[Out] = EventTranslator(
+            target, shape, server_tools="text", version=version
+        )
         self._first_slot = 0
         """The slots of this turn start here."""
         self._next_slot = 0

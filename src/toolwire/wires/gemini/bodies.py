@@ -193,4 +193,14 @@ def match_score(body: JSON) -> int:
     contents = body.get("contents")
     if not isinstance(contents, list):
         return 0
-    return 3 if all(isinstance(item, dict) and "parts" in item for item in contents) else 0
+    return 3 if all(map(_is_content, contents)) else 0
+
+
+def _is_content(item: JSON) -> bool:
+    """True for a content of this wire: its parts have no field `type`."""
+    if not isinstance(item, dict) or "parts" not in item:
+        return False
+    parts = item["parts"]
+    return not isinstance(parts, list) or not any(
+        isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts
+    )
