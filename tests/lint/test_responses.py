@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.lint import check, repair
 from toolwire.lint.examples.items import function_call, function_call_output, reasoning_item
 
@@ -370,3 +370,18 @@ def test_reasoning_content_is_restored_from_another_field_or_is_empty() -> None:
         )
     ]
     assert paths == ["/messages/4"]
+
+
+@pytest.mark.parametrize("target", ["openai-responses", "deepseek-responses"])
+def test_results_without_ids_become_text_where_calls_have_only_item_ids(target: str) -> None:
+    """The calls get the ids that the target requires, so that no history stays stuck."""
+    calls: list[JSON] = [
+        {"type": "function_call", "id": f"fc_{n}", "name": "search", "arguments": "{}"}
+        for n in range(2)
+    ]
+    outputs: list[JSON] = [{"type": "function_call_output", "output": f"found {n}"} for n in "ab"]
+    question: JSON = {"role": "user", "content": "Well?"}
+    body: JSON = {"model": "m", "input": [question, *calls, *outputs, question]}
+    repaired = repair(body, "openai-responses", target=target)
+    assert repaired.findings == check(repaired.body, "openai-responses", target=target) == []
+    assert all(text in text_of(repaired.body) for text in ("found a", "found b"))

@@ -65,7 +65,7 @@ def _with_ids(facts: Facts, numbers: set[int]) -> Conversation:
     calls = PartMap(
         (call, with_id(call, new_id(facts, call, call.id, taken)))
         for n, call in enumerate(facts.calls)
-        if n in numbers and call.origin == "minted"
+        if n in numbers and call.origin != "wire"
     )
     return reassign_ids(facts, calls)
 

@@ -92,7 +92,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         if len(open_calls) != 1 or count != 1:
             continue
         call = call_of_result[result] = open_calls[0]
-        if call.origin == "minted":
+        if call.origin != "wire":
             calls[call] = with_id(call, new_id(facts, call, call.id, ids_in_use))
         call_id = calls.get(call, call).id
         change = f"assigned the result to the call {shorten(call_id)} ({call.name})"
