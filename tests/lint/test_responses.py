@@ -376,7 +376,7 @@ def test_reasoning_content_is_restored_from_another_field_or_is_empty() -> None:
 def test_results_without_ids_become_text_where_calls_have_only_item_ids(target: str) -> None:
     """The calls get the ids that the target requires, so that no history stays stuck."""
     calls: list[JSON] = [
-        {"type": "function_call", "id": f"fc_{n}", "name": "search", "arguments": "{}"}
+        {"type": "function_call", "id": f"fc_{n}", "name": "search", "arguments": text_of({"n": n})}
         for n in range(2)
     ]
     outputs: list[JSON] = [{"type": "function_call_output", "output": f"found {n}"} for n in "ab"]
