@@ -448,7 +448,31 @@ REFUSALS = (
         "legacy-function-call",
     ),
 )
-TEXTS = [text for text, _ in REFUSALS]
+SHOWN_BY_AGENTS = [
+    (
+        "API Error: 400 due to tool use concurrency issues. Run /rewind to recover the"
+        " conversation.",
+        "missing-result",
+    ),
+    (
+        "The encrypted content gAAA... could not be verified. Reason: Encrypted content could"
+        " not be decrypted or parsed.",
+        "signature-foreign",
+    ),
+    (
+        "ValidationException: The model returned the following errors: Conversation blocks and"
+        " tool result blocks cannot be provided in the same turn.",
+        "result-with-extra",
+    ),
+    (
+        'messages: roles must alternate between "user" and "assistant", but found multiple'
+        ' "user" roles in a row',
+        "results-split",
+    ),
+    ("Output of tool call should be 'Input text'", "output-not-string"),
+]
+"""Errors as coding agents and gateways show them, with the likeliest rule."""
+TEXTS = [text for text, _ in (*REFUSALS, *SHOWN_BY_AGENTS)]
 
 
 def error_body(words: str) -> str:
@@ -929,6 +953,11 @@ def test_paths_are_read_from_the_error_text(text: str, place: tuple[str | int, .
 )
 def test_ids_are_read_from_the_error_text(text: str, ids: tuple[str, ...]) -> None:
     assert read_references(text).ids == ids
+
+
+@pytest.mark.parametrize(("text", "rule"), SHOWN_BY_AGENTS)
+def test_errors_that_agents_and_gateways_show_are_explained(text: str, rule: str) -> None:
+    assert explain(text)[0].name == rule
 
 
 def test_an_unknown_error_has_no_explanation() -> None:

@@ -320,6 +320,37 @@ ERROR_PATTERNS = (
         meaning="the arguments of a call are not JSON",
         implies={"arguments_format": "json"},
     ),
+    # --- errors that coding agents and gateways show ---
+    ErrorPattern(
+        r"tool use concurrency issues",
+        rules=("missing-result", "orphan-result", "result-separated", "id-dup-in-turn"),
+        meaning="calls and results of the session do not match, so that it cannot be resumed",
+        implies={"rejects_missing_results": True, "rejects_orphan_results": True},
+    ),
+    ErrorPattern(
+        r"encrypted[ _]content.{0,200}(could not be|cannot be|failed to be) (verified|decrypted)",
+        rules=("signature-foreign", "reasoning-dangling", "item-id-stale"),
+        meaning=(
+            "encrypted reasoning was made by another account, region or deployment; it has to be"
+            " removed"
+        ),
+    ),
+    ErrorPattern(
+        r"conversation blocks and tool ?(use|result) blocks cannot be provided in the same turn",
+        rules=("result-with-extra", "result-not-first"),
+        meaning="a message with results holds other parts too",
+        implies={"result_placement": "alone"},
+    ),
+    ErrorPattern(
+        r"roles must alternate|role.{0,20} must alternate",
+        rules=("results-split", "calls-split", "result-separated", "history-starts-with-call"),
+        meaning="two messages in a row have the same role",
+    ),
+    ErrorPattern(
+        r"output of tool call should be .{0,20}input text",
+        rules=("output-not-string", "content-shape"),
+        meaning="a result holds other parts than text",
+    ),
     # --- other ---
     ErrorPattern(
         r"toolConfig field must be defined",
