@@ -493,3 +493,8 @@ def test_no_two_calls_of_a_conversation_have_one_id_even_where_ids_only_count() 
 
 def test_a_conversation_without_a_word_of_the_user_is_answered_too() -> None:
     assert words(answer(Conversation((), (), {}, "openai-chat"))) == "You said: "
+
+
+def test_a_directive_that_names_no_tool_calls_one_that_is_not_defined() -> None:
+    message = answer(conversation("[[call ]]", "openai-chat", ()))
+    assert calls(message) == [("no_such_tool", {})]

@@ -17,7 +17,16 @@ from toolwire.conversation.ids import assign_ids, first_free
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
-from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
+from toolwire.conversation.parts import (
+    Call,
+    Message,
+    Origin,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    output_text,
+)
 from toolwire.mock.demo_ids import call_id, token
 from toolwire.mock.demo_questions import QuestionStep, find_calls, steps
 from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, read_directives
@@ -68,6 +77,10 @@ def demo_answer(conversation: Conversation, *, house: str = "") -> DemoAnswer:
         next(iter(by_word["slow"].numbers), 0.0) if "slow" in by_word else 0.0,
         "cut" in by_word,
     )
+
+
+_UNKNOWN_TOOL = "no_such_tool"
+"""The name in calls of a tool that is not defined, or not named."""
 
 
 class _WantedCall(Struct, frozen=True):
@@ -185,7 +198,7 @@ class _DemoTurn:
         if self.pairs:
             call = self.pairs[-1][0]
             return [_WantedCall(call.name, call.input)]
-        return [_WantedCall(self.tools[0].name if self.tools else "no_such_tool", {})]
+        return [_WantedCall(self.tools[0].name if self.tools else _UNKNOWN_TOOL, {})]
 
     def _closing(self) -> str:
         """Every result under its call; without any, that nothing fits."""
@@ -214,7 +227,8 @@ class _DemoTurn:
             )
             taken.add(made)
             args = LazyJson(_HALF) if "broken-json" in self.words else LazyJson(text_of(one.given))
-            calls.append(Call(made, one.name, args, "minted" if made.startswith("tw-") else "wire"))
+            origin: Origin = "minted" if made.startswith("tw-") else "wire"
+            calls.append(Call(made, one.name or _UNKNOWN_TOOL, args, origin))
         return calls
 
     def _id(self, seed: str, n: int, name: str, salt: str) -> str:
@@ -352,7 +366,7 @@ def _part(directive: Script) -> Part | None:
 
 def _call_of_directive(directive: Script, results: list[JSON]) -> _WantedCall:
     if directive.word == "unknown-tool":
-        return _WantedCall("no_such_tool", {})
+        return _WantedCall(_UNKNOWN_TOOL, {})
     return _WantedCall(
         directive.rest,
         _insert_results(directive.value if directive.value is not None else {}, results),
