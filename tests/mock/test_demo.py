@@ -496,5 +496,5 @@ def test_a_conversation_without_a_word_of_the_user_is_answered_too() -> None:
 
 
 def test_a_directive_that_names_no_tool_calls_one_that_is_not_defined() -> None:
-    message = answer(conversation("[[call ]]", "openai-chat", ()))
+    message = answer(conversation("[[call ]]"))
     assert calls(message) == [("no_such_tool", {})]
